@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from opencode_tui.bus import Bus
@@ -10,14 +10,11 @@ from opencode_tui.engine.instance import Instance, open_instance
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.tool.truncate import remove_old_outputs
-from opencode_tui.schema.error import BusyError
+from opencode_tui.schema.error import BusyError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import InstanceDisposed
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths
-
-CLOSE_GRACE_MS = 250
-"""Milliseconds that interrupted runs have to close their records when the engine closes."""
 
 FIRST_CLEANING_S = 1.0
 """Seconds from the start to the first deletion of old full texts of tools; then once a day."""
@@ -76,16 +73,26 @@ class Engine:
             self.bus.publish(InstanceDisposed(directory=str(real)), directory=str(real))
 
     async def close(self) -> None:
-        """Interrupt all runs, close their records, close the instances and flush the storage."""
-        await self.core.runs.close(grace_ms=CLOSE_GRACE_MS)
-        await self.core.copies.close()
-        for instance in self._instances.values():
-            await instance.close()
-        if (search := self.core.search.made) is not None:
-            await search.close()
-        if (sign_ins := self.core.sign_ins.made) is not None:
-            await sign_ins.close()
-        await self.core.storage.close()
+        """Interrupt all runs, close their records, close the instances and flush the storage, each although another fails.
+
+        Raises StorageError when the disk does not accept what happened last.
+        """
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._close_storage)
+            if (sign_ins := self.core.sign_ins.made) is not None:
+                stack.push_async_callback(sign_ins.close)
+            if (search := self.core.search.made) is not None:
+                stack.push_async_callback(search.close)
+            for instance in reversed(self._instances.values()):
+                stack.push_async_callback(instance.close)
+            stack.push_async_callback(self.core.copies.close)
+            await self.core.runs.close()
+
+    async def _close_storage(self) -> None:
+        try:
+            await self.core.storage.close()
+        except StorageError as error:
+            raise StorageError(f"what happened last could not be stored: {error}") from error
 
 
 @asynccontextmanager
@@ -98,6 +105,7 @@ async def open_engine(
 ) -> AsyncGenerator[Engine, None]:
     """Open the engine for this environment and close it on exit, also after an error or Ctrl-C.
 
+    Raises on exit what `Engine.close` raises.
     `files` are the file system calls of the storage.
     """
     failure: Exception | None = None
@@ -119,7 +127,10 @@ async def open_engine(
             failure = error
         finally:
             cleaning.cancel()
-            await engine.close()
+            try:
+                await engine.close()
+            except OpencodeError as error:
+                failure = failure or error
     if failure is not None:
         raise failure
 

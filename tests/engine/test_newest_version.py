@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import pytest
-
 from opencode_tui.engine.newest_version import CHECK_EVERY_MS, find_newer, is_newer
 from opencode_tui.storage.paths import Paths
+from tests.support.rows import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("version", "than", "expected"),
     [
         ("1.0.1", "1.0.0", True),

@@ -19,6 +19,7 @@ from opencode_tui.config.settings.section import PROMPT_PATTERN
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.engine.provider.model_pattern import name_of
 from opencode_tui.schema.model import Model, PromptSource
+from opencode_tui.schema.tools import EditForm
 
 _NAME = re.compile(PROMPT_PATTERN)
 """Names that may become part of a path."""
@@ -36,6 +37,8 @@ class _Rule(Struct, frozen=True):
 
 class _Table(Struct, frozen=True):
     families: dict[str, str]
+    patches: frozenset[str]
+    """The families whose models change files by patches."""
     models: tuple[_Rule, ...]
 
 
@@ -80,6 +83,10 @@ class ModelPrompts(Struct, frozen=True):
         file = own[0] if own else _BUILT_IN / f"{family}.md"
         source = PromptSource.trusted(family=family, file=str(file), rule=rule, header=header_file)
         return ModelPrompt(header, own[1] if own else _built_in(family), source)
+
+    def form_of(self, model: Model) -> EditForm:
+        """Return how the model changes files, by its family; one of the user's replaces text. Blocks where `of` does."""
+        return "patch" if self._family(model)[0] in _table().patches else "replace"
 
     def with_sources(self, models: Sequence[Model]) -> list[Model]:
         """Return the models, each with the source of its prompt. Reads each file of the user once. Blocks."""

@@ -28,7 +28,11 @@ from opencode_tui.storage.session_record import describe_mismatch
 MAX_BYTES = 512 * 1024 * 1024
 """Larger files and answers are refused."""
 
-TIMEOUT_S = 30
+LIMIT_S = 600.0
+"""Seconds for a whole download; the server may be silent for `SILENCE_S` of them."""
+
+SILENCE_S = 30.0
+
 _SHARE = re.compile(r"(?P<base>https?://[^/?#]+(?:/[^?#]*)?)/(?:share|s)/(?P<id>[^/?#]+)/?(?:[?#].*)?")
 
 
@@ -140,24 +144,17 @@ def _fetch(address: str) -> bytes:
     shared = _SHARE.fullmatch(address)
     url = f"{shared['base']}/api/share/{shared['id']}/data" if shared else address
     try:
-        options = network.client_options(url, is_redirected=True)
-        with (
-            httpx.Client(timeout=TIMEOUT_S, follow_redirects=True, **options) as client,
-            client.stream("GET", url) as answer,
-        ):
-            if not answer.is_success:
-                raise StorageError(
-                    f"{url} answered {answer.status_code}; check the address, or whether it is still shared"
-                )
-            data = bytearray()
-            for chunk in answer.iter_bytes():
-                data += chunk
-                if len(data) > MAX_BYTES:
-                    raise StorageError(f"{url} sends more than {MAX_BYTES >> 20} MiB and is not read")
-            return bytes(data)
+        found = network.fetch(
+            "GET", url, limit_s=LIMIT_S, silence_s=SILENCE_S, most_bytes=MAX_BYTES, is_redirected=True
+        )
     except (httpx.HTTPError, httpx.InvalidURL, ConfigError) as error:
         reason = network.explain(str(error) or type(error).__name__, url)
         raise StorageError(f"cannot read {url}: {reason}") from error
+    if not 200 <= found.status < 300:
+        raise StorageError(f"{url} answered {found.status}; check the address, or whether it is still shared")
+    if not found.is_whole:
+        raise StorageError(f"{url} sends more than {MAX_BYTES >> 20} MiB and is not read")
+    return found.content
 
 
 def _exported(content: object, source: str) -> _Exported:

@@ -57,7 +57,7 @@ KeepStates = Callable[[ImportedSession, str, MessageWithParts], MessageWithParts
 """Copies the states of files that a message of a session in a folder names, and returns the message with what can be undone."""
 
 OWN_KEYS = frozenset({IMPORTED_FROM, FORKED_FROM, UNDO_KEY, COST_KEY})
-"""Keys of `metadata` that refer to what is not here, or that are figures: left out without a word."""
+"""Keys of `metadata` that refer to what is not here, or that are figures: silently left out."""
 
 State = Literal["new", "newer", "same"]
 

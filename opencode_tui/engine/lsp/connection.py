@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import msgspec
 
-from opencode_tui.engine.project.programs import Process, Program, Start, start_program
+from opencode_tui.engine.project.programs import Process, Program, Start, close_pipes, start_program
 from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.record import JsonObject
 
@@ -130,16 +130,19 @@ class Connection:
     async def close(self, *, grace_s: float = EXIT_GRACE_S) -> None:
         """End the server, and kill all processes of its group that are left."""
         try:
-            if not self.is_closed:
-                self.is_closed = True
-                if self._process.returncode is None and grace_s and self.heard:
-                    await self._ask_to_exit(grace_s)
-        finally:
-            self.kill()
-        await self._process.wait()
-        for task in (self._reading, self._reading_errors):
-            task.cancel()
-        await asyncio.gather(self._reading, self._reading_errors, return_exceptions=True)
+            try:
+                if not self.is_closed:
+                    self.is_closed = True
+                    if self._process.returncode is None and grace_s and self.heard:
+                        await self._ask_to_exit(grace_s)
+            finally:
+                self.kill()
+            await self._process.wait()
+            for task in (self._reading, self._reading_errors):
+                task.cancel()
+            await asyncio.gather(self._reading, self._reading_errors, return_exceptions=True)
+        finally:  # a cancellation ends each of the waits, and the tasks end with the pipes
+            close_pipes(self._process)
 
     def kill(self) -> None:
         """Kill the process and its group."""

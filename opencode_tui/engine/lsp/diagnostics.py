@@ -17,7 +17,7 @@ MOST_ERRORS = 20
 """Most errors of a file that are reported."""
 
 MOST_FILES = 5
-"""Most other files of which errors are reported."""
+"""Limit of other files whose errors are reported."""
 
 _ERROR = 1
 _KEPT = ("range", "severity", "code", "source", "message")

@@ -4,7 +4,6 @@ A request counts if it has the `state` of a sign-in that waits, which only its a
 """
 
 import asyncio
-import errno
 import secrets
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -12,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
-from opencode_tui.engine.mcp.lists import McpError, clean
+from opencode_tui.engine.mcp.lists import clean
+from opencode_tui.schema.error import SignInError
 
 HOST, PORT, PATH = "127.0.0.1", 19876, "/mcp/oauth/callback"
 """Where the browser is sent, as OpenCode registers it; the settings may name another port."""
@@ -39,12 +39,16 @@ class Redirected(Struct, frozen=True):
     client_id: str | None = None
 
 
-class RefusedSignIn(McpError):
-    """The authorization server sent the browser back with an error; `code` is its name."""
+class RefusedSignIn(SignInError):
+    """The authorization server refused a sign-in; `code` is its name of the error, empty without one."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+class UnavailablePort(OSError):
+    """None of the ports on which a sign-in may wait is free; errno and words are those of the last one."""
 
 
 def redirect_address(port: int | None) -> str:
@@ -76,39 +80,31 @@ class Callbacks:
         self._starting = asyncio.Lock()
 
     @asynccontextmanager
-    async def listening(self, port: int, name: str) -> AsyncGenerator[None]:
-        """Listen on a port. Raises McpError where another program does."""
+    async def listening(self, *ports: int) -> AsyncGenerator[int]:
+        """Listen on the first of these ports that is free, 0 for any, and yield it. Raises UnavailablePort if there is none."""
         async with self._starting:  # two that begin at once use the same one
-            if port not in self._servers:
-                try:
-                    self._servers[port] = await asyncio.start_server(self._receive, HOST, port, limit=_HEAD_BYTES)
-                except OSError as error:
-                    why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
-                    raise McpError(
-                        f"port {port} of this machine, to which the browser comes back, is not free: {why}; "
-                        f"end that program, or set another one in `oauth.callbackPort` of mcp.{name}"
-                    ) from None
+            port = await self._start(ports)
             self._users[port] = self._users.get(port, 0) + 1
         try:
-            yield
+            yield port
         finally:
             self._users[port] -= 1
             if not self._users[port]:
                 self._servers.pop(port).close()
 
-    @asynccontextmanager
-    async def listening_on_any(self, ports: Sequence[int]) -> AsyncGenerator[int]:
-        """Listen on the first of these ports that is free, 0 for any, and yield it. Raises OSError if there is none."""
-        for port in ports[:-1]:
-            with suppress(OSError):
-                server = await asyncio.start_server(self._receive, HOST, port, limit=_HEAD_BYTES)
-                break
-        else:
-            server = await asyncio.start_server(self._receive, HOST, ports[-1], limit=_HEAD_BYTES)
-        try:
-            yield server.sockets[0].getsockname()[1]
-        finally:
-            server.close()
+    async def _start(self, ports: Sequence[int]) -> int:
+        failure = UnavailablePort()
+        for port in ports:
+            try:
+                server = self._servers.get(port)
+                server = server or await asyncio.start_server(self._receive, HOST, port, limit=_HEAD_BYTES)
+            except OSError as error:
+                failure = UnavailablePort(error.errno, error.strerror)
+            else:
+                bound: int = server.sockets[0].getsockname()[1]
+                self._servers[bound] = server
+                return bound
+        raise failure
 
     @asynccontextmanager
     async def expecting(self, state: str, found: "asyncio.Future[Redirected]") -> AsyncGenerator[None]:
@@ -158,7 +154,7 @@ class Callbacks:
             return "400 Bad Request", _UNKNOWN
         try:
             found.set_result(read_redirect(target))
-        except McpError as error:
+        except RefusedSignIn as error:
             found.set_exception(error)
             return "200 OK", _REFUSED
         except ValueError:

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from msgspec import Struct
 from pydantic import ConfigDict, ValidationError
@@ -145,23 +145,19 @@ class McpCredentials:
         is_current = unsaved is not None and stored.tokens is not None and stored.tokens.refresh_token == unsaved.stored
         return stored.changed(**unsaved.fields) if unsaved is not None and is_current else stored
 
-    def all(self) -> Mapping[str, SignInEntry]:
-        """Return all entries by name, of all addresses. Raises ConfigError for a damaged file."""
-        entries = {name: _parse(entry) for name, entry in self._file.current().items()}
-        return {name: entry for name, entry in entries.items() if entry is not None}
-
     def secrets(self) -> list[str]:
         """Return all tokens and client secrets. Raises ConfigError for a damaged file."""
         found: list[str | None] = []
         unsaved = [SignInEntry().changed(**one.fields) for one in list(self._unsaved.values())]
-        for entry in [*self.all().values(), *list(self._others.values()), *unsaved]:
+        stored = [_parse(entry) or SignInEntry() for entry in self._file.current().values()]
+        for entry in [*stored, *list(self._others.values()), *unsaved]:
             tokens, client = entry.tokens, entry.client_info
             found += [tokens.access_token, tokens.refresh_token] if tokens else []
             found += [client.client_secret] if client else []
         return [secret for secret in found if secret]
 
     def known_secrets(self, warn: Callable[[str], None]) -> list[str]:
-        """Return all tokens and client secrets; while the file is damaged, those last known, of which `warn` is told once."""
+        """Return all tokens and client secrets; while the file is damaged, those last known, and call `warn` once."""
         try:
             self._last = self.secrets()
         except ConfigError as error:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.project.programs import close_pipes
 
 LINE_LIMIT = 64 << 20
 """Most bytes of one message of a server."""
@@ -133,9 +134,7 @@ class ServerProcess:
             self._signal(signal.SIGKILL)  # also what it started and left behind
             self._reading.cancel()
         await self.wait_exit(_GRACE_S)
-        transport = getattr(self._process, "_transport", None)  # a survivor may hold the pipes open
-        if transport is not None:
-            transport.close()
+        close_pipes(self._process)
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):

@@ -108,6 +108,10 @@ class Connection:
         """Return the contents of a resource."""
         return await self._ask(self._client.read_resource(uri, cache_mode="bypass"))
 
+    async def ping(self) -> None:
+        """Return when the server answers: to a list, because newer servers know no ping."""
+        await self._ask(self._client.list_tools(cache_mode="bypass"))
+
     async def _all(self, name: str, fetch: Callable[..., Awaitable[Any]]) -> list[JsonObject]:
         found: list[JsonObject] = []
         cursor: str | None = None

@@ -15,10 +15,11 @@ from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from opencode_tui.cancellation import consume_error
 from opencode_tui.config.settings.settings import McpLocalSettings, McpRemoteSettings
 from opencode_tui.engine.mcp.credentials import McpCredentials
 from opencode_tui.engine.mcp.lists import (
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 START_S = 30.0
 """Seconds for the start of a server and its lists, unless its entry has a longer timeout."""
 
@@ -48,6 +51,14 @@ CALL_S = 60.0
 
 BACKOFF_S = (1.0, 5.0, 25.0)
 """Seconds before a crashed server is started again; after one more crash it has failed."""
+
+CANCEL_S = 0.1
+"""Seconds for the end of a canceled request; what is left of it ends by itself."""
+
+PING_S = 5.0
+"""Seconds for the answer to a ping after a call without an answer; each next one has twice as long, up to a minute."""
+
+NOT_ANSWERING = "it does not answer; restart it, or wait until it does"
 
 GATHER_S = 0.2
 """Seconds in which several announced changes of lists count as one."""
@@ -74,11 +85,10 @@ _FROM_FOLDER = frozenset({"-m", "-c"})
 
 
 class ServerWorld(Struct, frozen=True):
-    """What all servers of a folder share: its path and roots, our environment, the cached lists, and what to call.
+    """What all servers of a folder share: its path and roots, our environment, the cached lists and the credentials.
 
-    `changed` is called on the event loop with a name when the lists of that server differ from those known before. `is_trusted`
-    returns whether the user trusts the folder, and may block for a file; until then servers start in `home`. Only the servers
-    `of_repository`, which its settings name, may have modules in it.
+    `is_trusted` returns whether the user trusts the folder, and may block for a file; until then servers start in `home`. Only the
+    servers `of_repository`, which its settings name, may have modules in it.
     """
 
     folder: Path
@@ -88,7 +98,6 @@ class ServerWorld(Struct, frozen=True):
     environ: Mapping[str, str]
     cache: ListCache
     credentials: McpCredentials
-    changed: Callable[[str], None]
     default_timeout_s: float | None = None
     of_repository: frozenset[str] = frozenset()
 
@@ -148,13 +157,19 @@ _current_call: ContextVar[_Call | None] = ContextVar("current_call", default=Non
 class McpServer:
     """A configured server."""
 
-    def __init__(self, name: str, entry: McpEntry, world: ServerWorld, *, is_enabled: bool) -> None:
-        """Blocks for one file, the cached lists."""
+    def __init__(
+        self, name: str, entry: McpEntry, world: ServerWorld, *, changed: Callable[[str], None], is_enabled: bool
+    ) -> None:
+        """Blocks for one file, the cached lists.
+
+        `changed` is called on the event loop with the name when the lists differ from those known before.
+        """
         self.name = name
         self.entry = entry
         self.state: McpState = "known" if is_enabled else "disabled"
         self.error: str | None = None
         self._world = world
+        self._changed = changed
         self._key = entry.model_dump(mode="json", by_alias=True, exclude={"enabled", "timeout"})
         cached = world.cache.read(self._key)
         self.lists: ServerLists = cached.lists if cached else ServerLists()
@@ -164,9 +179,12 @@ class McpServer:
         self._task: asyncio.Task[None] | None = None
         self._opening: asyncio.Future[_Live] | None = None
         self._refresh: asyncio.Task[None] | None = None
+        self._pinging: asyncio.Task[None] | None = None
         self._is_stale = False
         self._is_closed = False
         self._calls: list[_Call] = []
+        self._ending: set[asyncio.Future[Any]] = set()
+        """Canceled requests that the SDK reports to the server."""
         self._failures = 0
         self._not_before = 0.0
         self.sign_in = ServerSignIn(name, entry, world.credentials)
@@ -208,7 +226,9 @@ class McpServer:
         self._is_closed = self._is_closed or close
         if disable:
             self.state, self.error = "disabled", None
-        while running := {task for task in (self._refresh, self._task) if task is not None and not task.done()}:
+        while running := {
+            task for task in (self._refresh, self._pinging, self._task) if task is not None and not task.done()
+        }:
             for task in running:
                 task.cancel()
             await asyncio.wait(running)
@@ -256,10 +276,13 @@ class McpServer:
         try:
             async with call.timer:
                 call.extend()
-                result = await ask(live.connection)
+                result = await self._asked(ask(live.connection))
             self._failures = 0
+            self._record_answer()
             return result
         except TimeoutError:
+            if live.process is not None and (self._pinging is None or self._pinging.done()):
+                self._pinging = asyncio.create_task(self._ping(live), name=f"pings of the MCP server {self.name}")
             raise McpError(
                 f"the MCP server {self.name} did not answer in time; set a longer `timeout` in its settings or restart it"
             ) from None
@@ -273,6 +296,45 @@ class McpServer:
             _current_call.reset(mark)
             self._calls.remove(call)
             call.end()
+
+    async def _ping(self, live: _Live) -> None:
+        """Name a server that does not answer, until it does: a call may only be slow, so it is asked for an answer."""
+        seconds = PING_S
+        while not live.task.done():
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._asked(live.connection.ping())
+            except TimeoutError:
+                if self.state == "connected" and self._task is live.task:
+                    self.error = NOT_ANSWERING
+                seconds = min(2 * seconds, 60.0)
+                continue
+            except ConnectionLost:
+                return
+            except McpError:  # an answer too
+                pass
+            self._record_answer()
+            return
+
+    def _record_answer(self) -> None:
+        if self.error == NOT_ANSWERING:
+            self.error = None
+
+    async def _asked(self, request: Awaitable[T]) -> T:
+        """Return the answer to a request of the SDK; a cancellation waits for the SDK no longer than `CANCEL_S`.
+
+        The SDK notifies the server of it, and waits 5 s for one that reads nothing.
+        """
+        task = asyncio.ensure_future(request)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.cancel()
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            task.add_done_callback(consume_error)
+            await asyncio.wait({task}, timeout=CANCEL_S)
+            raise
 
     async def _refuse(self, live: _Live, refusal: McpSignInError) -> str:
         """Return the message for a call that the server refused for want of a sign-in, and end the connection."""
@@ -338,7 +400,7 @@ class McpServer:
             raise McpError(f"the MCP server {self.name} cannot be used: {self.error}")
         if self._opening is None:
             self._opening = asyncio.get_running_loop().create_future()
-            self._opening.add_done_callback(_consume)
+            self._opening.add_done_callback(consume_error)
             self._task = asyncio.create_task(self._run(self._opening), name=f"MCP server {self.name}")
             # A task that is canceled before its first step runs none of its code.
             self._task.add_done_callback(partial(self._end_opening, self._opening))
@@ -473,7 +535,7 @@ class McpServer:
         self.lists = lists
         self.listed_at = await asyncio.to_thread(self._world.cache.write, self._key, lists)
         if is_new:
-            self._world.changed(self.name)
+            self._changed(self.name)
 
     def _schedule_refresh(self) -> None:
         self._is_stale = True
@@ -501,9 +563,3 @@ class McpServer:
         if call is None or call.elicit is None:
             return DECLINED
         return await call.ask(call.elicit, params, 1 if call is own else len(asking))
-
-
-def _consume(future: "asyncio.Future[Any]") -> None:
-    """Read the exception of a start that nothing waits for."""
-    if not future.cancelled():
-        future.exception()

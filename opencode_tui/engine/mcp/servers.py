@@ -10,23 +10,28 @@ import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from pathlib import Path
 
-from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from opencode_tui.config.redact import redact_address, redact_text
 from opencode_tui.config.settings.settings import (
-    ExperimentalSettings,
     McpLocalSettings,
     McpRemoteSettings,
     McpSettings,
 )
 from opencode_tui.engine.mcp.browser import open_browser
-from opencode_tui.engine.mcp.credentials import McpCredentials
-from opencode_tui.engine.mcp.lists import ConnectionLost, ListCache, McpError
+from opencode_tui.engine.mcp.lists import ConnectionLost, McpError
 from opencode_tui.engine.mcp.names import tool_ids
-from opencode_tui.engine.mcp.server import BACKOFF_S, CALL_S, Elicit, McpServer, McpStopped, Report, ServerWorld
+from opencode_tui.engine.mcp.server import (
+    BACKOFF_S,
+    CALL_S,
+    Elicit,
+    McpEntry,
+    McpServer,
+    McpStopped,
+    Report,
+    ServerWorld,
+)
 from opencode_tui.engine.mcp.sign_in import SignIns
 from opencode_tui.redaction.cover import COVER
 from opencode_tui.redaction.names import is_secret_flag, is_secret_option
@@ -47,56 +52,40 @@ _CHARACTERS = 4
 """Characters of a token, roughly."""
 
 
-class McpOptions(Struct, frozen=True):
-    """The collaborators of the servers of a folder. `reserved` are names that no tool of a server may have.
-
-    `is_trusted` returns whether the user trusts the folder, and may block for a file. `redact` returns a text without keys.
-    `of_repository` are the servers that the repository's settings name.
-    """
-
-    folder: Path
-    worktree: Path
-    home: Path
-    is_trusted: Callable[[], bool]
-    environ: Mapping[str, str]
-    cache: Path
-    credentials: McpCredentials
-    clock: Clock
-    publish: Callable[[McpToolsChanged | McpBrowserOpenFailed | ScreenToastShown], None]
-    reserved: frozenset[str] = frozenset()
-    of_repository: frozenset[str] = frozenset()
-    redact: Callable[[str], str] = redact_text
-
-
 class McpServers:
     """All servers of a folder, in the order of the settings. Call all methods on the event loop."""
 
     def __init__(
-        self, entries: Mapping[str, McpSettings], experimental: ExperimentalSettings | None, options: McpOptions
+        self,
+        entries: Mapping[str, McpSettings],
+        world: ServerWorld,
+        *,
+        clock: Clock,
+        publish: Callable[[McpToolsChanged | McpBrowserOpenFailed | ScreenToastShown], None],
+        reserved: frozenset[str] = frozenset(),
+        redact: Callable[[str], str] = redact_text,
     ) -> None:
-        """Blocks for a small file of each server."""
-        timeout = experimental.mcp_timeout if experimental else None
-        self._options = options
-        self._world = ServerWorld(
-            folder=options.folder,
-            home=options.home,
-            is_trusted=options.is_trusted,
-            roots=[options.worktree],
-            of_repository=options.of_repository,
-            environ=options.environ,
-            cache=ListCache(options.cache / "mcp", options.clock),
-            credentials=options.credentials,
-            changed=self._on_changed,
-            default_timeout_s=timeout / 1000 if timeout else None,
-        )
+        """Blocks for a small file of each server.
+
+        `reserved` are names that no tool of a server may have. `redact` returns a text without keys.
+        """
+        self._world = world
+        self._clock = clock
+        self._publish = publish
+        self._reserved = reserved
+        self._redact = redact
         self._servers: dict[str, McpServer] = {}
         for name, entry in entries.items():
             if isinstance(entry, McpLocalSettings | McpRemoteSettings):
-                self._servers[name] = McpServer(name, entry, self._world, is_enabled=entry.enabled is not False)
-        self._sign_ins = SignIns(options.credentials)
+                self._servers[name] = self._new_server(name, entry)
+        self._sign_ins = SignIns(world.credentials)
         self._tools: tuple[int, list[McpTool]] = (-1, [])
         self.version = 0
         """Increased when the lists of a server, or the set of servers, have changed."""
+
+    def _new_server(self, name: str, entry: McpEntry) -> McpServer:
+        is_enabled = entry.enabled is not False
+        return McpServer(name, entry, self._world, changed=self._on_changed, is_enabled=is_enabled)
 
     @property
     def names(self) -> list[str]:
@@ -123,7 +112,7 @@ class McpServers:
         server = self.get(name)
         entry = server.entry
         is_local = isinstance(entry, McpLocalSettings)
-        redact = self._options.redact
+        redact = self._redact
         target = _describe_command(entry.command) if is_local else entry.url
         retry = server.retry_in
         return McpServerStatus(
@@ -152,7 +141,7 @@ class McpServers:
         """Return the known tools of all enabled servers, in the order of the settings, then by name."""
         if self._tools[0] != self.version:
             listed = [(server.name, tool) for server in self._servers.values() for tool in server.lists.tools]
-            ids = tool_ids([(server, tool["name"]) for server, tool in listed], self._options.reserved)
+            ids = tool_ids([(server, tool["name"]) for server, tool in listed], self._reserved)
             made = [_tool(tool_id, server, tool) for tool_id, (server, tool) in zip(ids, listed, strict=True)]
             self._tools = (self.version, made)
         return [tool for tool in self._tools[1] if with_disabled or self._servers[tool.server].is_enabled]
@@ -197,7 +186,7 @@ class McpServers:
         if name in self._servers:
             await self._servers[name].stop()
         is_enabled = entry.enabled is not False
-        self._servers[name] = await asyncio.to_thread(McpServer, name, entry, self._world, is_enabled=is_enabled)
+        self._servers[name] = await asyncio.to_thread(self._new_server, name, entry)
         self.version += 1
         return await self.connect(name) if is_enabled else self.status_of(name)
 
@@ -215,7 +204,7 @@ class McpServers:
         if not self._sign_ins.is_pending(name):
             server.sign_in.challenge = None
             await self.restart(name)
-            stored = await asyncio.to_thread(self._options.credentials.find, name, terms.url)
+            stored = await asyncio.to_thread(self._world.credentials.find, name, terms.url)
             challenge = server.sign_in.challenge or stored.details.challenge
             if challenge is None and server.state == "connected":
                 return ""
@@ -235,8 +224,8 @@ class McpServers:
         if url:
             ended = asyncio.create_task(self._sign_ins.wait(name))  # it may end before the browser does
             try:
-                if not await open_browser(url, self._options.environ, self._options.folder):
-                    self._options.publish(McpBrowserOpenFailed(mcp_name=name, url=url))
+                if not await open_browser(url, self._world.environ, self._world.folder):
+                    self._publish(McpBrowserOpenFailed(mcp_name=name, url=url))
                 with _failing(name):
                     await ended
             finally:
@@ -256,7 +245,7 @@ class McpServers:
         A name that is not in the settings may have some too. Raises NotFoundError for one that is unknown everywhere.
         """
         await self._sign_ins.cancel(name)
-        had_any = await asyncio.to_thread(self._options.credentials.remove, name)
+        had_any = await asyncio.to_thread(self._world.credentials.remove, name)
         if not had_any or name in self._servers:
             server = self.get(name)
             await server.stop()
@@ -320,16 +309,14 @@ class McpServers:
 
         Those that demand a sign-in are named on the screen.
         """
-        now = self._options.clock()
+        now = self._clock()
         unknown = [one for one in self.enabled() if one.listed_at is None or now - one.listed_at > OLD_MS]
         async with asyncio.TaskGroup() as group:
             for server in unknown:
                 group.create_task(_start_often(server))
         for server in unknown:
             if server.state == "needs_auth":
-                self._options.publish(
-                    ScreenToastShown(message=f"MCP server {server.name}: {server.error}", variant="warning")
-                )
+                self._publish(ScreenToastShown(message=f"MCP server {server.name}: {server.error}", variant="warning"))
 
     async def close(self) -> None:
         """End all servers with their processes, and the sign-ins that wait."""
@@ -338,20 +325,20 @@ class McpServers:
 
     def _on_changed(self, name: str, *, is_shown: bool = True) -> None:
         self.version += 1
-        self._options.publish(McpToolsChanged(server=name))
+        self._publish(McpToolsChanged(server=name))
         server = self._servers[name]
         if is_shown:
             count = len(server.lists.tools)
             message = f"MCP server {name}: {count} tool{'' if count == 1 else 's'}, used from your next message on"
-            self._options.publish(ScreenToastShown(message=message, variant="info"))
+            self._publish(ScreenToastShown(message=message, variant="info"))
 
 
 @contextmanager
 def _failing(name: str) -> Generator[None]:
-    """Raise SignInError for what a sign-in raises."""
+    """Raise SignInError with the server's name for what a sign-in raises."""
     try:
         yield
-    except (McpError, ConnectionLost) as error:
+    except (McpError, SignInError, ConnectionLost) as error:
         raise SignInError(f"the sign-in to {name} failed: {error}") from None
 
 

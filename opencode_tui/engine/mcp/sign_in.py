@@ -4,13 +4,15 @@ A sign-in that waits has an address for the browser, and ends when that comes ba
 """
 
 import asyncio
+import errno
 import importlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from urllib.parse import parse_qs, urlsplit
 
+from opencode_tui.cancellation import consume_error
 from opencode_tui.config.settings.settings import McpLocalSettings, McpOauthSettings, McpRemoteSettings
-from opencode_tui.engine.mcp.callback import Callbacks, Redirected, read_redirect, redirect_address
+from opencode_tui.engine.mcp.callback import Callbacks, Redirected, UnavailablePort, read_redirect, redirect_address
 from opencode_tui.engine.mcp.credentials import McpCredentials, SignInEntry, SignInTerms
 from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.schema.error import OpencodeError
@@ -78,12 +80,13 @@ def _terms(name: str, entry: McpLocalSettings | McpRemoteSettings) -> SignInTerm
 class _Pending:
     """A sign-in that waits for the user."""
 
+    task: asyncio.Task[None]
+
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
         self.url: asyncio.Future[str] = loop.create_future()
         self.found: asyncio.Future[Redirected] = loop.create_future()
         self.state = ""
-        self.task: asyncio.Task[None] | None = None
 
 
 class SignIns:
@@ -103,24 +106,23 @@ class SignIns:
     ) -> str:
         """Return the address for the browser, that of a sign-in that waits already if there is one.
 
-        `finished` is awaited at the end of the sign-in, with its error. Raises McpError, ConnectionLost.
+        `finished` is awaited at the end of the sign-in, with its error. Raises McpError, SignInError, ConnectionLost.
         """
         pending = self._pending.get(terms.name)
         if pending is None:
             pending = self._pending[terms.name] = _Pending()
             work = self._run(pending, terms, challenge, finished)
             pending.task = asyncio.create_task(work, name=f"sign-in to the MCP server {terms.name}")
-            pending.task.add_done_callback(_consume)
-        assert pending.task is not None
+            pending.task.add_done_callback(consume_error)  # which `finished` has got
         await asyncio.wait({pending.task, pending.url}, return_when=asyncio.FIRST_COMPLETED)
         if not pending.url.done():
             pending.task.result()
         return pending.url.result()
 
     async def wait(self, name: str) -> None:
-        """Wait for the end of a sign-in; the caller's cancellation does not end it. Raises McpError, ConnectionLost."""
+        """Wait for the end of a sign-in; the caller's cancellation does not end it. Raises as `begin`."""
         pending = self._pending.get(name)
-        if pending is None or pending.task is None:
+        if pending is None:
             raise McpError("none waits for the user; begin it again")
         try:
             await asyncio.shield(pending.task)
@@ -130,7 +132,7 @@ class SignIns:
             raise
 
     async def finish(self, name: str, code: str) -> None:
-        """End a sign-in with a code, or with the whole address to which the browser was sent. Raises as `wait`."""
+        """End a sign-in with a code, or with the whole address to which the browser was sent. Raises as `begin`."""
         pending = self._pending.get(name)
         if pending is None or not pending.state:
             raise McpError("none waits for the user; begin it again")
@@ -148,8 +150,7 @@ class SignIns:
 
     async def cancel(self, name: str | None = None) -> None:
         """Cancel the sign-in to a server, or all."""
-        chosen = [one for key, one in self._pending.items() if name is None or key == name]
-        tasks = {one.task for one in chosen if one.task is not None}
+        tasks = {one.task for key, one in self._pending.items() if name in (None, key)}
         for task in tasks:
             task.cancel()
         if tasks:
@@ -174,10 +175,16 @@ class SignIns:
         try:
             try:
                 sdk = await asyncio.to_thread(importlib.import_module, "opencode_tui.engine.mcp.sdk_oauth")
-                async with asyncio.timeout(LONGEST_S), self._callbacks.listening(port, terms.name):
+                async with asyncio.timeout(LONGEST_S), self._callbacks.listening(port):
                     await sdk.authorize(terms, challenge, self._credentials, show)
             except TimeoutError:
                 failure = McpError(f"it was not finished within {LONGEST_S:g} s; begin it again")
+            except UnavailablePort as error:
+                why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
+                failure = McpError(
+                    f"port {port} of this machine, to which the browser comes back, is not free: {why}; "
+                    f"end that program, or set another one in `oauth.callbackPort` of mcp.{terms.name}"
+                )
             except Exception as error:  # noqa: BLE001 - raised below
                 failure = error
             await finished(failure)
@@ -185,9 +192,3 @@ class SignIns:
                 raise failure
         finally:
             del self._pending[terms.name]
-
-
-def _consume(task: "asyncio.Task[None]") -> None:
-    """Read the error of a sign-in that nothing waits for; `finished` has got it."""
-    if not task.cancelled():
-        task.exception()

@@ -31,7 +31,7 @@ SEARCH_SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
         "query": {"description": "Words for what the tool should do, or a part of its name", "type": "string"},
-        "limit": {"default": 8, "description": "Most tools to return", "maximum": 50, "minimum": 1, "type": "integer"},
+        "limit": {"description": "Most tools to return", "type": "integer"},
     },
     "required": ["query"],
 }

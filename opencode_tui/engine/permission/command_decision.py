@@ -62,9 +62,10 @@ class CommandPlan(Struct, frozen=True):
     """Where a command would run and the permissions that it needs, most important first; empty without any need.
 
     `tier` is the sandbox that works ("none" without one). `refusal` is why the agent may not run it at all, in one line, else
-    empty. `read_only`: its project must not be changed. `notes` are why single patterns need the user, as in "this …". `is_known`:
-    each program of the line is one whose effects are known by its name, so no file of the project may stand for it. `names_files`:
-    it uses paths of the project, which a confined command could exchange; `is_shared`: one ran when this was decided.
+    empty; `advice` is what the model can do then. `read_only`: its project must not be changed. `notes` are why single patterns
+    need the user, as in "this …". `is_known`: each program of the line is one whose effects are known by its name, so no file of
+    the project may stand for it. `names_files`: it uses paths of the project, which a confined command could exchange;
+    `is_shared`: one ran when this was decided.
     """
 
     runs: Runs
@@ -73,6 +74,7 @@ class CommandPlan(Struct, frozen=True):
     query: Query
     tier: str = "none"
     refusal: str = ""
+    advice: str = ""
     read_only: bool = False
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
     is_known: bool = False
@@ -100,6 +102,7 @@ def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
         query=plan.query,
         tier=scope.tier,
         refusal=plan.refusal,
+        advice=plan.advice,
         read_only=not plan.may_edit,
         notes=plan.notes,
         names_files=plan.names_files,
@@ -172,7 +175,9 @@ class _Plan:
         elif self._opaque:
             self.kind = "opaque"
         self.reasons = self._reasons()
-        self.refusal = self._unchecked() or ("" if self.may_edit else self._refusal())
+        unchecked = self._unchecked()
+        self.refusal = unchecked or ("" if self.may_edit else self._refusal())
+        self.advice = "Ask the user to do it, or go on without." if self.refusal and not unchecked else ""
         self.notes: dict[str, str] = {}
         self.query = with_forms(self._query(), self._forms)
 
@@ -260,7 +265,7 @@ class _Plan:
         if not refused:
             return ""
         words = " ".join(dict.fromkeys(reason.words for reason in refused))
-        return f"This agent may not edit, so its commands stay in the sandbox: {words} Ask the user to do it, or go on without."
+        return f"This agent may not edit files, so its commands stay in the sandbox: {words}"
 
     def _query(self) -> Query:
         also = [
@@ -294,7 +299,8 @@ class _Plan:
         found = [member.texts[0] for member in scan.members if member.steered] + [command] * scan.renamed
         steered = [*found, *raced] if self.runs == "host" else []
         outside = "leaves the sandbox" if self._scope.tier != "none" else "reaches outside the project"
-        self.notes.update(dict.fromkeys((*self._opaque, *must_ask), "runs arbitrary code"))
+        unknowable = "would also run outside the sandbox" if self._scope.tier != "none" else "runs arbitrary code"
+        self.notes.update(dict.fromkeys((*self._opaque, *must_ask), unknowable))
         self.notes.update({**dict.fromkeys(leaving, outside), **dict.fromkeys(discards, "discards work")})
         self.notes.update(dict.fromkeys(found if steered else (), "can run other programs than it names"))
         self.notes.update(

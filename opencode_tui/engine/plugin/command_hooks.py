@@ -16,7 +16,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTrigger, StatusLineSettings
-from opencode_tui.engine.plugin.hooks import Hook, HookBlocked, HookName, PluginHooks
+from opencode_tui.engine.plugin.hooks import OF_SETTINGS, Hook, HookBlocked, HookName, PluginHooks
 from opencode_tui.engine.project.programs import OutputLimitError, Program, run_program
 from opencode_tui.programs import safe_environ
 from opencode_tui.schema.error import OpencodeError
@@ -65,7 +65,7 @@ def command_hooks(
         (one.timeout or TIMEOUT_S for groups in triggers.values() for g in groups for one in g.hooks), default=0
     )
     return PluginHooks(
-        "hooks of the settings",
+        OF_SETTINGS,
         cast("Mapping[str, Hook]", hooks),
         limit_s=longest + 5,
         runs_commands=lambda name, tool: any(made.chosen(event, tool) for event in table[name][0]),

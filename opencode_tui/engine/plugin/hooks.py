@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct, field
 
+from opencode_tui.engine.waits import waiting
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.record import JsonObject
 
@@ -101,6 +102,9 @@ HookName = Literal[
 HOOK_NAMES: tuple[str, ...] = get_args(HookName)
 HOOK_LIMIT_S = 10.0
 
+OF_SETTINGS = "hooks of the settings"
+"""The name of the hooks that are no plugin's."""
+
 Hook = Callable[[JsonObject, JsonObject], Awaitable[object] | object]
 
 logger = logging.getLogger(__name__)
@@ -162,9 +166,10 @@ class Hooks:
         for plugin, hook, limit_s in self._hooks.get(name, ()):
             attempt = copy.deepcopy(output)
             try:
-                await call_limited(
-                    lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, limit_s
-                )
+                with waiting("hook", _name(plugin), limit_s=limit_s):
+                    await call_limited(
+                        lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, limit_s
+                    )
             except HookBlocked:
                 raise
             except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's failure is named and survived
@@ -185,6 +190,11 @@ class Hooks:
     def refuse(self, name: HookName, reason: str) -> None:
         """Report an invalid output of one of the plugins with this hook."""
         self.fail(", ".join(plugin for plugin, _, _ in self._hooks.get(name, ())), name, reason)
+
+
+def _name(plugin: str) -> str:
+    """Return what the screen calls it; the name of a plugin may be a long path."""
+    return plugin if plugin == OF_SETTINGS else f"the plugin {plugin.rpartition('/')[2]}"
 
 
 async def call_limited(call: Callable[[], Any], function: Callable[..., object], limit_s: float) -> Any:

@@ -100,7 +100,9 @@ def _first_root(repository: Repository, kept: str | None, environ: Mapping[str, 
     from opencode_tui.engine.project.git import list_root_commits  # needed once in the life of a repository
 
     common = repository.common_dir
-    roots = [line for line in list_root_commits(common, environ=environ, git_dir=common) if _COMMIT.match(line)]
+    roots = list_root_commits(common, environ=environ, git_dir=common)
+    if not all(map(_COMMIT.match, roots)):
+        raise GitUnavailableError(f"git rev-list in {common} printed no commits; check which git is first on PATH")
     if kept in roots:
         return str(kept)
     return min(roots, default=GLOBAL_PROJECT)

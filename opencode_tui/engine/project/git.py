@@ -6,13 +6,15 @@ does not inherit the `GIT_*` variables of this process, and reading takes no loc
 for prompts, and its children end with it.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
-processes. Importing it costs 50 ms and one process, so the first command imports it, on its thread.
+processes. Importing it costs 50 ms and two processes, so the first command imports it, on its thread.
 """
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,11 +28,15 @@ from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
+from opencode_tui.schema.system_error import cause_of
 
 if TYPE_CHECKING:
     from git.cmd import Git
 
 TIMEOUT_S = 30.0
+"""Seconds that a command of git has; then it is killed, and its caller goes on without what it would have said."""
+
+VERSION_S = 5.0
 OUTPUT_BYTES = 128 * 1024 * 1024
 """Maximum output of one command in bytes; a longer one fails."""
 
@@ -57,6 +63,7 @@ _VERB_OPTIONS = {
 """Git would look into changed submodules with the settings of these, whose filters are not off."""
 
 _FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
+_VERSION = re.compile(r"git version [\w.() +-]{1,60}")
 _NO_MATCH = 1
 _ERROR_BYTES = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
@@ -113,16 +120,24 @@ class SafeGit:
         stop = threading.Event()
 
         def work() -> _Answer:
-            return self._start(arguments, folder, more).wait(timeout_s, stop)
+            return self._start(arguments, folder, more, stop).wait(timeout_s, stop)
 
         return await run_to_completion(asyncio.to_thread(work), stop=stop)
 
-    def _start(self, arguments: Sequence[str], folder: Path, more: Mapping[str, str]) -> "_Process":
+    def _start(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        more: Mapping[str, str],
+        stop: threading.Event | None = None,
+    ) -> "_Process":
         variables = safe_environ({**self._environ, **more}, self._folder)
         program = find_program("git", variables, self._folder)
         if program is None:
             raise _missing(folder)
-        os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = program  # GitPython starts it when it is imported
+        if "git.cmd" not in sys.modules:
+            _check_that_it_answers(program, variables, stop)
+        os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = program  # GitPython starts it when it is imported, without a deadline
         try:
             from git.cmd import Git
             from git.exc import GitCommandNotFound
@@ -139,7 +154,7 @@ class SafeGit:
         except GitCommandNotFound as error:
             raise _missing(folder) from error
         except OSError as error:
-            raise GitUnavailableError(f"cannot run git in {folder}: {error.strerror}; try again") from error
+            raise GitUnavailableError(f"cannot run git in {folder}: {cause_of(error)}; try again") from error
         return _Process(started, name=f"git {verb} in {folder}")
 
     def _without_inherited(self, variables: Mapping[str, str]) -> list[str]:
@@ -163,7 +178,10 @@ def list_root_commits(folder: Path, *, environ: Mapping[str, str], git_dir: Path
 
 def git_version(folder: Path, environ: Mapping[str, str]) -> str:
     """Return what `git --version` prints, of the git that works in a folder; blocks. Raises GitUnavailableError."""
-    return SafeGit(folder, environ=environ).run_blocking("--version").strip()
+    said = SafeGit(folder, environ=environ).run_blocking("--version", timeout_s=VERSION_S).strip()
+    if not _VERSION.fullmatch(said):
+        raise GitUnavailableError(f"git --version in {folder} printed no version; check which git is first on PATH")
+    return said
 
 
 class _Answer(Struct, frozen=True):
@@ -251,6 +269,32 @@ class _Reader(threading.Thread):
                 if len(chunk) > room and not self._may_drop:
                     self.is_cut = True
                     return
+
+
+def _check_that_it_answers(program: str, variables: Mapping[str, str], stop: threading.Event | None) -> None:
+    """Raise GitUnavailableError unless a git says its version within `VERSION_S` and before `stop`."""
+    nothing = subprocess.DEVNULL
+    words = [program, "version"]
+    try:
+        process = subprocess.Popen(
+            words, stdin=nothing, stdout=nothing, stderr=nothing, env=variables, start_new_session=True
+        )
+    except OSError as error:
+        raise GitUnavailableError(f"{program} cannot be started: {cause_of(error)}") from error
+    deadline = time.monotonic() + VERSION_S
+    try:
+        while process.poll() is None:
+            if stop is not None and stop.is_set():
+                raise GitUnavailableError(f"{program} version was stopped")
+            if time.monotonic() >= deadline:
+                raise GitUnavailableError(f"{program} version took longer than {VERSION_S:g} s; check that git")
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_CHECK_S)
+    finally:
+        if process.poll() is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _missing(folder: Path) -> GitMissingError:

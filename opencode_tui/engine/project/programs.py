@@ -180,10 +180,12 @@ async def run_program(
             await process.wait()
     except (TimeoutError, asyncio.CancelledError):
         _kill_group(process.pid)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_END_S):
-                await process.wait()
-        _close_pipes(process)
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_END_S):
+                    await process.wait()
+        finally:  # a second cancellation ends the wait
+            close_pipes(process)
         raise
     output, errors = (bytes(task.result()) for task in reading)
     if max(len(output), len(errors)) > max_bytes:
@@ -191,7 +193,7 @@ async def run_program(
     return Ran(process.returncode or 0, output, errors)
 
 
-def _close_pipes(process: Process) -> None:
+def close_pipes(process: Process) -> None:
     """Close what a process outside the group may hold open; asyncio has no public name for it."""
     transport: object = getattr(process, "_transport", None)
     if isinstance(transport, asyncio.SubprocessTransport):

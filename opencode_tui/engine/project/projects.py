@@ -113,12 +113,12 @@ class Projects(Struct, frozen=True):
         return found
 
     def _describe(self, project: Project, now: int) -> ProjectInfo:
-        time = ProjectTime(created=now, updated=now)
+        time = ProjectTime.trusted(created=now, updated=now)
         if project.id == GLOBAL_PROJECT or project.repository is None:
-            return ProjectInfo(id=project.id, worktree=_GLOBAL_WORKTREE, time=time)
+            return ProjectInfo.trusted(id=project.id, worktree=_GLOBAL_WORKTREE, time=time)
         main = str(project.repository.main_worktree)
         linked = [str(project.worktree)] if str(project.worktree) != main else []
-        return ProjectInfo(id=project.id, worktree=main, vcs="git", time=time, sandboxes=linked)
+        return ProjectInfo.trusted(id=project.id, worktree=main, vcs="git", time=time, sandboxes=linked)
 
     async def _read(self, key: Key) -> ProjectInfo | None:
         try:

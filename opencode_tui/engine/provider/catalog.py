@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers
     from opencode_tui.schema.api.catalog import ProviderSummary
 
-DEMO = ModelRef(provider_id="demo", model_id="tour")
+DEMO = ModelRef.trusted(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
 
 

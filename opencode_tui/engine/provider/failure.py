@@ -102,7 +102,7 @@ def _error(reported: Reported, row: Row, failure: Failure) -> ProviderError:
     detail = " ".join(message.split())[:_MAX_MESSAGE]
     if is_generic(detail):
         detail = phrase_for(cause, detail or _phrase(reported.status))
-    remedy = remedy_for(cause, provider_id, key_setting=reported.key_setting)
+    remedy = remedy_for(cause, provider_id, key_setting=reported.key_setting, model_id=reported.model_id)
     text = with_remedy(sentence(cause, provider_id, detail, status=reported.status), remedy)
     failure = replace(failure, words=FailureWords(title_for(cause, provider_id), detail, remedy))
     match failure.kind:

@@ -25,6 +25,7 @@ from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
 from opencode_tui.engine.provider.normalize import closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.engine.waits import Waiting, waiting
 from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
@@ -39,6 +40,21 @@ _MAX_ERROR_BODY = 64 * 1024
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
 _MAX_REDIRECTS = 3
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+
+_ERROR_BODY_S = 10.0
+"""Seconds for the text of an error; its status has arrived, so a text that does not end is left out."""
+
+_GATHER_S = 0.025
+"""Seconds for which chunks that follow each other quickly are left to the system, and then read at once.
+
+To wait for a chunk and to wake all that follow it costs ten times as much as to decode it. A first chunk is read at once.
+"""
+
+_READY_S = 0.001
+"""Seconds in which a chunk comes that did not have to be waited for."""
+
+_FULL_BYTES = 16 * 1024
+"""Bytes in `_GATHER_S` from which each chunk is read as soon as possible: they come faster than they are decoded."""
 
 _DRAIN_S = 0.05
 """Seconds to wait for the end of a response body, so that the connection can be reused."""
@@ -73,20 +89,26 @@ class HttpProvider:
         words = [value.rpartition(" ")[2] for value in named]
         return tuple(secret for secret in (self._endpoint.api_key, *named, *words) if secret)
 
-    async def post(self, path: str, body: bytes, *, headers: Mapping[str, str] = _NO_HEADERS) -> AsyncGenerator[bytes]:
+    async def post(
+        self, path: str, body: bytes, *, wait: Waiting, headers: Mapping[str, str] = _NO_HEADERS, model_id: str = ""
+    ) -> AsyncGenerator[bytes]:
         """Yield the decompressed bytes of the response as they arrive. Raises ProviderError for every failure.
 
-        Closing the generator or canceling its task closes the connection.
+        Closing the generator or canceling its task closes the connection. `wait` follows whether there is one. `model_id` is
+        for errors.
         """
         client = await self._open()
         limit = self._endpoint.timeout_ms
         deadline = None if limit is None else asyncio.get_running_loop().time() + limit / 1000
         url = self._endpoint.base_url.rstrip("/") + path
-        async with aclosing(self._received(client, url, body, headers)) as chunks:
+        async with aclosing(self._received(client, url, body, headers, wait=wait, model_id=model_id)) as chunks:
             while True:
                 try:
-                    async with asyncio.timeout_at(deadline):
+                    if deadline is None:
                         chunk = await anext(chunks, None)
+                    else:
+                        async with asyncio.timeout_at(deadline):
+                            chunk = await anext(chunks, None)
                 except TimeoutError as error:
                     raise plain.timed_out(
                         self._provider_id, f"no complete response within {(limit or 0) / 1000:g} s"
@@ -99,9 +121,11 @@ class HttpProvider:
         """Yield the bytes of the response to a GET, as `post` does."""
         client = await self._open()
         url = self._endpoint.base_url.rstrip("/") + path
-        async with aclosing(self._received(client, url, b"", {"accept": "application/json"}, method="GET")) as chunks:
-            async for chunk in chunks:
-                yield chunk
+        accept = {"accept": "application/json"}
+        with waiting("first_byte", self._provider_id, limit_s=self._endpoint.silence_s) as wait:
+            async with aclosing(self._received(client, url, b"", accept, method="GET", wait=wait)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
 
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
@@ -123,20 +147,36 @@ class HttpProvider:
             return self._client
 
     async def _received(
-        self, client: "httpx.AsyncClient", url: str, body: bytes, headers: Mapping[str, str], *, method: str = "POST"
+        self,
+        client: "httpx.AsyncClient",
+        url: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        *,
+        wait: Waiting,
+        method: str = "POST",
+        model_id: str = "",
     ) -> AsyncGenerator[bytes]:
         import httpx  # already imported by `_open`; not at module level, because most commands do not need it
+
+        async def trace(step: str, _: object) -> None:
+            """Follow whether the connection or the response is waited for; called a dozen times for a request."""
+            if step == "connection.connect_tcp.started":
+                wait.restart("connection", limit_s=_CONNECT_TIMEOUT_S)
+            elif step == "http11.send_request_headers.started":
+                wait.restart("first_byte", limit_s=self._endpoint.silence_s)
 
         has_answer = False
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 sent = {**self._headers, **headers}
-                async with client.stream(method, url, content=body, headers=sent) as response:
+                request = client.build_request(method, url, content=body, headers=sent, extensions={"trace": trace})
+                async with aclosing(await self._answered(client, request)) as response:
                     if response.has_redirect_location:
                         url = self._redirected(url, response)
                         continue
                     if not response.is_success:
-                        raise await self._refused(response)
+                        raise await self._refused(response, model_id)
                     has_answer = True
                     async for chunk in self._decoded(response):
                         yield chunk
@@ -147,6 +187,9 @@ class HttpProvider:
             raise plain.no_connection(
                 self._provider_id, url, detail, proxy=self._endpoint.proxy, kind="timeout"
             ) from error
+        except httpx.WriteTimeout as error:
+            detail = f"{plain.host(url)} accepted nothing of the request for {_WRITE_TIMEOUT_S:g} s"
+            raise plain.timed_out(self._provider_id, detail) from error
         except httpx.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
             raise plain.timed_out(self._provider_id, f"{plain.host(url)} sent nothing for {seconds:g} s") from error
@@ -169,15 +212,30 @@ class HttpProvider:
                 return target
         raise plain.redirected(self._provider_id, url, location)
 
-    async def _refused(self, response: "httpx.Response") -> Exception:
+    async def _answered(self, client: "httpx.AsyncClient", request: "httpx.Request") -> "httpx.Response":
+        """Return the response with its headers. Raises ProviderError where they take too long byte by byte."""
+        limit_s = self._endpoint.fruitless_s
+        try:
+            async with asyncio.timeout(limit_s):
+                return await client.send(request, stream=True)
+        except TimeoutError as error:
+            detail = f"{plain.host(str(request.url))} sent no response within {limit_s:g} s"
+            raise plain.timed_out(self._provider_id, detail) from error
+
+    async def _refused(self, response: "httpx.Response", model_id: str) -> Exception:
+        """Return the error for a response with another status than success, by what arrives of its body within some seconds."""
+        import httpx  # already imported by `_open`
+
         from opencode_tui.engine.provider import failure  # only for failed calls
         from opencode_tui.engine.provider.error.body import Reported
 
         body = b""
-        async for chunk in self._decoded(response):
-            body += chunk
-            if len(body) >= _MAX_ERROR_BODY:
-                break
+        with suppress(TimeoutError, httpx.TransportError):
+            async with asyncio.timeout(_ERROR_BODY_S):
+                async for chunk in self._decoded(response):
+                    body += chunk
+                    if len(body) >= _MAX_ERROR_BODY:
+                        break
         reported = Reported(
             self._provider_id,
             status=response.status_code,
@@ -185,17 +243,22 @@ class HttpProvider:
             headers=dict(response.headers),
             secrets=self.secrets,
             key_setting=self._endpoint.key_setting,
+            model_id=model_id,
         )
         return failure.from_response(reported, now_ms=self._clock())
 
     async def _decoded(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
-        """Yield the decompressed body in slices of limited size, up to a limited total."""
+        """Yield the decompressed body in slices of limited size, up to a limited total; many small chunks are gathered."""
         encoding = response.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
             raise plain.invalid_response(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
         unpack = _as_it_is if encoding in ("identity", "") else unpacker()
         size = 0
+        now = asyncio.get_running_loop().time
+        waited, gathered, asked = -_GATHER_S, 0, now()
         async for raw in response.aiter_raw():
+            came = now()
+            gathered += len(raw)
             try:
                 for chunk in unpack(raw):
                     size += len(chunk)
@@ -205,6 +268,11 @@ class HttpProvider:
                     yield chunk
             except zlib.error as error:
                 raise plain.invalid_response(self._provider_id, f"cannot decompress the response ({error})") from error
+            if came - asked > _READY_S:
+                if came - waited < _GATHER_S and gathered < _FULL_BYTES:
+                    await asyncio.sleep(_GATHER_S)
+                waited, gathered = now(), 0
+            asked = now()
 
 
 def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
@@ -239,21 +307,31 @@ class DirectLlm:
     ) -> None:
         self._on_usage = on_usage
         self._provider_id = endpoint.provider_id
+        self._silence_s = endpoint.silence_s
+        self._fruitless_s = endpoint.fruitless_s
         self._format = used
         self._clock = clock
         self._http = HttpProvider(endpoint, used.credentials(endpoint.api_key), clock=clock)
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield one batch of events for each chunk of bytes that completes any; see `Llm.stream`."""
-        with normalizing(self._format.metadata_key, request, self._on_usage) as normalizer:
+        with (
+            normalizing(self._format.metadata_key, request, self._on_usage) as normalizer,
+            waiting("first_byte", self._provider_id, limit_s=self._silence_s) as wait,
+        ):
             decoder = self._format.decoder()
+            path, body, headers = self._format.path(request), self._format.encode(request), request.model.headers
             async with aclosing(
-                self._http.post(self._format.path(request), self._format.encode(request), headers=request.model.headers)
+                self._http.post(path, body, wait=wait, headers=headers, model_id=request.model.model_id)
             ) as chunks:
                 try:
                     async for chunk in chunks:
                         if events := normalizer.push_metered(decoder.feed(chunk)):
+                            wait.restart("more")
                             yield events
+                        elif self._fruitless_s is not None and wait.lasted_s > self._fruitless_s:
+                            detail = f"nothing of an answer in what came for {self._fruitless_s:g} s"
+                            raise plain.timed_out(self._provider_id, detail)
                         if normalizer.has_end or normalizer.error is not None:
                             break
                     else:

@@ -2,8 +2,8 @@
 
 Two separate pipes carry JSON lines, one object each; stdout and stderr are left to the output of libraries, until it is ready.
 
-    in    {"op": "start", "id", "call"}   {"op": "cancel", "id"}                     `call` are litellm's arguments
-    out   {"op": "ready"}   {"op": "batch", "id", "chunks"}   {"op": "end", "id"}   {"op": "failed", "id", …}
+    in    {"op": "start", "id", "call"}   {"op": "cancel", "id"}   {"op": "ping"}      `call` are litellm's arguments
+    out   {"op": "ready"}   {"op": "pong"}   {"op": "batch", "id", "chunks"}   {"op": "end", "id"}   {"op": "failed", "id", …}
 
 Requests run concurrently. The end of the input ends the process at any time, also during the import of litellm.
 """
@@ -209,6 +209,9 @@ class _Server:
             pass
 
     def _obey(self, command: Command) -> None:
+        if command["op"] == "ping":
+            self._write({"op": "pong"})
+            return
         identifier: int = command["id"]
         if command["op"] == "start":
             self._tasks[identifier] = asyncio.create_task(self._run(identifier, command["call"]))

@@ -24,16 +24,21 @@ from opencode_tui.engine.provider.failure import from_child
 from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, Usage, ignore_usage
 from opencode_tui.engine.provider.normalize import closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.engine.waits import waiting
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.system_error import describe
 from opencode_tui.storage.paths import ensure
 
 _MAX_LINE = 64 * 1024 * 1024
 _START_LIMIT_S = 60.0
 _END_LIMIT_S = 0.25
+_PING_S = 10.0
+"""Seconds that the child has for the answer whether it still works, after a response without news."""
+
 _NO_LIMIT_S = 24 * 3600.0
 _CHILD_GRACE_S = 10.0
 """Seconds by which the limit of the child for a silent provider is longer than ours, so that a timeout is reported."""
@@ -101,15 +106,29 @@ class LitellmWorker:
             if self._child is None:
                 self._child = await _start_child(self._log)
             child = self._child
+        place = f"; see {self._log}" if self._log else ""
         try:
             async with asyncio.timeout(_START_LIMIT_S):
                 await child.ready.wait()
         except TimeoutError:
-            await self.close()
+            await self._end(child)
+            raise ConnectionError(f"it did not start within {_START_LIMIT_S:g} s{place}") from None
         if not child.is_alive:
-            place = f"; see {self._log}" if self._log else ""
             raise ConnectionError(f"it exited during start-up{place}")
         return child
+
+    async def check(self) -> bool:
+        """Return whether the child answers; one that does not, as when it was stopped, is killed; the next call starts another."""
+        child = self._child
+        if child is None or not child.is_alive or await child.answers(_PING_S):
+            return True
+        await self._end(child)
+        return False
+
+    async def _end(self, child: "_Child") -> None:
+        if self._child is child:
+            self._child = None
+        await child.end()
 
 
 class _Child:
@@ -121,6 +140,7 @@ class _Child:
         self.process = process
         self.ready = asyncio.Event()
         self.is_alive = True
+        self._answered = asyncio.Event()
         self._writer = writer
         self._inboxes: dict[int, asyncio.Queue[_Message]] = {}
         self._listener = asyncio.create_task(self._listen(reader), name="litellm-child")
@@ -144,6 +164,17 @@ class _Child:
             self._writer.write(_line(message))
             await self._writer.drain()
 
+    async def answers(self, limit_s: float) -> bool:
+        """Return whether it answers a question, or ends, within a time; a full pipe does not delay that."""
+        self._answered.clear()
+        self._writer.write(_line({"op": "ping"}))
+        try:
+            async with asyncio.timeout(limit_s):
+                await self._answered.wait()
+        except TimeoutError:
+            return False
+        return True
+
     async def end(self) -> None:
         """Close the pipes, which ends the child, and wait until it has exited."""
         self._writer.close()
@@ -160,16 +191,19 @@ class _Child:
         try:
             while line := await reader.readline():
                 self._deliver(load_json(line))
-        except ValueError:
-            self._writer.close()  # an incomplete or too long line: the child is broken
+        except (ValueError, KeyError, TypeError):
+            self._writer.close()  # an incomplete or too long line, or another's: the child is broken
         self.is_alive = False
         self.ready.set()
+        self._answered.set()
         for inbox in self._inboxes.values():
             inbox.put_nowait(_GONE)
 
     def _deliver(self, message: _Message) -> None:
         if message["op"] == "ready":
             self.ready.set()
+        elif message["op"] == "pong":
+            self._answered.set()
         elif inbox := self._inboxes.get(message["id"]):
             inbox.put_nowait(message)
 
@@ -300,25 +334,33 @@ class LitellmLlm:
         """Yield the child's messages. Raises ProviderError when none arrives in time, or the child cannot start."""
         endpoint = self._endpoint
         silence = endpoint.chunk_timeout_ms / 1000
-        await self._start()
+        with waiting("process", "litellm", limit_s=_START_LIMIT_S):
+            await self._start()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (endpoint.timeout_ms / 1000 if endpoint.timeout_ms else _NO_LIMIT_S)
         async with contextlib.aclosing(self._worker.ask(litellm_call(request, self._endpoint))) as messages:
-            while True:
-                try:
-                    async with asyncio.timeout_at(min(deadline, loop.time() + silence)):
-                        message = await anext(messages, None)
-                except TimeoutError as error:
-                    raise plain.timed_out(endpoint.provider_id, "the provider sent nothing in time") from error
-                if message is None:
-                    return
-                yield message
+            with waiting("first_byte", endpoint.provider_id, limit_s=endpoint.silence_s) as wait:
+                while True:
+                    try:
+                        async with asyncio.timeout_at(min(deadline, loop.time() + silence)):
+                            message = await anext(messages, None)
+                    except TimeoutError as error:
+                        reason = "the provider sent nothing in time"
+                        if not await self._worker.check():
+                            reason = "litellm's process did not respond and was ended"
+                        raise plain.timed_out(endpoint.provider_id, reason) from error
+                    if message is None:
+                        return
+                    wait.restart("more")
+                    yield message
 
     async def _start(self) -> None:
         try:
             await self._worker.start()
         except OSError as error:
-            raise plain.unreachable(self._endpoint.provider_id, f"cannot start litellm's process ({error})") from error
+            raise plain.unreachable(
+                self._endpoint.provider_id, f"cannot start litellm's process ({describe(error)})"
+            ) from error
 
     def _failure(self, message: _Message) -> ProviderError:
         if message["op"] == "gone":

@@ -120,7 +120,7 @@ class LocalServers:
         )
 
     def describe_too_large(self, provider_id: str, model_id: str, size: int) -> str:
-        """Return that a request of about so many tokens is too large for a server's context, and how to raise it; else empty."""
+        """Return that a request of about `size` tokens is too large for a server's context, and how to raise it; else empty."""
         server = self._found.get(provider_id)
         model = server.models.get(model_id) if server else None
         if model is None or model.context <= 0:

@@ -1,6 +1,6 @@
 """What is known of models beyond litellm's table: variants, sampling, limits and rules of their requests, each with its source.
 
-The facts are `model_facts.json`: rules in order, of which all that match apply, later ones over earlier ones. A rule has patterns
+The facts are `model_facts.json`: rules in order. All that match apply, later ones over earlier ones. A rule has patterns
 (`model_pattern`), the adapters for which it counts (all without any), what it sets, and the source. `reasoning:true` matches a
 model that the settings declare as reasoning. A group has the patterns of models for which code does something else.
 

@@ -15,7 +15,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d|\d{6,}|latest")
 
 
 def find_nearest(model_id: str, listed: Iterable[str], *, least: int = 1) -> str | None:
-    """Return the listed ID that shares most words with a name from the left, at least so many; None when none does.
+    """Return the listed ID that shares most words with a name from the left, `least` or more; None when none does.
 
     Of those that share as many, the words in any other place count, then the version: the highest that is not above the name's.
     """

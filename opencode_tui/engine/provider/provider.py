@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 DEFAULT_CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without a byte after which a stream counts as dead."""
 
+FRUITLESS = 6
+"""Times `chunkTimeout` after which a response fails that sends bytes and no event, such as comments that keep it open."""
+
+_NEVER_MS = 2**31 - 1
+
 
 class Endpoint(Struct, frozen=True):
     """A provider's address and credentials; times are milliseconds, `timeout_ms` None means no limit for the whole request.
@@ -41,7 +46,17 @@ class Endpoint(Struct, frozen=True):
     proxy: str | None = None
     """A proxy's URL, an empty text to use none; None means the variables of the environment (`network.py`)."""
     key_setting: str = ""
-    """The setting that the key is from, which comes before a stored key; empty for a key from elsewhere."""
+    """The setting that the key is from, which overrides a stored key; empty for a key from elsewhere."""
+
+    @property
+    def silence_s(self) -> float | None:
+        """Seconds without a byte after which a response fails, None for never."""
+        return None if self.chunk_timeout_ms >= _NEVER_MS else self.chunk_timeout_ms / 1000
+
+    @property
+    def fruitless_s(self) -> float | None:
+        """Seconds without an event after which a response fails that sends other bytes, None for never."""
+        return None if self.silence_s is None else self.silence_s * FRUITLESS
 
     def __repr__(self) -> str:
         return f"Endpoint({self.provider_id!r}, {self.base_url!r})"  # without secrets
@@ -56,7 +71,6 @@ _CLOUDS = ("amazon-bedrock", "azure")
 """Providers with several formats, by the address."""
 
 _BETA = "anthropic-beta"
-_NEVER = 2**31 - 1
 _LARGE = 200_000
 """Tokens of a request above which the prices of the setting `context_over_200k` apply."""
 
@@ -189,7 +203,7 @@ class Provider:
             api_key=key,
             headers={name: str(value) for name, value in as_object(self._options.get("headers")).items()},
             timeout_ms=total if isinstance(total, int) and total else None,
-            chunk_timeout_ms=_NEVER if chunk is False else chunk or DEFAULT_CHUNK_TIMEOUT_MS,
+            chunk_timeout_ms=_NEVER_MS if chunk is False else chunk or DEFAULT_CHUNK_TIMEOUT_MS,
             proxy=self._proxy(),
             key_setting=f"provider.{self.id}.options.apiKey" if as_text(self._options.get("apiKey")) else "",
         )

@@ -2,6 +2,6 @@
 
 `sandbox.py` builds a policy for each command and a tier enforces it: a command runs in its tier or not at all. The sandbox
 never creates files in order to protect them. Programs that help with the project only read it (`piped.py`). What a repository
-or an earlier command wrote opens no folder. Start at `sandbox.py`, `policy.py`, `bubblewrap.py` and `landlock.py`; guards:
+or an earlier command wrote opens no folder. Start at `sandbox.py`, `policy.py` and `tiers/`; guards:
 `tests/engine/sandbox/`.
 """

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from msgspec import Struct
 
+from opencode_tui.config.settings.fields import is_secret, present_fields
 from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.redaction.cover import COVER
 from opencode_tui.redaction.names import is_secret_option, is_secret_variable
@@ -29,7 +30,7 @@ class SettingKeys(Struct, frozen=True):
 def find_setting_keys(settings: JsonObject) -> SettingKeys:
     """Return the keys in resolved settings.
 
-    They are those of providers, their models and MCP servers, in options, headers and variables, and the secrets of OAuth clients.
+    They are those of providers, their models and MCP servers, in options, headers and variables, and all single secrets.
     """
     variables: set[str] = set()
     values: set[str] = set()
@@ -46,10 +47,7 @@ def find_setting_keys(settings: JsonObject) -> SettingKeys:
         values |= {
             value.rpartition(" ")[2] for name, value in own.items() if isinstance(value, str) and is_secret_option(name)
         }
-        oauth = server.get("oauth")
-        secret = cast("JsonObject", oauth).get("clientSecret") if isinstance(oauth, dict) else None
-        if isinstance(secret, str):
-            values.add(secret)
+    values |= {value for _, field, value in present_fields(settings) if is_secret(field) and isinstance(value, str)}
     return SettingKeys(frozenset(variables), frozenset(values))
 
 

@@ -12,9 +12,9 @@ from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.sandbox.bubblewrap import Plan
     from opencode_tui.engine.sandbox.mounts import Mounts
-    from opencode_tui.engine.sandbox.view import View
+    from opencode_tui.engine.sandbox.tiers.bubblewrap import Plan
+    from opencode_tui.engine.sandbox.tiers.view import View
 
 T = TypeVar("T")
 
@@ -54,8 +54,8 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
     Raises OSError when the tier's program is missing, ValueError for the tier "none", which cannot confine.
     """
     if tier == "bubblewrap":
-        from opencode_tui.engine.sandbox import bubblewrap, seccomp
         from opencode_tui.engine.sandbox.mounts import Mounts
+        from opencode_tui.engine.sandbox.tiers import bubblewrap, seccomp
 
         plan = bubblewrap.plan(policy, argv, folder, is_held=is_held)
         own = {name: value for name, value in policy.environ.items() if not name.startswith(bubblewrap.LOADER)}
@@ -75,11 +75,11 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
         )
     environ = {**policy.environ, **_temp_variables(policy.environ, str(policy.temp))}
     if tier == "landlock":
-        from opencode_tui.engine.sandbox import landlock
+        from opencode_tui.engine.sandbox.tiers import landlock
 
         return Launch(tuple(argv), environ, folder, confine=landlock.confinement(policy))
     if tier == "seatbelt":
-        from opencode_tui.engine.sandbox import seatbelt
+        from opencode_tui.engine.sandbox.tiers import seatbelt
 
         return Launch((seatbelt.PROGRAM, "-p", seatbelt.profile(policy), *argv), environ, folder)
     raise ValueError(f"the tier {tier!r} cannot confine a command")
@@ -89,8 +89,8 @@ def _prepared_view(
     plan: "Plan", policy: Policy, folder: Path, environ: Mapping[str, str]
 ) -> "tuple[View | None, tuple[str, ...]]":
     """Return the view of a plan where it is there already, and what enters it."""
-    from opencode_tui.engine.sandbox import bubblewrap
-    from opencode_tui.engine.sandbox.view import VIEWS
+    from opencode_tui.engine.sandbox.tiers import bubblewrap
+    from opencode_tui.engine.sandbox.tiers.view import VIEWS
 
     has_users = bubblewrap.enters_as_user(policy)
     nsenter = bubblewrap.find_nsenter(environ, folder) if has_users else None

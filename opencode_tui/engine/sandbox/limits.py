@@ -72,7 +72,10 @@ class Limits(Struct, frozen=True):
 
     def _highest_processes(self) -> int:
         present = count_threads()[0] if self.processes else 0
-        return present + self.threads + next(_NEXT_NUMBER) % _NUMBERS if present else 0
+        least = present + self.threads
+        if not present:
+            return 0
+        return least + (next(_NEXT_NUMBER) - least) % _NUMBERS  # differs, however many threads the machine has by then
 
     def apply(self, pid: int) -> None:
         """Limit the files of a process and of all that it will start; it may be gone already."""

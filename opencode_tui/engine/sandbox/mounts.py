@@ -58,7 +58,7 @@ class Mounts:
         self._replaced: set[str] = set()
         self.uncovered: Sequence[str] = ()
         self.accepts: Callable[[str, bytes], bool] = lambda _path, _content: False
-        """Whether a protected file may have this content now, of which a part may be the command's."""
+        """Whether a protected file may have this content now; a part of it may be from the command."""
 
     def verify(self, pid: int, *, is_prepared: bool = False) -> None:
         """Compare the mounts of a held process with their paths, before it starts anything. Raises OSError when they differ.

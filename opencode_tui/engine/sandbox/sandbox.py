@@ -273,7 +273,7 @@ class Sandbox:
         """Return why commands cannot be limited to single hosts here, in one line; empty where they can."""
         tier = (await self.status()).tier
         if tier == "landlock":
-            from opencode_tui.engine.sandbox import landlock
+            from opencode_tui.engine.sandbox.tiers import landlock
 
             return landlock.no_hosts()
         return "no sandbox works here" if tier == "none" else ""

@@ -44,7 +44,7 @@ def link_in_temp(temp: Path, names: Sequence[str]) -> None:
 
 
 def delete_temp(paths: Paths, session_id: str) -> None:
-    """Delete the temp folder of a session, of which no command runs. Blocks."""
+    """Delete the temp folder of a session that runs no command. Blocks."""
     delete_folder(temp_folder(paths, session_id))
 
 

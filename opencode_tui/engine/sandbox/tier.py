@@ -21,12 +21,12 @@ from opencode_tui.storage.paths import ensure
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 Setting = Literal["auto", "bubblewrap", "landlock", "none"]
 
-_NEW_FILES = "new protected files are found afterwards"
+_NEW_FILES = "new protected files are reported after the command"
 _LIMITS: Mapping[Tier, tuple[str, ...]] = {
     "bubblewrap": (_NEW_FILES,),
     "landlock": (
-        "protected files can be changed, which is found afterwards",
-        ".env files can be read by commands that cannot be read through, and hidden files in the project by all",
+        "protected files can be changed, which is reported after the command",
+        ".env files can be read by commands that can't be analyzed, and hidden files in the project by all",
         "modes, owners and times of files outside can be changed",
         "Unix sockets that have a path and /dev/shm can be reached",
         "commands have no sockets, UDP and localhost included, and no pseudo-terminals",
@@ -135,7 +135,7 @@ def _identity(tier: Tier, environ: Mapping[str, str], folder: Path) -> str:
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
     if tier == "bubblewrap":
-        from opencode_tui.engine.sandbox import bubblewrap
+        from opencode_tui.engine.sandbox.tiers import bubblewrap
 
         program = bubblewrap.find_program(environ, folder) or ""
         parts += [program, str(bubblewrap.has_admin_capability())]
@@ -148,8 +148,8 @@ def _identity(tier: Tier, environ: Mapping[str, str], folder: Path) -> str:
 def _probe_bubblewrap(
     environ: Mapping[str, str], folder: Path, *, shares_proc: bool = False, is_flat: bool = False
 ) -> str:
-    from opencode_tui.engine.sandbox import bubblewrap
-    from opencode_tui.engine.sandbox.seccomp import assemble_key_filter
+    from opencode_tui.engine.sandbox.tiers import bubblewrap
+    from opencode_tui.engine.sandbox.tiers.seccomp import assemble_key_filter
 
     if sys.platform != "linux":
         return "bubblewrap exists on Linux only"
@@ -247,7 +247,7 @@ def _forbidden_by(switches: Path) -> str:
 def _probe_landlock(environ: Mapping[str, str], _folder: Path) -> str:
     if sys.platform != "linux":
         return "Landlock exists on Linux only"
-    from opencode_tui.engine.sandbox import landlock
+    from opencode_tui.engine.sandbox.tiers import landlock
 
     if not landlock.version():
         return (
@@ -280,7 +280,7 @@ def _probe_landlock(environ: Mapping[str, str], _folder: Path) -> str:
 
 
 def _probe_seatbelt(environ: Mapping[str, str], _folder: Path) -> str:
-    from opencode_tui.engine.sandbox import seatbelt
+    from opencode_tui.engine.sandbox.tiers import seatbelt
 
     if sys.platform != "darwin":
         return "sandbox-exec exists on macOS only"

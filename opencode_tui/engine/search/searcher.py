@@ -28,7 +28,7 @@ COUNTED = 2_000
 """Matches that are grouped and counted."""
 
 RANKED = 50_000
-"""Newest matches of which the best are searched: ranking takes 1.5 s for a million."""
+"""Limit of the newest matches that are ranked: ranking takes 1.5 s for a million."""
 
 GROUPS = 100
 """Sessions in a result."""

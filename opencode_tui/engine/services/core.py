@@ -51,7 +51,7 @@ class Core:
         self.bus = bus = Bus()
         self.auth = AuthStore(paths=paths)
         self.storage = storage = Storage(paths, files=files)
-        self.locks = locks = Locks(paths)
+        self.locks = locks = Locks(paths, keep=storage.keep)
         self.publisher = publisher = Publisher(bus=bus)
         self.migrations = Migrations(paths, locks=locks, list_root_commits=partial(_root_commits, environ), clock=clock)
         self.projects = Projects(storage=storage, locks=locks, clock=clock, publish=publisher.publish)

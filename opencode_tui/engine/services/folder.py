@@ -41,14 +41,14 @@ from opencode_tui.engine.session.request.instruction import DirectoryInstruction
 from opencode_tui.engine.session.sessions import SessionApprovals, new_slug
 from opencode_tui.engine.session.step.tool_calls import read_outputs
 from opencode_tui.engine.skill.skills import Skills
-from opencode_tui.engine.tool.registry import ToolDependencies, ToolRegistry, built_in_tools
+from opencode_tui.engine.tool.kit import Editing, ShellEnvironment, ToolKit
+from opencode_tui.engine.tool.registry import ToolRegistry, built_in_tools
 from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import FileEdited
 from opencode_tui.schema.model import MODEL_TITLE
-from opencode_tui.schema.permission import Action
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tools import TOOLS, Need, tool_with
 from opencode_tui.storage.task_folders import is_task_worktree
@@ -344,41 +344,47 @@ class FolderServices:
                 kind = "unlink" if change.content is None else "add" if change.expected is None else "change"
                 core.bus.publish(FileWatcherUpdated(file=str(change.path), event=kind), directory=directory)
 
-        def may(agent_name: str, permission: str, pattern: str) -> Action:
+        def may(agent_name: str, tool: str) -> bool:
             agent = agents.get(agent_name)
-            return evaluate(permission, pattern, agent.permission if agent else []).action
+            return evaluate(tool, "*", agent.permission if agent else []).action != "deny"
 
         async def extend(environ: Mapping[str, str], folder: Path, context: ToolContext) -> Mapping[str, str]:
             return await change_environment(
                 hooks, environ, folder=str(folder), session_id=context.session_id, call_id=context.call_id
             )
 
-        dependencies = ToolDependencies(
-            environ=core.environ,
-            home=core.paths.home,
-            directory=self.project.directory,
-            truncator=self.truncator,
-            todos=self.todos,
+        editing = Editing(
             edited=edited,
-            may_delegate=lambda agent_name: may(agent_name, "task", "*") != "deny",
-            may_edit=lambda agent_name: may(agent_name, "edit", "*") != "deny",
-            readable=self._may_read,
-            instructions=DirectoryInstructions(store=core.store),
-            skills=self.skills,
-            read_outputs=partial(read_outputs, core.store),
-            extend_environment=extend,
             protected=self._protected_folders(),
-            secrets=programs.secrets,
-            sandbox=programs.sandbox,
-            limits=programs.limits,
-            background=self.commands_in_background,
-            shell=self.config.settings.shell,
             languages=programs.languages if programs.has_languages else None,
             formatters=programs.formatters if config.settings.formatter else None,
+        )
+        shell = ShellEnvironment(
+            environ=core.environ,
+            home=core.paths.home,
+            reserve_output=self.truncator.reserve,
+            secrets=programs.secrets,
+            sandbox=programs.sandbox,
+            may=may,
+            extend=extend,
+            background=self.commands_in_background,
+            shell=config.settings.shell,
+            limits=programs.limits,
+        )
+        kit = ToolKit(
+            directory=self.project.directory,
+            environ=core.environ,
+            editing=editing,
+            shell=shell,
+            readable=self._may_read,
+            instructions=DirectoryInstructions(store=core.store),
+            todos=self.todos,
+            skills=self.skills,
+            read_outputs=partial(read_outputs, core.store),
             find_search=self._find_search,
         )
         return ToolRegistry(
-            [*built_in_tools(dependencies), *self._plugin_tools()],
+            [*built_in_tools(kit), *self._plugin_tools()],
             find_late=lambda name: None if (turns := self.mcp_turns()) is None else turns.get(name),
             find_inner=self._find_inner_call,
             find_useless=self._find_useless_tools,
@@ -534,6 +540,6 @@ class FolderServices:
                 paths=core.paths,
                 locks=core.locks,
                 clock=core.clock,
-                settings=SnapshotSettings(is_on=self.has_snapshots),
+                settings=SnapshotSettings(self.has_snapshots).limited(self.config.settings.ignored_limit),
             )
         )

@@ -166,26 +166,30 @@ class FolderPrograms:
     def mcp(self):
         """The MCP servers."""
         from opencode_tui.config.redact import redact_text
-        from opencode_tui.engine.mcp.servers import McpOptions, McpServers
+        from opencode_tui.engine.mcp.lists import ListCache
+        from opencode_tui.engine.mcp.server import ServerWorld
+        from opencode_tui.engine.mcp.servers import McpServers
 
         core, settings = self._core, self._config.settings
+        timeout_ms = settings.experimental.mcp_timeout if settings.experimental else None
+        world = ServerWorld(
+            folder=self._project.directory,
+            home=core.paths.home,
+            is_trusted=self.is_trusted,
+            roots=[self._project.worktree],
+            environ=core.environ,
+            cache=ListCache(core.paths.cache / "mcp", core.clock),
+            credentials=self._mcp_credentials.get(),
+            default_timeout_s=timeout_ms / 1000 if timeout_ms else None,
+            of_repository=frozenset(name for name in settings.mcp or () if self._is_of_repository(name)),
+        )
         servers = McpServers(
             settings.mcp or {},
-            settings.experimental,
-            McpOptions(
-                folder=self._project.directory,
-                worktree=self._project.worktree,
-                home=core.paths.home,
-                is_trusted=self.is_trusted,
-                environ=core.environ,
-                cache=core.paths.cache,
-                credentials=self._mcp_credentials.get(),
-                clock=core.clock,
-                publish=partial(core.bus.publish, directory=str(self._project.directory)),
-                reserved=frozenset(self._tool_names()),
-                of_repository=frozenset(name for name in settings.mcp or () if self._is_of_repository(name)),
-                redact=lambda text: redact_text(self.secrets.get().redact(text)),
-            ),
+            world,
+            clock=core.clock,
+            publish=partial(core.bus.publish, directory=str(self._project.directory)),
+            reserved=frozenset(self._tool_names()),
+            redact=lambda text: redact_text(self.secrets.get().redact(text)),
         )
         self._background.at_close(servers.close)
         return servers

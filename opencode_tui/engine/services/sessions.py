@@ -1,10 +1,10 @@
 """Builds the session services of one folder: the loop that runs turns, undo, forks, compaction."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.commands import Commands, SnippetShell
@@ -14,9 +14,9 @@ from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.budget import BudgetLimits, Budgets
-from opencode_tui.engine.session.command import CommandServices, SessionCommands
-from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules, Compactions
-from opencode_tui.engine.session.loop import SessionLoop
+from opencode_tui.engine.session.command import SessionCommands, Snippets
+from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules
+from opencode_tui.engine.session.loop import LoopSteps, SessionLoop
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.request.attachment import Attachments
 from opencode_tui.engine.session.request.builder import RequestBuilder, SystemPrompts
@@ -30,17 +30,20 @@ from opencode_tui.engine.session.session_lock import PartEdits
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.engine.session.shell import SessionShell
 from opencode_tui.engine.session.step.file_changes import StepRecorder
-from opencode_tui.engine.session.step.processor import StepServices
+from opencode_tui.engine.session.step.processor import NewMessages, StepProcessor
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
 from opencode_tui.engine.session.step.unread import Unread
-from opencode_tui.engine.session.subagent import SubagentServices
+from opencode_tui.engine.session.subagent import SessionSubagents
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import read_specs
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.turn_errors import TurnErrors
     from opencode_tui.schema.model import Model
+    from opencode_tui.schema.session.message import AssistantMessage
+
+_Step = TypeVar("_Step", bound=StepProcessor)
 
 
 def _usd(amount: float | None) -> Decimal | None:
@@ -106,13 +109,14 @@ class SessionServices:
     @cached_property
     def shell(self) -> SessionShell:
         """Runs the user's shell commands."""
-        folder = self.folder
+        core = self._core
         return SessionShell(
-            step=self._step,
+            store=core.store,
+            statuses=core.statuses,
+            new_step=self._maker_of(StepProcessor),
+            messages=self._messages,
             runs=self.runs,
             users=self._users,
-            directory=folder.project.directory,
-            worktree=folder.project.worktree,
         )
 
     @cached_property
@@ -127,18 +131,6 @@ class SessionServices:
             end_changes=self._recorder.end_run,
             finish_undo=lambda session_id: self.revert.get().cleanup(session_id),
             summarize=lambda session_id: self.summaries.get().refresh_last(session_id),
-        )
-
-    @cached_property
-    def _subagents(self) -> SubagentServices:
-        core = self._core
-        experimental = self.folder.config.settings.experimental
-        return SubagentServices(
-            store=core.store,
-            sessions=self.sessions,
-            agents=self.folder.agents,
-            bus=core.bus,
-            primary_tools=experimental.primary_tools or () if experimental else (),
         )
 
     @cached_property
@@ -191,7 +183,8 @@ class SessionServices:
             tools=folder.tools,
             find_mcp_turns=folder.mcp_turns,
             system=self._system,
-            subagents=self._subagents,
+            store=self._core.store,
+            agents=folder.agents,
             prefixes=self._prefixes,
             hooks=folder.plugins.hooks,
             output_token_max=self._core.flags.output_token_max,
@@ -206,6 +199,7 @@ class SessionServices:
             limits=BudgetLimits(session=_usd(cost.session), day=_usd(cost.day)),
             store=self._core.store,
             sessions=self.sessions,
+            providers=folder.providers,
             spending=folder.spending,
             estimator=self._core.estimator,
             questions=folder.questions,
@@ -250,28 +244,40 @@ class SessionServices:
         )
 
     @cached_property
-    def _step(self) -> StepServices:
-        core, folder, hooks = self._core, self.folder, self.folder.plugins.hooks
-        calls = ToolCalls(
+    def _calls(self) -> ToolCalls:
+        core, folder, project = self._core, self.folder, self.folder.project
+        return ToolCalls(
             store=core.store,
             tools=folder.tools,
             permissions=folder.permissions,
             results=ResultFilter(folder.truncator, folder.programs.secrets),
             clock=core.clock,
             questions=folder.questions,
-            hooks=hooks,
+            hooks=folder.plugins.hooks,
             unread=self._unread.consume,
+            directory=project.directory,
+            worktree=project.worktree,
         )
-        return StepServices(
+
+    def _maker_of(self, kind: "type[_Step]") -> "Callable[[AssistantMessage], _Step]":
+        """Return what makes the step of a message."""
+        core = self._core
+        return partial(
+            kind,
             store=core.store,
             statuses=core.statuses,
             identifier=core.identifier,
             clock=core.clock,
-            calls=calls,
+            calls=self._calls,
             estimator=core.estimator,
             recorder=self._recorder,
-            hooks=hooks,
+            hooks=self.folder.plugins.hooks,
         )
+
+    @cached_property
+    def _messages(self) -> NewMessages:
+        core, project = self._core, self.folder.project
+        return NewMessages(core.identifier, core.clock, project.directory, project.worktree)
 
     @cached_property
     def _keeper(self) -> CompactionPolicy:
@@ -279,7 +285,8 @@ class SessionServices:
             store=self._core.store,
             estimator=self._core.estimator,
             rules=CompactionRules(self.folder.overflow, self.folder.config.settings.compaction.prepare),
-            compactions=self._compactions,
+            compaction=self._compaction,
+            prepared=self._prepared_summaries,
             report_too_large=self._report_too_large,
         )
 
@@ -293,38 +300,51 @@ class SessionServices:
 
     @cached_property
     def _loop(self) -> SessionLoop:
-        folder, experimental = self.folder, self.folder.config.settings.experimental
+        core, folder, experimental = self._core, self.folder, self.folder.config.settings.experimental
         titles = SessionTitles(
-            store=self._core.store,
+            store=core.store,
             agents=folder.agents,
             catalog=folder.catalog,
-            providers=folder.providers,
             background=folder.background,
             budgets=self._budgets,
         )
+        monitor = PrefixMonitor(store=core.store, clock=core.clock)
+        subagents = partial(
+            SessionSubagents,
+            store=core.store,
+            sessions=self.sessions,
+            agents=folder.agents,
+            bus=core.bus,
+            primary_tools=experimental.primary_tools or () if experimental else (),
+        )
         return SessionLoop(
-            step=self._step,
-            requests=self._requests,
-            monitor=PrefixMonitor(store=self._core.store, clock=self._core.clock),
-            budgets=self._budgets,
+            store=core.store,
+            statuses=core.statuses,
+            steps=LoopSteps(
+                new_step=self._maker_of(StepProcessor),
+                messages=self._messages,
+                requests=self._requests,
+                catalog=folder.catalog,
+                keeper=self._keeper,
+                budgets=self._budgets,
+                monitor=monitor,
+                subagents=subagents,
+                say=folder.say_of_model,
+            ),
+            messages=self._messages,
             titles=titles,
             keeper=self._keeper,
+            monitor=monitor,
             pruning=self.pruning,
-            subagents=self._subagents,
-            catalog=folder.catalog,
-            providers=folder.providers,
-            say=folder.say_of_model,
-            directory=folder.project.directory,
-            worktree=folder.project.worktree,
-            continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
             turn_errors=self._make_turn_errors() if folder.programs.checks_turns else None,
+            continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
         )
 
     def _make_turn_errors(self) -> "TurnErrors":
         from opencode_tui.engine.lsp.change import EditReport
         from opencode_tui.engine.session.turn_errors import TurnErrors
 
-        core, folder = self._core, self.folder
+        folder = self.folder
 
         async def check(paths: Sequence[Path]) -> EditReport:
             servers = folder.programs.languages.made
@@ -333,7 +353,7 @@ class SessionServices:
             found, secrets = await servers.after_turn(paths), folder.programs.secrets.get()
             return EditReport(secrets.redact(found.text), secrets.redact_value(found.diagnostics))
 
-        return TurnErrors(store=core.store, identifier=core.identifier, clock=core.clock, check=check)
+        return TurnErrors(store=self._core.store, messages=self._messages, check=check)
 
     @cached_property
     def _slash_commands(self) -> SessionCommands:
@@ -349,19 +369,14 @@ class SessionServices:
             limits=folder.programs.limits,
         )
         return SessionCommands(
-            CommandServices(
-                commands=folder.commands,
-                agents=folder.agents,
-                store=core.store,
-                permissions=folder.permissions,
-                shell=shell,
-                place=folder.references,
-                worktree=project.worktree,
-                hooks=folder.plugins.hooks,
-                publish=core.publisher.publish,
-                on_init=partial(core.projects.mark_initialized, project),
-                read_prompt=folder.read_prompt,
-            )
+            commands=folder.commands,
+            agents=folder.agents,
+            snippets=Snippets(shell, core.store, folder.agents, folder.permissions, project.worktree),
+            place=folder.references,
+            hooks=folder.plugins.hooks,
+            publish=core.publisher.publish,
+            on_init=partial(core.projects.mark_initialized, project),
+            read_prompt=folder.read_prompt,
         )
 
     @service
@@ -438,7 +453,6 @@ class SessionServices:
             copies=core.copies,
             publisher=core.publisher,
             paths=core.paths,
-            clock=core.clock,
             background=self.folder.commands_in_background,
         )
 
@@ -449,49 +463,63 @@ class SessionServices:
         return CostIndex(self._core.storage, self.folder.project.id)
 
     @service
-    def _compactions(self):
-        from opencode_tui.engine.session.compaction.compaction import CompactionServices, SessionCompaction
-        from opencode_tui.engine.session.compaction.summary import PrecomputedSummaries, SummaryRequests
+    def _summary_requests(self):
+        from opencode_tui.engine.session.compaction.summary import SummaryRequests
 
-        core, folder, project = self._core, self.folder, self.folder.project
-        requests = SummaryRequests(
+        folder = self.folder
+        return SummaryRequests(
             agents=folder.agents,
             catalog=folder.catalog,
             hooks=folder.plugins.hooks,
-            estimator=core.estimator,
-            rules=self.folder.overflow,
+            estimator=self._core.estimator,
+            rules=folder.overflow,
         )
-        services = CompactionServices(
-            step=self._step,
-            requests=requests,
-            providers=folder.providers,
-            todos=folder.todos,
-            rules=self.folder.overflow,
+
+    @service
+    def _prepared_summaries(self):
+        from opencode_tui.engine.session.compaction.summary import PrecomputedSummaries
+
+        return PrecomputedSummaries(
+            requests=self._summary_requests.get(),
+            background=self.folder.background,
+            store=self._core.store,
+            budgets=self._budgets,
+        )
+
+    @service
+    def _preserved(self):
+        from opencode_tui.engine.session.compaction.compaction import PreservedTexts
+
+        folder = self.folder
+        return PreservedTexts(folder.todos, folder.commands_in_background, folder.overflow, folder.project.worktree)
+
+    @service
+    def _compaction(self):
+        from opencode_tui.engine.session.compaction.compaction import SessionCompaction, SummaryStep
+
+        core = self._core
+        return SessionCompaction(
+            store=core.store,
+            new_step=self._maker_of(SummaryStep),
+            messages=self._messages,
+            requests=self._summary_requests.get(),
+            preserved=self._preserved.get(),
+            providers=self.folder.providers,
             budgets=self._budgets,
             wait_until_copied=core.copies.wait_until_copied,
             publish=core.publisher.publish,
-            directory=project.directory,
-            worktree=project.worktree,
-            commands=folder.commands_in_background,
         )
-        prepared = PrecomputedSummaries(
-            requests=requests,
-            providers=folder.providers,
-            background=folder.background,
-            store=core.store,
-            budgets=self._budgets,
-        )
-        return Compactions(SessionCompaction(services), requests, prepared)
 
     @service
     def compaction(self):
         """Compacts when the user asks for it."""
         from opencode_tui.engine.session.compaction.compaction import ManualCompaction
 
-        core, compactions = self._core, self._compactions.get()
+        core = self._core
         return ManualCompaction(
-            compaction=compactions.compaction,
-            requests=compactions.requests,
+            compaction=self._compaction.get(),
+            preserved=self._preserved.get(),
+            requests=self._summary_requests.get(),
             store=core.store,
             runs=self.runs,
             go_on=self._loop.run,

@@ -17,6 +17,11 @@ from opencode_tui.schema.record import JsonObject
 
 CONNECT_S = 10
 ANSWER_S = 60
+"""Seconds without a byte from the server."""
+
+REQUEST_S = 180
+"""Seconds for a whole request, also where bytes come."""
+
 ANSWER_LIMIT = 100_000
 """Most bytes of an answer that are read."""
 
@@ -81,10 +86,15 @@ class ShareServer:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         try:
             client = await self._client()
-            async with client.stream(
-                method, self.base + path, content=data, headers={"content-type": "application/json"}
-            ) as answer:
+            headers = {"content-type": "application/json"}
+            async with (
+                asyncio.timeout(REQUEST_S),
+                client.stream(method, self.base + path, content=data, headers=headers) as answer,
+            ):
                 received = await _read(answer)
+        except TimeoutError as error:
+            late = f"no complete answer within {REQUEST_S} s; try again later"
+            raise ShareServerError(f"the share server {self.name} cannot be reached ({late})") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             reason = network.explain(str(error) or type(error).__name__, self.base)
             raise ShareServerError(f"the share server {self.name} cannot be reached ({reason})") from error

@@ -9,8 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from opencode_tui.engine.mcp.browser import open_browser
-from opencode_tui.engine.mcp.callback import Callbacks, Redirected, read_redirect
-from opencode_tui.engine.mcp.lists import McpError
+from opencode_tui.engine.mcp.callback import Callbacks, Redirected, UnavailablePort, read_redirect
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
 from opencode_tui.schema.api.sign_in import USAGE_PAGE, SignInDone
 from opencode_tui.schema.error import SignInError
@@ -47,15 +46,13 @@ class BrowserSignIn:
                 redirected = await self.found
         except TimeoutError:
             raise SignInError(f"nobody signed in within {LONGEST_S:g} s; begin it again") from None
-        except McpError as error:
-            raise SignInError(str(error)) from None
         return await asyncio.to_thread(self._finish, redirected)
 
     def paste(self, text: str) -> None:
         """Go on with the whole address that the browser shows at the end. Raises SignInError; the sign-in still waits then."""
         try:
             redirected = read_redirect(text.strip())
-        except (McpError, ValueError) as error:
+        except (SignInError, ValueError) as error:
             raise SignInError(f"this is not the address that the browser shows at the end ({error})") from None
         if not secrets.compare_digest((redirected.state or "").encode(), self._state.encode()):
             raise SignInError("this address belongs to another sign-in; paste the one of this")
@@ -115,7 +112,7 @@ async def chatgpt_sign_in(
 async def listening(callbacks: Callbacks, ports: tuple[int, ...]) -> AsyncGenerator[int]:
     """Listen on the first of these ports that is free, and yield it. Raises SignInError if there is none."""
     try:
-        async with callbacks.listening_on_any(ports) as port:
+        async with callbacks.listening(*ports) as port:
             yield port
-    except OSError as error:
+    except UnavailablePort as error:
         raise SignInError(f"no port of 127.0.0.1 is free for the browser ({error.strerror})") from None

@@ -23,6 +23,7 @@ TEST_ORIGIN = "OPENCODE_OPENROUTER_TEST_ORIGIN"
 
 _PORTS = (3000, 0)
 _TIMEOUT_S = 30.0
+_MOST_BYTES = 1024 * 1024
 
 
 @asynccontextmanager
@@ -63,14 +64,13 @@ def _exchange(url: str, code: str, verifier: str) -> str:
 
     sent = {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"}
     try:
-        with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False, **network.client_options(url)) as client:
-            answer = client.post(url, json=sent)
-        key: object = as_object(load_json(answer.content)).get("key") if answer.status_code == 200 else None
+        answer = network.fetch("POST", url, limit_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, json=sent)
+        key: object = as_object(load_json(answer.content)).get("key") if answer.status == 200 else None
     except (httpx.HTTPError, ConfigError) as error:
         reason = network.explain(str(error) or type(error).__name__, url)
         raise SignInError(f"OpenRouter cannot be reached ({reason}); begin it again") from None
     except ValueError:
         raise SignInError("OpenRouter gave no key (its answer is not JSON); begin it again") from None
     if not isinstance(key, str) or not key:
-        raise SignInError(f"OpenRouter gave no key (HTTP {answer.status_code}); begin it again")
+        raise SignInError(f"OpenRouter gave no key (HTTP {answer.status}); begin it again")
     return key

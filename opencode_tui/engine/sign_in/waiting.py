@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from opencode_tui.cancellation import consume_error
 from opencode_tui.config.auth import CHATGPT, AuthStore
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
 from opencode_tui.engine.sign_in.browser_sign_in import BrowserSignIn, chatgpt_sign_in, open_browser
@@ -44,7 +45,7 @@ class WaitingSignIns:
         name, waiting = secrets.token_hex(8), _Waiting()
         self._waiting[name] = waiting
         waiting.task = asyncio.create_task(self._run(waiting, signing, folder), name=f"sign-in {request.provider_id}")
-        waiting.task.add_done_callback(_consume)
+        waiting.task.add_done_callback(consume_error)
         await asyncio.wait({waiting.task, waiting.begun}, return_when=asyncio.FIRST_COMPLETED)
         if not waiting.begun.done():
             del self._waiting[name]
@@ -136,9 +137,3 @@ class WaitingSignIns:
                 return await begun.wait()
             finally:
                 opening.cancel()
-
-
-def _consume(task: "asyncio.Task[SignInDone]") -> None:
-    """Read the error of a sign-in that nothing waits for."""
-    if not task.cancelled():
-        task.exception()

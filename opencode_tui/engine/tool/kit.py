@@ -11,8 +11,6 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.tool import ToolContext
-from opencode_tui.engine.tool.truncate import Truncator
-from opencode_tui.schema.error import ToolError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.format.formatted import FormatEdit, Formatted
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.files.read_guard import ReadGuard
     from opencode_tui.engine.tool.files.transaction import Change
     from opencode_tui.engine.tool.process.background import BackgroundCommands
+    from opencode_tui.engine.tool.process.running_command import CommandOutput
     from opencode_tui.engine.tool.search.search import FileSearch, Readable
     from opencode_tui.engine.tool.search_service import SearchService
     from opencode_tui.engine.tool.todo_store import SessionTodos
@@ -52,49 +51,25 @@ ReadOutputs = Callable[[str], Awaitable[Sequence[StoredOutput]]]
 """Returns the completed calls of a session, by its id, oldest first."""
 
 
-class ToolDependencies(Struct, frozen=True):
-    """The collaborators of the built-in tools.
+class Editing:
+    """What tools that read and edit files share, each part made once; `languages` are the language servers, None where off."""
 
-    `edited` is called for every change of a file by one of them; `may_delegate` says whether the agent of that name may start
-    others, `may_edit` whether it may change files;
-    `readable` says whether a call may read a file without asking, so that a search does not show what read would ask for;
-    `instructions` finds the rules files near a file that is read; `read_outputs` returns what earlier calls gave;
-    `extend_environment` is what plugins add to the environment of commands, which get none of the keys in `secrets` and run in
-    `sandbox`, those that outlive their calls in `background`; `protected` are folders in which every edit needs approval;
-    `languages` are the language servers and `formatters` format edits, None where they are off; `shell` is the bash that the user
-    prefers, `limits` what each command may use.
-    """
+    def __init__(
+        self,
+        *,
+        edited: "Callable[[Change], None]",
+        protected: Collection[Path] = (),
+        languages: "Lazy[LanguageServers] | None" = None,
+        formatters: "Lazy[Formatters] | None" = None,
+    ) -> None:
+        """`edited` is called for every change of a file; every edit in the folders `protected` needs approval.
 
-    environ: Mapping[str, str]
-    home: Path
-    directory: Path
-    truncator: Truncator
-    todos: "SessionTodos"
-    edited: "Callable[[Change], None]"
-    may_delegate: Callable[[str], bool]
-    may_edit: Callable[[str], bool]
-    readable: "Readable"
-    instructions: DirectoryInstructions
-    skills: Skills
-    read_outputs: ReadOutputs
-    secrets: "Lazy[Secrets]"
-    sandbox: "Lazy[Sandbox]"
-    background: "Lazy[BackgroundCommands]"
-    extend_environment: ExtendEnvironment | None = None
-    protected: Collection[Path] = ()
-    languages: "Lazy[LanguageServers] | None" = None
-    formatters: "Lazy[Formatters] | None" = None
-    shell: str | None = None
-    limits: Limits = NO_LIMITS
-    find_search: "Callable[[], SearchService | None]" = lambda: None
-    """Returns the service that searches the web, None without a key; may block."""
-
-
-class ToolKit:
-    """The collaborators that tools share, each made once; `given` are those of the instance."""
-
-    def __init__(self, given: ToolDependencies) -> None:
-        self.given = given
+        `formatters` format edits, None where they are off.
+        """
+        self.languages = languages
+        self._edited = edited
+        self._protected = protected
+        self._formatters = formatters
 
     @cached_property
     def stamps(self) -> "ReadGuard":
@@ -108,14 +83,14 @@ class ToolKit:
         """The files that tools write."""
         from opencode_tui.engine.tool.files.files import WorktreeFiles
 
-        return WorktreeFiles(edited=self.given.edited)
+        return WorktreeFiles(edited=self._edited)
 
     @cached_property
-    def edit_permission(self) -> "EditPermission":
+    def permission(self) -> "EditPermission":
         """Which edits need approval."""
         from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 
-        return EditPermission(self.given.protected)
+        return EditPermission(self._protected)
 
     @cached_property
     def editor(self) -> "FileEditor":
@@ -125,8 +100,8 @@ class ToolKit:
         return FileEditor(
             files=self.files,
             stamps=self.stamps,
-            permission=self.edit_permission,
-            check=self.edit_check,
+            permission=self.permission,
+            check=self.check,
             format_edit=self.format_edit,
         )
 
@@ -135,7 +110,7 @@ class ToolKit:
         """What formats an edit, nothing where formatters are off."""
         from opencode_tui.engine.format.formatted import keep
 
-        formatters = self.given.formatters
+        formatters = self._formatters
         if formatters is None:
             return keep
 
@@ -145,11 +120,11 @@ class ToolKit:
         return format_edit
 
     @cached_property
-    def edit_check(self) -> "EditCheck":
+    def check(self) -> "EditCheck":
         """What finds the errors that an edit brought, nothing where language servers are off."""
         from opencode_tui.engine.lsp.change import check_nothing
 
-        languages = self.given.languages
+        languages = self.languages
         if languages is None:
             return check_nothing
 
@@ -159,16 +134,9 @@ class ToolKit:
         return check
 
     @cached_property
-    def search(self) -> "FileSearch":
-        """What finds files and texts."""
-        from opencode_tui.engine.tool.search.search import FileSearch
-
-        return FileSearch(self.given.directory, self.given.environ)
-
-    @cached_property
     def after_read(self) -> Callable[[Path], None] | None:
         """What a language server learns of a file that was read, None where they are off."""
-        languages = self.given.languages
+        languages = self.languages
         if languages is None:
             return None
 
@@ -177,11 +145,69 @@ class ToolKit:
 
         return after_read
 
-    @property
-    def languages(self) -> "Lazy[LanguageServers]":
-        """The language servers; a call of a tool that needs them fails where they are off."""
-        return self.given.languages or Lazy(_no_servers)
+
+class ShellEnvironment(Struct, frozen=True):
+    """The environment of the commands of tools: the user's variables and home, and names for files with full outputs.
+
+    `secrets` are what commands do not get and outputs do not show. `sandbox` confines the commands that the user has not approved;
+    without it all run on the host. `may` returns whether an agent may use a tool at all, both by name. `extend` is what plugins
+    add to the environment. `background` are the commands that outlive their calls; without it there are none. `shell` is the bash
+    that the user prefers, `limits` what each command of a model may use.
+    """
+
+    environ: Mapping[str, str]
+    home: Path
+    reserve_output: Callable[[], Path]
+    secrets: "Lazy[Secrets]"
+    sandbox: "Lazy[Sandbox] | None" = None
+    may: Callable[[str, str], bool] = lambda _agent, _tool: True
+    extend: ExtendEnvironment | None = None
+    background: "Lazy[BackgroundCommands] | None" = None
+    shell: str | None = None
+    limits: Limits = NO_LIMITS
+
+    async def variables(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
+        """Return the environment of a call's command that starts in a folder."""
+        environ = self.secrets.get().without_keys(self.environ)
+        return environ if self.extend is None else await self.extend(environ, folder, context)
+
+    def new_output(self) -> "CommandOutput":
+        """Return what collects the output of a command, without secrets."""
+        from opencode_tui.engine.tool.process.running_command import CommandOutput  # with the first command
+
+        return CommandOutput(self.reserve_output, redactor=self.secrets.get().stream())
+
+    def runs_on_host(self, context: ToolContext) -> bool:
+        """Return whether a call's command needs neither approval nor the sandbox: the user typed it, and the agent may edit."""
+        return context.by_user and (self.sandbox is None or self.may(context.agent, "edit"))
+
+    def may_delegate(self, agent: str) -> bool:
+        """Return whether an agent may start others, for the advice on long outputs."""
+        return self.may(agent, "task")
 
 
-def _no_servers() -> "LanguageServers":
-    raise ToolError("language servers are off here")
+class ToolKit(Struct, frozen=True, dict=True):
+    """What the built-in tools of a folder are made of.
+
+    `readable` returns whether a call may read a file without asking, so that a search does not show what read would ask for;
+    `instructions` finds the rules files near a file that is read; `read_outputs` returns what earlier calls gave; `find_search`
+    returns the service that searches the web, None without a key, and may block.
+    """
+
+    directory: Path
+    environ: Mapping[str, str]
+    editing: Editing
+    shell: ShellEnvironment
+    readable: "Readable"
+    instructions: DirectoryInstructions
+    todos: "SessionTodos"
+    skills: Skills
+    read_outputs: ReadOutputs
+    find_search: "Callable[[], SearchService | None]" = lambda: None
+
+    @cached_property
+    def search(self) -> "FileSearch":
+        """What finds files and texts."""
+        from opencode_tui.engine.tool.search.search import FileSearch
+
+        return FileSearch(self.directory, self.environ)

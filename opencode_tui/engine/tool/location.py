@@ -108,7 +108,7 @@ def _resolve(written: str, context: ToolContext) -> Location:
 
 
 def _real_path(path: str) -> str:
-    """Return a path with all links resolved, of which the end may be missing. Raises OSError where a link cannot be resolved."""
+    """Return a path with all links resolved; its end may be missing. Raises OSError where a link cannot be resolved."""
     try:
         return os.path.realpath(path, strict=True)
     except (FileNotFoundError, NotADirectoryError):

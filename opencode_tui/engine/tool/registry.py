@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from opencode_tui.engine.lazy import service
 from opencode_tui.engine.provider.llm import ToolSpec
-from opencode_tui.engine.tool.kit import ToolDependencies, ToolKit
+from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult, read_tool_file
-from opencode_tui.schema.tools import TOOLS, Need
+from opencode_tui.schema.tools import TOOLS, EditForm, Need, row_of
 
 # Built-in tools that are loaded on their first call. A turn calls few tools; loading all takes a third of the time to the first
 # request. Their files have their descriptions and parameters, which a test compares with the tools themselves.
@@ -107,11 +107,16 @@ class ToolRegistry:
             self._useless = find()
             self._find_useless = None
 
-    def specs(self, enabled: Callable[[str], bool]) -> tuple[ToolSpec, ...]:
-        """Return what the model sees of the tools whose names are enabled, in order; made once per tool."""
+    def specs(self, enabled: Callable[[str], bool], form: EditForm | None = None) -> tuple[ToolSpec, ...]:
+        """Return what the model sees of the tools whose names are enabled, in order; made once per tool.
+
+        With the form in which the model edits, built-in tools that its requests do not list are left out.
+        """
         self.hide_useless()
         return tuple(
-            self._spec(tool) for name, tool in self._tools.items() if name not in self._useless and enabled(name)
+            self._spec(tool)
+            for name, tool in self._tools.items()
+            if name not in self._useless and enabled(name) and (form is None or _is_listed(tool, form))
         )
 
     def validate(self, tool: AnyTool, written: Mapping[str, Any]) -> Parameters | str:
@@ -137,13 +142,15 @@ class ToolRegistry:
         return self._specs[tool.name]
 
 
-def built_in_tools(dependencies: ToolDependencies) -> list[AnyTool]:
+def _is_listed(tool: AnyTool, form: EditForm) -> bool:
+    row = row_of(tool.name)
+    return not isinstance(tool, LazyTool) or (row.is_listed and row.form in (None, form))
+
+
+def built_in_tools(kit: ToolKit) -> list[AnyTool]:
     """Return the tools in the order in which the model sees them; blocks for their small files."""
-    kit, stored = ToolKit(dependencies), read_specs()
-    is_met: dict[Need, bool] = {
-        "languages": dependencies.languages is not None,
-        "skills": bool(dependencies.skills.all()),
-    }
+    stored = read_specs()
+    is_met: dict[Need, bool] = {"languages": kit.editing.languages is not None, "skills": bool(kit.skills.all())}
     return [
         LazyTool(stored[row.name], partial(make_tool, row.name, kit))
         if row.name in stored

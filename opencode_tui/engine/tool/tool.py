@@ -15,12 +15,33 @@ from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import JsonObject, json_name
 
+_CHECKED_ONLY = (
+    *("default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
+    *("minLength", "maxLength", "minItems", "maxItems"),
+)
+"""What a call is checked against and no request says: a call that does not fit is answered with what is wrong."""
+
+
+def _without_checks(schema: JsonObject) -> None:
+    for parameter in schema.get("properties", {}).values():
+        for branch in (parameter, *parameter.get("anyOf", ())):
+            for key in _CHECKED_ONLY:
+                branch.pop(key, None)
+
 
 class Parameters(BaseModel):
-    """The base of every tool's parameters: camel-case names as the model writes them, unknown ones ignored."""
+    """The base of every tool's parameters: camel-case names as the model writes them, unknown ones ignored.
+
+    The schema for the model is without defaults and bounds; a description names those that matter to it.
+    """
 
     model_config = ConfigDict(
-        alias_generator=json_name, populate_by_name=True, extra="ignore", frozen=True, defer_build=True
+        alias_generator=json_name,
+        populate_by_name=True,
+        extra="ignore",
+        frozen=True,
+        defer_build=True,
+        json_schema_extra=_without_checks,
     )
 
 
@@ -96,14 +117,17 @@ class Subagents(Protocol):
         """Run the agent to its end and return the result; a cancel interrupts it. Raises ToolError with the cause of a failure."""
         ...
 
+    async def hand_over(self, agent: str, text: str) -> None:
+        """Store a request for another agent, by its name, which continues the session after this step."""
+        ...
+
 
 class ToolContext(Struct, frozen=True):
     """The context of one call. `progress` (title, metadata) shows on the screen while the call runs; it does not block.
 
     `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch`, which records its
     changes of files, where none is changed. `around_commands` is what takes the place of `watch.commands` in the background.
-    `hand_over` stores a request (a text) for another agent (by name), which continues the session after this step; None where
-    that is not possible. `by_user`: the user typed the call, so it needs no approval. Tools in `switched_off` do not run.
+    `by_user`: the user typed the call, so it needs no approval. Tools in `switched_off` do not run.
     """
 
     session_id: str
@@ -118,7 +142,6 @@ class ToolContext(Struct, frozen=True):
     inquire: AskUser | None = None
     watch: CallChanges | None = None
     around_commands: Callable[[], AbstractAsyncContextManager[None]] | None = None
-    hand_over: Callable[[str, str], Awaitable[None]] | None = None
     by_user: bool = False
     switched_off: Collection[str] = ()
 

@@ -12,6 +12,8 @@ from typing import Literal
 from msgspec import Struct
 
 from opencode_tui.schema.ids import Clock, Identifier, time_field
+from opencode_tui.schema.session.tool_state import KeptLines
+from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.paths import ensure
 
 MAX_LINES = 2_000
@@ -50,6 +52,8 @@ class Truncation(Struct, frozen=True):
     text: str
     truncated: bool = False
     output_path: Path | None = None
+    kept: KeptLines | None = None
+    """How many lines are left; None of a text that was not cut."""
 
 
 def cut(text: str, direction: Direction = "head", limits: Limits | None = None) -> Cut:
@@ -87,6 +91,11 @@ def render(piece: Cut, advice: str, direction: Direction) -> str:
     return "\n\n".join(parts)
 
 
+def _kept(text: str, piece: Cut, direction: Direction) -> KeptLines:
+    total, left = (one.count("\n") + (not one.endswith("\n")) for one in (text, piece.kept))
+    return KeptLines(total, left) if direction == "head" else KeptLines(total, 0, left)
+
+
 class Truncator:
     """Cuts outputs and keeps their full texts in a folder."""
 
@@ -101,14 +110,14 @@ class Truncator:
         piece = await asyncio.to_thread(cut, text, direction, limits)
         if not piece.removed:
             return Truncation(text)
+        kept = _kept(text, piece, direction)
         try:
             path = await asyncio.to_thread(self._save, text)
         except OSError as error:
-            advice = f"The full text could not be kept ({error.strerror}); run the call again with less output."
-            return Truncation(render(piece, advice, direction), truncated=True)
-        return Truncation(
-            render(piece, hint(path, may_delegate=may_delegate), direction), truncated=True, output_path=path
-        )
+            advice = f"The full text could not be kept ({cause_of(error)}); run the call again with less output."
+            return Truncation(render(piece, advice, direction), truncated=True, kept=kept)
+        advice = hint(path, may_delegate=may_delegate)
+        return Truncation(render(piece, advice, direction), truncated=True, output_path=path, kept=kept)
 
     def reserve(self) -> Path:
         """Return the path of a new full text that the caller will write with mode 0600; makes its folder."""

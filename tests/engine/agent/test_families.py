@@ -1,18 +1,35 @@
 """Claims about the prompts of models: which family a model belongs to, and how the user changes that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from opencode_tui.engine.agent.families import ModelPrompts, built_in_families
 from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.schema.model import Model, ModelRef
-from tests.support.provider.model_script import Answer
+from tests.support.provider import strict_anthropic, strict_gemini, strict_openai, strict_responses
+from tests.support.provider.model_script import Answer, Call
+from tests.support.rows import each
 from tests.support.world.engine import opened
 
-KILOBYTE = 1024
-"""The limit of a first request is 12 of them."""
+FIRST_REQUEST_BYTES = 8_000
+_LIMIT = {"context": 200_000, "output": 8_000}
+_FORMATS: Mapping[str, Callable[[dict[str, Any]], list[str]]] = {
+    "fake": strict_openai.violations,
+    "fake-anthropic": strict_anthropic.violations,
+    "fake-responses": strict_responses.violations,
+    "fake-gemini": strict_gemini.violations,
+}
+_REPLACE = [
+    *("bash", "bash_output", "read", "glob", "grep", "list", "edit", "multiedit", "write", "webfetch", "task"),
+    *("todowrite", "question", "plan_exit", "recall"),
+]
+_PATCH = [
+    *("bash", "bash_output", "read", "glob", "grep", "list", "apply_patch", "webfetch", "task"),
+    *("todowrite", "question", "plan_exit", "recall"),
+]
 
 
 def model(name: str) -> Model:
@@ -24,7 +41,7 @@ def family(name: str, **chosen: str) -> str:
     return ModelPrompts(chosen=chosen).of(model(name)).source.family
 
 
-@pytest.mark.parametrize(
+@each(
     ("model_id", "name"),
     [
         ("claude-sonnet-4-5", "claude-sonnet-4-5"),
@@ -104,22 +121,46 @@ def test_a_name_that_leads_elsewhere_is_no_family(tmp_path: Path, name: str) -> 
     assert ModelPrompts(folders=[folder], chosen={"*": name}).of(model("a/b")).source.family == "open-weights"
 
 
-@pytest.mark.parametrize("provider", ["fake", "fake-anthropic"])
-async def test_the_first_request_is_at_most_12_kb_for_every_family(
-    environ: dict[str, str], tmp_path: Path, provider: str
+async def test_the_first_request_is_at_most_8000_bytes_for_every_family_in_every_format(
+    environ: dict[str, str], tmp_path: Path
 ) -> None:
-    names, sizes, texts = built_in_families(), dict[str, int](), set[str]()
-    project = tmp_path / "project"
-    project.mkdir()
-    for name in names:
-        async with opened(environ, project, Answer(text="hi"), settings={"prompts": {"*": name}}) as world:
-            await world.prompt("hello", model=ModelRef(provider_id=provider, model_id="fake-model"))
-        (request,) = world.server.requests
-        assert len(request.body["tools"]) >= 16
-        sizes[name] = int(request.headers["content-length"])
-        texts.add(str(request.body.get("system") or request.body["messages"][0]["content"]))
-    assert len(texts) == len(names) == 5
-    assert max(sizes.values()) <= 12 * KILOBYTE, sizes
+    names, sizes, texts = built_in_families(), dict[tuple[str, str], int](), set[str]()
+    models = {name: {"tool_call": True, "reasoning": True, "limit": _LIMIT} for name in names}
+    chosen = {f"*/{name}": name for name in names}
+    async with opened(
+        environ, tmp_path, settings={"prompts": chosen}, has_all=True, models=dict.fromkeys(_FORMATS, models)
+    ) as world:
+        for provider, check in _FORMATS.items():
+            for name in names:
+                world.server.script(Answer(text="hi"))
+                await world.prompt("hello", model=ModelRef(provider_id=provider, model_id=name))
+                request = world.server.requests[-1]
+                assert check(request.body) == []
+                assert _tools(request.body) == (_PATCH if name == "openai-reasoning" else _REPLACE), (provider, name)
+                sizes[provider, name] = int(request.headers["content-length"])
+                if provider == "fake":
+                    texts.add(request.body["messages"][0]["content"].partition("You run on")[0])
+    assert len(texts) == len(names) == 5 and len(sizes) == 20
+    assert max(sizes.values()) <= FIRST_REQUEST_BYTES, sizes
+
+
+def _tools(body: dict[str, Any]) -> list[str]:
+    declared = [one for tool in body["tools"] for one in tool.get("functionDeclarations", [tool])]
+    return [tool["function"]["name"] if "function" in tool else tool["name"] for tool in declared]
+
+
+async def test_a_tool_of_the_other_form_of_editing_still_runs(environ: dict[str, str], tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: made.txt\n+by a patch\n*** End Patch"
+    answers = [
+        Answer(calls=(Call("apply_patch", {"patchText": patch}), Call("todoread", {}))),
+        Answer(text="done"),
+    ]
+    async with opened(environ, tmp_path, *answers, settings={"permission": {"edit": "allow"}}) as world:
+        session = await world.prompt("make a file")
+        states = [call.state.status for call in await world.calls(session)]
+    assert "apply_patch" not in _tools(world.server.bodies[0])
+    assert states == ["completed", "completed"]
+    assert (tmp_path / "made.txt").read_text() == "by a patch\n"
 
 
 async def test_a_changed_prompt_applies_to_the_next_request_behind_the_header(

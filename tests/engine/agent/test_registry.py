@@ -12,6 +12,7 @@ from opencode_tui.engine.permission.ruleset import disabled, evaluate
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Action
+from tests.support.rows import each
 
 ALL_OUTPUTS = "/home/ann/data/tool-output"
 TOOL_OUTPUT = f"{ALL_OUTPUTS}/project"
@@ -47,7 +48,7 @@ def test_without_settings_there_are_the_seven() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "permission", "pattern", "expected"),
     [
         ("build", "edit", "*", "allow"),

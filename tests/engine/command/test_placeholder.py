@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.engine.command.commands import Prose, Snippet, fill, hints, split_words
+from tests.support.rows import each
 
 
 def filled(template: str, arguments: str) -> str:
@@ -11,7 +12,7 @@ def filled(template: str, arguments: str) -> str:
     )
 
 
-@pytest.mark.parametrize(
+@each(
     ("template", "arguments", "expected"),
     [
         ("Hello $1 and $2", "a b", "Hello a and b"),

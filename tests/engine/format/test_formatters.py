@@ -1,7 +1,6 @@
 """Formatters inside edits: what they may change, what the model hears, the next edit. With a tiny formatter."""
 
 import asyncio
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,9 @@ from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.engine.tool.edit.file_editor import FileEditor
 from opencode_tui.schema.api.language import FormatterState
 from opencode_tui.schema.error import ConfigError
+from tests.support.world.machine import PYTHON
 from tests.support.world.tools import Workbench
+from tests.support.world.waiting import PATIENCE_S
 
 PROGRAM = """
 import sys, time
@@ -41,7 +42,7 @@ class World:
         script.write_text(PROGRAM)
         folder = tmp_path / "project"
         folder.mkdir()
-        entry = {"command": [sys.executable, "-S", str(script), *arguments], "extensions": ["txt"], **fields}
+        entry = {"command": [PYTHON, "-S", str(script), *arguments], "extensions": ["txt"], **fields}
         self.bench = Workbench(folder)
         self.formatters = formatters = Formatters(
             make_table=lambda: FormatterTable(
@@ -137,7 +138,7 @@ async def test_a_copy_that_is_made_during_a_cancellation_is_deleted(
 
     def copy_later(*arguments: Any, **fields: Any) -> FileCopy:
         begun.set()
-        assert go.wait(30)
+        assert go.wait(PATIENCE_S)
         try:
             return copy_file(*arguments, **fields)
         finally:
@@ -163,7 +164,7 @@ async def test_a_formatter_that_was_late_is_killed_with_its_children_and_stays_o
     assert (await world.formatters.format(world.file, None, "a\n")).text == "a\n"
     [pid] = (tmp_path / "log").read_text().split()
     status = Path(f"/proc/{pid}/cmdline")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while status.exists() and status.read_bytes():
             await asyncio.sleep(0.01)
     await world.formatters.format(world.file, None, "b\n")

@@ -33,3 +33,8 @@ def test_a_link_that_a_server_names_is_not_followed(project: Path, name: str) ->
 def test_a_pipe_does_not_stop_the_reader(project: Path) -> None:
     os.mkfifo(project / "pipe")
     assert read_text(project / "pipe") is None
+
+
+def test_a_binary_file_has_no_text(project: Path) -> None:
+    (project / "picture").write_bytes(b"P6\n\0\0\0")
+    assert read_text(project / "picture") is None

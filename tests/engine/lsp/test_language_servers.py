@@ -18,6 +18,7 @@ from opencode_tui.engine.lsp.document import MAX_BYTES
 from opencode_tui.engine.lsp.language_servers import Mode, ServerOptions
 from opencode_tui.engine.lsp.symbols import FoundSymbol
 from tests.support.lsp.world import Bench
+from tests.support.world.waiting import PATIENCE_S
 
 
 @asynccontextmanager
@@ -80,12 +81,12 @@ async def test_what_a_cold_server_finds_is_reported_once_and_to_the_session_of_t
     async with bench(tmp_path, environ, kind) as world:
         world.write("a.bug", "old BUG\n")
         assert (await world.edit("a.bug", "old BUG\nnew BUG\n")).unchecked == ["scripted"]
-        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""  # not known yet
+        assert (await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)).text == ""  # not known yet
         await world.idle()
-        assert (await world.servers.postponed_errors("ses_2", limit_s=60)).text == ""
-        found = await world.servers.postponed_errors("ses_1", limit_s=60)
+        assert (await world.servers.postponed_errors("ses_2", limit_s=PATIENCE_S)).text == ""
+        found = await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)
         assert found.text == "a.bug:2:5: a bug [bug]\n(1 older error in a.bug not shown)"
-        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)).text == ""
         assert (await world.edit("a.bug", "old BUG\nnew BUG\nmore BUG\n")).text.startswith("a.bug:3:6: a bug")
 
 
@@ -96,7 +97,7 @@ async def test_a_cold_server_of_a_correct_edit_reports_nothing_later(tmp_path: P
         assert (await world.edit("a.bug", "now BUG\n")).unchecked == ["scripted"]
         assert (await world.edit("a.bug", "fine\n")).unchecked == ["scripted"]
         await world.idle()
-        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)).text == ""
 
 
 async def test_a_server_that_cannot_start_leaves_nothing_to_wait_for(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -104,7 +105,7 @@ async def test_a_server_that_cannot_start_leaves_nothing_to_wait_for(tmp_path: P
         world.write("a.bug", "fine\n")
         assert (await world.edit("a.bug", "BUG\n")).unchecked == ["scripted"]
         await world.idle()
-        assert (await world.servers.postponed_errors("ses_1", limit_s=60)).text == ""
+        assert (await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)).text == ""
         assert (await world.edit("a.bug", "BUG 2\n")).message == ""
 
 
@@ -117,7 +118,7 @@ async def test_errors_in_a_new_file_are_new_and_a_deleted_file_is_closed(
         path = world.folder / "b.bug"
         assert "b.bug:1:1: a bug" in (await world.edit("b.bug", "BUG\n")).text
         path.unlink()
-        await world.servers.after_edit([FileChange(path, "BUG\n", None)], "ses_1", limit_s=60)
+        await world.servers.after_edit([FileChange(path, "BUG\n", None)], "ses_1", limit_s=PATIENCE_S)
         [server] = world.servers.running()
         assert path not in server.documents
 
@@ -166,7 +167,7 @@ async def test_a_frozen_server_is_waited_for_once_only(tmp_path: Path, environ: 
         world.write("a.bug", "fine\n")
         await world.read("a.bug")
         assert (await world.edit("a.bug", "FREEZE\n", limit_s=0.3)).text == ""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             await world.edit("a.bug", "FREEZE BUG\n", limit_s=1000)
 
 
@@ -317,12 +318,12 @@ async def test_nothing_is_reported_before_the_end_of_a_turn_where_it_is_set_so(
         assert [(await world.edit("a.bug", text)).text for text in texts] == [""] * 3
         assert (await world.edit("b.bug", "still fine\n")).text == ""
         assert (await world.edit("c.bug", "BUG\n")).text == ""
-        report = await world.servers.after_turn(paths, limit_s=60)
+        report = await world.servers.after_turn(paths, limit_s=PATIENCE_S)
         lines = ["a.bug:2:5: a bug [bug]", "(1 older error in a.bug not shown)", "c.bug:1:1: a bug [bug]"]
         assert report.text.splitlines() == lines
         assert list(report.diagnostics) == [str(paths[0]), str(paths[2])]
-        assert (await world.servers.after_turn(paths, limit_s=60)).text == ""
-        assert (await world.servers.after_turn([], limit_s=60)).text == ""
+        assert (await world.servers.after_turn(paths, limit_s=PATIENCE_S)).text == ""
+        assert (await world.servers.after_turn([], limit_s=PATIENCE_S)).text == ""
 
 
 @pytest.mark.parametrize("mode", ["edit", "off"])
@@ -333,7 +334,7 @@ async def test_the_end_of_a_turn_reports_nothing_in_other_modes(
         path = world.write("a.bug", "fine\n")
         await world.read("a.bug")
         assert bool((await world.edit("a.bug", "BUG\n")).text) == (mode == "edit")
-        assert (await world.servers.after_turn([path], limit_s=60)).text == ""
+        assert (await world.servers.after_turn([path], limit_s=PATIENCE_S)).text == ""
         assert world.log.exists() == (mode == "edit")
 
 
@@ -382,7 +383,7 @@ async def test_a_renamed_file_has_no_new_errors(tmp_path: Path, environ: dict[st
         target.write_text("old BUG\nnew BUG\n")
         moved = FileChange(target, None, "old BUG\nnew BUG\n", source=source)
         changes = [moved, FileChange(source, "old BUG\n", None)]
-        report = await world.servers.after_edit(changes, "ses_1", limit_s=60)
+        report = await world.servers.after_edit(changes, "ses_1", limit_s=PATIENCE_S)
         assert report.text == "b.bug:2:5: a bug [bug]\n(1 older error in b.bug not shown)"
         assert (world.messages("textDocument/didOpen"), world.messages("textDocument/didClose")) == (2, 1)
         assert world.notices.read_text().splitlines() == ["1 b.bug", "3 a.bug"]

@@ -1,8 +1,6 @@
 """Fixtures of the MCP servers: a folder's servers, of which each is the small server of the tests."""
 
-import asyncio
-import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -10,12 +8,12 @@ from typing import Any
 import pytest
 
 from opencode_tui.config.settings.settings import McpLocalSettings
-from opencode_tui.engine.mcp.credentials import McpCredentials
-from opencode_tui.engine.mcp.servers import McpOptions, McpServers
-from opencode_tui.storage.paths import find_paths
+from opencode_tui.engine.mcp.servers import McpServers
 from tests.support.mcp import server as small_server
+from tests.support.mcp.world import server_world
+from tests.support.world.machine import PYTHON
 
-COMMAND = [sys.executable, "-S", small_server.__file__]
+COMMAND = [PYTHON, "-S", small_server.__file__]
 
 
 class World:
@@ -39,19 +37,14 @@ class World:
             name: McpLocalSettings(type="local", command=command, environment=environment, timeout=timeout)
             for name, environment in variables.items()
         }
-        options = McpOptions(
-            folder=self.folder,
-            worktree=self.folder,
-            home=self.home,
-            is_trusted=lambda: self.is_trusted,
-            environ=self.environ,
-            cache=self.folder / "cache",
-            credentials=McpCredentials(find_paths(self.environ)),
+        world = server_world(
+            self.folder,
+            self.environ,
             clock=lambda: self.now,
-            publish=self.events.append,
+            is_trusted=lambda: self.is_trusted,
             of_repository=self.of_repository,
         )
-        servers = McpServers(entries, None, options)
+        servers = McpServers(entries, world, clock=lambda: self.now, publish=self.events.append)
         try:
             yield servers
         finally:
@@ -61,10 +54,3 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path, environ: dict[str, str]) -> World:
     return World(tmp_path, environ)
-
-
-async def until(is_true: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
-    async with asyncio.timeout(60):
-        while not is_true():
-            await asyncio.sleep(0.01)

@@ -17,10 +17,10 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct
 
 from opencode_tui.config.settings.settings import McpRemoteSettings
-from opencode_tui.engine.mcp.credentials import McpCredentials
-from opencode_tui.engine.mcp.servers import McpOptions, McpServers
-from opencode_tui.storage.paths import find_paths
+from opencode_tui.engine.mcp.servers import McpServers
+from tests.support.mcp.world import server_world
 from tests.support.world.cli import PACKAGE_ROOT
+from tests.support.world.waiting import PATIENCE_S
 
 BROWSER = """#!{python} -SI
 import socket, sys
@@ -28,7 +28,7 @@ url = sys.argv[1]
 while url:
     host, _, path = url.removeprefix("http://").partition("/")
     name, _, port = host.partition(":")
-    with socket.create_connection((name, int(port)), timeout=30) as link:
+    with socket.create_connection((name, int(port)), timeout={patience_s}) as link:
         link.sendall(("GET /%s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n" % (path, host)).encode())
         answer = b"".join(iter(lambda: link.recv(65536), b"")).decode()
     lines = answer.partition("\\r\\n\\r\\n")[0].splitlines()
@@ -56,7 +56,7 @@ class OAuthServer(Struct, frozen=True):
 
 def fetch(url: str) -> bytes:
     """Return what an address answers, after all redirects."""
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=30) as answer:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=PATIENCE_S) as answer:
         return answer.read()
 
 
@@ -67,7 +67,7 @@ _IDLE: list[tuple[subprocess.Popen[bytes], OAuthServer]] = []
 @contextmanager
 def oauth_server(**options: Any) -> Generator[OAuthServer]:
     """Run a server with these options (`tests/support/mcp/oauth_server.py`), one that another test has used if there is one."""
-    process, server = _IDLE.pop() if _IDLE else _start()
+    process, server = _IDLE.pop() if _IDLE else _start("oauth_server")
     try:
         fetch(f"{server.issuer}/reset?{quote(json.dumps(options))}")
         yield server
@@ -78,8 +78,18 @@ def oauth_server(**options: Any) -> Generator[OAuthServer]:
         raise
 
 
-def _start() -> tuple["subprocess.Popen[bytes]", OAuthServer]:
-    command = [sys.executable, "-m", "tests.support.mcp.oauth_server"]
+@contextmanager
+def sdk_oauth_server() -> Generator[OAuthServer]:
+    """Run a server of the official SDK with its authorization server (`tests/support/mcp/sdk_oauth_server.py`)."""
+    process, server = _start("sdk_oauth_server")
+    try:
+        yield server
+    finally:
+        process.communicate()
+
+
+def _start(module: str) -> tuple["subprocess.Popen[bytes]", OAuthServer]:
+    command = [sys.executable, "-m", f"tests.support.mcp.{module}"]
     environ = {**os.environ, "PYTHONPATH": str(PACKAGE_ROOT)}
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
     assert process.stdout is not None
@@ -95,7 +105,7 @@ def free_port() -> int:
 
 def location(url: str) -> str:
     """Return the address to which the authorization server sends the browser of a signed-in user."""
-    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
     connection.request("GET", url)
     return connection.getresponse().headers["location"]
 
@@ -107,7 +117,7 @@ def browser(folder: Path) -> str:
     """
     path = folder.with_name(f"{folder.name}-programs") / "browser"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(BROWSER.format(python=sys.executable))
+    path.write_text(BROWSER.format(python=sys.executable, patience_s=PATIENCE_S))
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
 
@@ -117,19 +127,9 @@ async def remote_servers(
     folder: Path, environ: dict[str, str], events: list[Any], **entries: dict[str, Any]
 ) -> AsyncGenerator[McpServers]:
     """Yield the remote servers of these names and settings, and close them."""
-    options = McpOptions(
-        folder=folder,
-        worktree=folder,
-        home=Path(environ["HOME"]),
-        is_trusted=lambda: True,
-        environ=environ,
-        cache=folder / "cache",
-        credentials=McpCredentials(find_paths(environ)),
-        clock=lambda: 1_000,
-        publish=events.append,
-    )
+    world = server_world(folder, environ)
     made = {name: McpRemoteSettings.model_validate({"type": "remote", **entry}) for name, entry in entries.items()}
-    servers = McpServers(made, None, options)
+    servers = McpServers(made, world, clock=lambda: 1_000, publish=events.append)
     try:
         yield servers
     finally:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.mcp.browser import open_browser
-from tests.engine.mcp.conftest import until
+from tests.support.world.waiting import until
 
 URL = "https://example.com/authorize?a=1&b=$HOME;c"
 

@@ -3,7 +3,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,7 +14,8 @@ from opencode_tui.engine.mcp.names import LONGEST, tool_ids
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.folder_event import McpToolsChanged
 from opencode_tui.schema.record import JsonObject
-from tests.engine.mcp.conftest import COMMAND, World, until
+from tests.engine.mcp.conftest import COMMAND, World
+from tests.support.world.waiting import PATIENCE_S, advance, jump, until
 
 
 def text(result):
@@ -55,22 +55,31 @@ async def test_a_server_that_dies_fails_the_call_with_its_last_output_and_is_res
 async def test_a_canceled_call_ends_at_once_and_the_server_goes_on(world: World) -> None:
     async with world.servers(one={}) as servers:
         await servers.connect("one")
-        call = asyncio.create_task(servers.call("one", "slow", {"seconds": 30, "steps": 1}))
+        call = asyncio.create_task(servers.call("one", "slow", {"seconds": 300, "steps": 1}))
         await asyncio.sleep(0.05)
         call.cancel()
-        await asyncio.wait({call}, timeout=5)
+        await asyncio.wait({call}, timeout=PATIENCE_S)
         assert call.cancelled()
         assert text(await servers.call("one", "echo", {"text": "still here"})) == "still here"
 
 
-async def test_progress_extends_the_time_of_a_call_and_silence_ends_it(world: World) -> None:
-    async with world.servers(one={}, timeout=1500) as servers:
+async def test_progress_extends_the_time_of_a_call_and_silence_ends_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world.servers(one={}, timeout=20_000) as servers:
         seen: list[tuple[str | None, float | None]] = []
-        given = {"seconds": 2, "steps": 8}
-        assert text(await servers.call("one", "slow", given, report=lambda *one: seen.append(one))) == "done"
-        assert seen[0] == ("step 1", 1 / 8)
+
+        def report(words: str | None, share: float | None) -> None:
+            seen.append((words, share))
+            jump(monkeypatch, 10)
+
+        assert text(await servers.call("one", "slow", {"seconds": 0.4, "steps": 4}, report=report)) == "done"
+        assert (seen[0], len(seen)) == (("step 1", 1 / 4), 4)
+        silent = asyncio.create_task(servers.call("one", "slow", {"seconds": 300, "steps": 1}))
+        await until(lambda: servers.get("one")._calls)
+        await advance(monkeypatch, 21)
         with pytest.raises(McpError, match="did not answer in time"):
-            await servers.call("one", "slow", {"seconds": 30, "steps": 1})
+            await silent
 
 
 async def test_a_server_that_cannot_start_says_why_with_its_output(world: World) -> None:
@@ -103,9 +112,8 @@ async def test_closing_kills_frozen_servers_and_what_they_started(world: World) 
         await until(lambda: servers.get("frozen")._process is not None)
         pids = [process.pid for name in servers.names if (process := servers.get(name)._process) is not None]
         assert len(pids) == 2
-        began = time.monotonic()
-        await servers.close()
-        assert time.monotonic() - began < 5
+        async with asyncio.timeout(PATIENCE_S):
+            await servers.close()
         await starting
     await until(lambda: all(has_ended(pid) for pid in pids))
 
@@ -190,7 +198,7 @@ async def test_a_server_that_is_stopped_while_it_waits_to_start_again_stays_stop
 
 
 async def test_a_server_that_is_stopped_before_its_start_began_lets_nobody_wait(world: World) -> None:
-    async with world.servers(one={}) as servers, asyncio.timeout(20):
+    async with world.servers(one={}) as servers, asyncio.timeout(PATIENCE_S):
         server = servers.get("one")
         starting = asyncio.create_task(server.start())
         await asyncio.sleep(0)  # the start is a task that has not begun
@@ -201,9 +209,14 @@ async def test_a_server_that_is_stopped_before_its_start_began_lets_nobody_wait(
         assert (server.state, server._opening) == ("disabled", None)
 
 
-async def test_the_start_of_a_server_is_no_part_of_the_time_for_its_answer(world: World) -> None:
-    async with world.servers(one={"START_S": "0.4"}, timeout=300) as servers:
-        assert text(await servers.call("one", "echo", {"text": "hello"})) == "hello"
+async def test_the_start_of_a_server_is_no_part_of_the_time_for_its_answer(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with world.servers(one={"START_S": "0.2"}, timeout=20_000) as servers:
+        call = asyncio.create_task(servers.call("one", "echo", {"text": "hello"}))
+        await until(lambda: servers.get("one")._process is not None)
+        await advance(monkeypatch, 25)
+        assert text(await call) == "hello"
 
 
 async def test_a_question_ends_with_the_call_that_it_belongs_to(world: World) -> None:
@@ -221,7 +234,7 @@ async def test_a_question_ends_with_the_call_that_it_belongs_to(world: World) ->
         call = asyncio.create_task(servers.call("one", "ask", {}, elicit=elicit))
         await asked.wait()
         call.cancel()
-        await asyncio.wait_for(ended.wait(), 30)
+        await asyncio.wait_for(ended.wait(), PATIENCE_S)
         assert text(await servers.call("one", "echo", {"text": "still here"})) == "still here"
 
 

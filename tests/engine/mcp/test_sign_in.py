@@ -17,8 +17,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import pytest
-from mcp.client.auth import oauth2
-from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
 from msgspec import Struct, field
 
 from opencode_tui.engine.mcp.callback import Callbacks
@@ -28,7 +26,6 @@ from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
 from opencode_tui.schema.event.folder_event import McpBrowserOpenFailed
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.storage.paths import Paths, find_paths
-from tests.engine.mcp.conftest import until
 from tests.engine.mcp.sign_in_world import (
     OAuthServer,
     browser,
@@ -37,8 +34,11 @@ from tests.engine.mcp.sign_in_world import (
     location,
     oauth_server,
     remote_servers,
+    sdk_oauth_server,
 )
+from tests.support.rows import each
 from tests.support.world.cli import CommandLine
+from tests.support.world.waiting import until
 
 
 class Signed:
@@ -120,6 +120,9 @@ SECRET_LOOK = re.compile(r"(access|refresh|code)-[0-9a-f]{8}")
 def test_a_scope_has_no_blank_at_its_ends(
     protects: list[str] | None, issues: list[str] | None, scope: str | None
 ) -> None:
+    from mcp.client.auth import oauth2  # a third of a second that other tests need not wait for
+    from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+
     address = "https://mcp.example"
     protected = ProtectedResourceMetadata.model_validate(
         {"resource": address, "authorization_servers": [address], "scopes_supported": protects}
@@ -179,6 +182,7 @@ SUCCEEDING = [
     ),
     Case("scopes of the settings", {"scope": "a"}, {"scope": "x y"}, scope="x+y+a"),
     Case("no scope at all", {"scope": ""}, scope=""),
+    Case("a demand with words that are not ASCII", {"scope": 'basic", error_description="für alle'}),
     Case("addresses at the root, without metadata", {"metadata": False}),
 ]
 
@@ -199,6 +203,30 @@ async def test_a_sign_in_works_with(signed: Signed, case: Case) -> None:
             assert (await servers.connect("one")).error is None
             assert await echo(servers) == "hello"
         assert len(oauth.seen("/token", grant_type="refresh_token")) == 1
+
+
+async def test_a_sign_in_to_a_server_of_the_official_sdk_is_used_refreshed_and_begun_anew(signed: Signed) -> None:
+    def counts() -> dict[str, int]:
+        return json.loads(fetch(f"{oauth.issuer}/counts"))
+
+    port = free_port()
+    with sdk_oauth_server() as oauth:
+        async with signed.servers(oauth.mcp, callbackPort=port) as servers:
+            assert (await servers.connect("one")).state == "needs_auth"
+            assert (await servers.sign_in("one")).state == "connected"
+            assert await echo(servers) == "hello"
+        details = signed.entry["signIn"]
+        assert (details["resource"], details["tokenEndpoint"]) == (oauth.mcp, f"{oauth.issuer}/token")
+        signed.change(expiresAt=1)
+        async with signed.servers(oauth.mcp, callbackPort=port) as servers:  # the next process
+            assert await echo(servers) == "hello"
+        assert counts() == {"registered": 1, "exchanged": 1, "refreshed": 1}
+        fetch(f"{oauth.issuer}/revoke")
+        signed.change(expiresAt=1)
+        async with signed.servers(oauth.mcp, callbackPort=port) as servers:
+            assert ((await servers.connect("one")).state, "tokens" in signed.entry) == ("needs_auth", False)
+            assert (await servers.sign_in("one")).state == "connected"
+        assert counts() == {"registered": 1, "exchanged": 2, "refreshed": 1}
 
 
 FAILING = [
@@ -510,7 +538,7 @@ async def test_a_port_is_started_once_by_all_that_listen_on_it_at_the_same_momen
     callbacks, port = Callbacks(), free_port()
 
     async def listen() -> None:
-        async with callbacks.listening(port, "one"):
+        async with callbacks.listening(port):
             await asyncio.sleep(0.01)
 
     await asyncio.gather(*(listen() for _ in range(8)))
@@ -536,7 +564,7 @@ NO_SIGN_IN = [
 @pytest.mark.parametrize(("line", "status"), NO_SIGN_IN)
 async def test_a_request_that_no_sign_in_waits_for_is_answered(line: bytes, status: bytes) -> None:
     callbacks, port = Callbacks(), free_port()
-    async with callbacks.listening(port, "one"):
+    async with callbacks.listening(port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(line + b"\r\n\r\n")
         assert (await reader.read()).startswith(b"HTTP/1.1 " + status)
@@ -712,7 +740,7 @@ ADDRESSES = [
 ]
 
 
-@pytest.mark.parametrize(("server", "address", "is_right"), ADDRESSES)
+@each(("server", "address", "is_right"), ADDRESSES)
 def test_a_sign_in_to_an_encrypted_server_sends_nothing_in_the_clear(server: str, address: str, is_right: bool) -> None:
     from opencode_tui.engine.mcp import sdk_oauth  # as above
 

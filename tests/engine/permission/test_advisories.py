@@ -30,9 +30,11 @@ from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.text.permission import subject_of, without_padding
 from opencode_tui.text.safe_text import screen_lines
 from tests.engine.permission.test_lines import HOME, PROJECT, decided
+from tests.support.rows import each
 from tests.support.shell.bench import ShellBench
 from tests.support.world.rules import rules
 from tests.support.world.tools import Workbench
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -57,7 +59,7 @@ def test_cve_2026_24887_what_find_writes_or_deletes_is_asked_for(action: str) ->
     assert decided(f"find . {action}").action == "ask"
 
 
-@pytest.mark.parametrize(
+@each(
     "line",
     [
         "cd .git && echo x > config",
@@ -77,8 +79,8 @@ def test_cve_2026_25722_another_folder_does_not_hide_a_protected_file(line: str)
     assert decided(line, given=("edit * allow",)).action == "ask"
 
 
-@pytest.mark.parametrize("target", [".git/config", f"{HOME}/.bashrc"])
-@pytest.mark.parametrize(
+@each("target", [".git/config", f"{HOME}/.bashrc"])
+@each(
     "line",
     [
         "echo x > TARGET",
@@ -132,7 +134,7 @@ def test_advisory_cc_2026_002_a_denied_member_is_denied_however_many_there_are(s
     assert decided(separator.join(["echo a"] * 60), given=given).action == "allow"
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     [
         "${x@P}",
@@ -164,7 +166,7 @@ def test_ghsa_g8r9_g2v8_jv6f_text_that_a_builtin_evaluates_is_asked_for(line: st
     assert decided(line, tier="none").action == "ask"
 
 
-@pytest.mark.parametrize(
+@each(
     "prefix",
     [
         "PAGER=./x",
@@ -379,7 +381,12 @@ def test_cc_2_1_214_the_parser_never_sees_less_than_bash_runs(tmp_path: Path, se
     for _ in range(20):
         script = _random_script(chance, numbers)
         result = subprocess.run(
-            ["bash", "--norc", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False
+            ["bash", "--norc", "-c", script],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
         )
         found = scan(script, cwd=str(tmp_path), home=str(tmp_path), project_root=str(tmp_path))
         seen = set(re.findall(r"\bm\d+\b", " ".join(text for member in found.members for text in member.texts)))

@@ -16,6 +16,7 @@ from opencode_tui.engine.permission.shell.scan import (
     command_prefix,
 )
 from opencode_tui.schema.permission import Approvals, Ruleset
+from tests.support.rows import each
 from tests.support.world.rules import rules
 
 ROOT = "/w/proj"
@@ -88,7 +89,7 @@ def decided(
 INSIDE, HOST = "sandbox", "host"
 
 
-@pytest.mark.parametrize(
+@each(
     ("commands", "action", "runs", "kind"),
     [
         (["ls"], "allow", INSIDE, "rule"),
@@ -129,8 +130,8 @@ def test_without_a_sandbox_unknown_effects_are_asked_too(commands: list[str], ac
     assert (decision.action, decision.runs) == (action, HOST)
 
 
-@pytest.mark.parametrize("tier", ["bubblewrap", "landlock", "none"])
-@pytest.mark.parametrize(
+@each("tier", ["bubblewrap", "landlock", "none"])
+@each(
     ("commands", "given", "action"),
     [
         (["npm test"], ["bash npm test allow"], "allow"),
@@ -205,8 +206,8 @@ def test_what_runs_outside_with_a_rule_still_asks_for_its_unknown_members() -> N
     assert decided("npm test", "cat r:/etc/hosts", given=("external_directory /etc/* allow",)).action == "ask"
 
 
-@pytest.mark.parametrize("agent", ["plan", "explore"])
-@pytest.mark.parametrize(
+@each("agent", ["plan", "explore"])
+@each(
     ("command", "action"),
     [
         ("ls", "allow"),
@@ -230,7 +231,7 @@ def test_such_an_agent_may_ask_to_read_outside() -> None:
     assert decided("tee w:.opencode/plans/a.md", agent="plan").action == "allow"
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "allowed", "folder", "action"),
     [
         ("curl r:up.txt", "curl *", ROOT, "ask"),
@@ -243,7 +244,7 @@ def test_such_an_agent_may_ask_to_read_outside() -> None:
         ("git push", "git push", ROOT, "allow"),
     ],
 )
-@pytest.mark.parametrize("is_rule", [True, False])
+@each("is_rule", [True, False])
 def test_what_leaves_with_files_that_a_running_command_can_exchange_asks(
     command: str, allowed: str, folder: str, action: str, is_rule: bool
 ) -> None:

@@ -54,6 +54,17 @@ async def test_a_known_grant_is_not_stored_twice(open_grants: Open) -> None:
     assert listed(await grants.listed()) == [("bash", "git *"), ("bash", "ls *"), ("edit", "git *")]
 
 
+async def test_a_known_grant_stays_as_it_is_and_another_subject_replaces_it(open_grants: Open, paths: Paths) -> None:
+    grants = open_grants()
+    await grants.add("bash", ["git *"])
+    grants._clock = lambda: NOW + 1
+    await grants.add("bash", ["git *"])
+    assert [one["metadata"]["created"] for one in json.loads(record_of(paths).read_bytes())] == [NOW]
+    await grants.add("bash", ["git *"], subject="src")
+    [kept] = json.loads(record_of(paths).read_bytes())
+    assert (kept["metadata"]["created"], kept["metadata"]["subject"]) == (NOW + 1, "src")
+
+
 async def test_each_worktree_sees_its_own(open_grants: Open, tmp_path: Path) -> None:
     first, second = open_grants(tmp_path / "first"), open_grants(tmp_path / "second")
     await first.add("bash", ["ls *"])

@@ -12,6 +12,7 @@ from opencode_tui.engine.permission.defaults import PermissionFolders, default_r
 from opencode_tui.engine.permission.grants import Grant
 from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
 from opencode_tui.engine.permission.shell.scan import scan
+from tests.support.rows import each
 from tests.support.world.rules import rules
 
 HOME, PROJECT = "/home/u", "/home/u/proj"
@@ -45,7 +46,7 @@ def lines_of(start: str) -> Iterator[tuple[str, str]]:
                 yield grants, re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", line)
 
 
-@pytest.mark.parametrize(("grants", "line"), lines_of("asks"))
+@each(("grants", "line"), lines_of("asks"))
 def test_a_grant_never_carries_others_along(grants: str, line: str) -> None:
     decision = decided(line, *grants.split(", "))
     assert (decision.action, decision.runs) == ("ask", "host")
@@ -53,13 +54,13 @@ def test_a_grant_never_carries_others_along(grants: str, line: str) -> None:
     assert (by_rules.action, by_rules.runs) == ("ask", "host")
 
 
-@pytest.mark.parametrize(("grants", "line"), lines_of("allowed outside"))
+@each(("grants", "line"), lines_of("allowed outside"))
 def test_what_was_allowed_and_works_on_text_leaves_without_a_question(grants: str, line: str) -> None:
     decision = decided(line, *grants.split(", "))
     assert (decision.action, decision.runs) == ("allow", "host")
 
 
-@pytest.mark.parametrize(("grants", "line"), lines_of("allowed inside"))
+@each(("grants", "line"), lines_of("allowed inside"))
 def test_what_needs_nothing_outside_stays_inside(grants: str, line: str) -> None:
     decision = decided(line, *grants.split(", "))
     assert (decision.action, decision.runs) == ("allow", "sandbox")
@@ -75,7 +76,7 @@ def test_the_table_is_large_enough() -> None:
     assert [count >= least for count, least in zip(counts, (190, 40, 8, 4), strict=True)] == [True] * 4
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "named"),
     [
         ("pytest && git push", ["pytest"]),
@@ -113,7 +114,7 @@ def test_nothing_runs_also_outside_where_the_line_stays_inside_or_no_sandbox_wor
         assert [reason for reason in decision.reasons if reason.startswith("Also")] == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "always"),
     [
         ("make && git push", ("git push *",)),

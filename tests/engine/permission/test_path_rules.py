@@ -23,6 +23,7 @@ from opencode_tui.engine.tool.tool import Parameters, ToolContext
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Rule
 from tests.engine.permission.conftest import CALL, World
+from tests.support.rows import each
 from tests.support.world.rules import rules
 from tests.support.world.tools import Workbench
 
@@ -133,8 +134,8 @@ async def test_a_rule_for_what_is_in_a_folder_holds_for_its_names(world: World, 
         await called(Workbench(project).reader, context, filePath="secrets")
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-@pytest.mark.parametrize(
+@each("spelling", SPELLINGS)
+@each(
     "command",
     [
         "cat secrets/key",

@@ -3,6 +3,7 @@
 import pytest
 
 from opencode_tui.engine.permission.protected import is_protected, is_secret
+from tests.support.rows import each
 
 ROOT = "/home/ada/project"
 
@@ -171,17 +172,17 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("name", PROTECTED)
+@each("name", PROTECTED)
 def test_a_file_that_can_start_programs_later_is_protected(name: str) -> None:
     assert is_protected(f"{ROOT}/{name}", ROOT)
 
 
-@pytest.mark.parametrize("name", ORDINARY)
+@each("name", ORDINARY)
 def test_an_ordinary_file_is_not_protected(name: str) -> None:
     assert not is_protected(f"{ROOT}/{name}".rstrip("/"), ROOT)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         ".GIT/hooks/pre-commit",

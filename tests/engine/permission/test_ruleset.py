@@ -21,6 +21,7 @@ from opencode_tui.engine.permission.ruleset import (
 )
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
+from tests.support.rows import each
 from tests.support.world.rules import rules
 
 HOME = Path("/home/ann")
@@ -31,7 +32,7 @@ def rule(permission: str, pattern: str, action: Action) -> Rule:
     return Rule(permission=permission, pattern=pattern, action=action)
 
 
-@pytest.mark.parametrize(
+@each(
     ("pattern", "text", "expected"),
     [
         ("file?.txt", "file1.txt", True),
@@ -69,7 +70,7 @@ def test_a_hostile_pattern_is_matched_without_endless_backtracking() -> None:
     assert not matches("*a" * 200 + "*b", "a" * 200_000)
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "permission", "pattern", "expected"),
     [
         (["bash rm deny"], "bash", "rm", "deny"),
@@ -119,7 +120,7 @@ def test_the_first_of_the_strictest_is_returned() -> None:
     assert most_restrictive([rule("bash", "c", "ask"), first, second]) is first
 
 
-@pytest.mark.parametrize(
+@each(
     ("lines", "hidden"),
     [
         (["* * allow"], set[str]()),

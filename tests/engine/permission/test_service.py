@@ -26,13 +26,14 @@ from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import Ruleset
 from tests.engine.permission.conftest import ASKING, CALL, NOW, World
 from tests.support.world.rules import rules
+from tests.support.world.waiting import PATIENCE_S
 
 
 async def asked(world: World, *patterns: str, **more: Any) -> tuple[asyncio.Task[None], str]:
     """Start a call that asks, and return it with the id of its question once that is open."""
     before = len(world.service.pending())
     task = asyncio.create_task(world.ask(*patterns, **more))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while len(world.service.pending()) == before:
             await asyncio.sleep(0.001)
     return task, world.service.pending()[-1].id
@@ -242,7 +243,7 @@ async def test_auto_answers_everything_but_doom_loops(world: World) -> None:
 async def test_without_a_terminal_the_refusal_says_how_to_allow_it(world: World) -> None:
     with pytest.raises(
         ApprovalUnavailableError,
-        match=r"^bash for 'rm x' needs approval, .* no terminal; use --auto, .* permission\.bash ",
+        match=r"^bash 'rm x' needs approval, .* no terminal is attached; use --auto, .* permission\.bash ",
     ):
         await world.ask("rm x", policy=RefuseQuestions())
 
@@ -260,7 +261,7 @@ async def test_a_question_asked_while_a_grant_is_stored_is_not_asked_in_vain(wor
     task, request_id = await asked(world, "ls", always=["ls *"])
     later = [asyncio.create_task(world.ask("ls -l")) for _ in range(20)]
     await world.service.reply(request_id, "always")
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(task, *later)
 
 

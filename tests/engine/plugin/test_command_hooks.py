@@ -12,6 +12,7 @@ from opencode_tui.schema.error import OpencodeError
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 WRITE = Answer(calls=(Call("write", {"filePath": "a.txt", "content": "hello"}),))
 
@@ -125,7 +126,7 @@ async def test_a_late_command_is_killed_with_the_children_that_it_left(environ: 
     with pytest.raises(HookError, match=r"longer than 0\.5 s"):
         await _run_shell("sleep 1000 & echo $! > pid", b"", folder=tmp_path, environ=environ, limit_s=0.5)
     status = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while status.exists() and status.read_bytes():
             await asyncio.sleep(0.01)
 

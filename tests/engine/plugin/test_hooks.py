@@ -5,6 +5,7 @@ import time
 import pytest
 
 from opencode_tui.engine.plugin.hooks import Hooks, PluginHooks
+from tests.support.world.waiting import PATIENCE_S
 
 
 def hooks(*functions, name="chat.params", limit_s=1.0):
@@ -77,7 +78,7 @@ async def test_a_plain_hook_does_not_hold_up_the_loop():
     loop_went_on = threading.Event()
 
     def waiting(given, output):
-        output["loop went on"] = loop_went_on.wait(30)
+        output["loop went on"] = loop_went_on.wait(PATIENCE_S)
 
     task = asyncio.create_task(hooks(waiting, limit_s=60).run("chat.params", {}, {}))
     await asyncio.sleep(0.01)
@@ -90,7 +91,7 @@ async def test_a_cancel_ends_the_wait_for_a_plain_hook_at_once():
 
     def waiting(given, output):
         begun.set()
-        release.wait(30)
+        release.wait(PATIENCE_S)
         ended.set()
 
     task = asyncio.create_task(hooks(waiting, limit_s=60).run("chat.params", {}, {}))

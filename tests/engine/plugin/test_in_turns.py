@@ -198,7 +198,7 @@ async def test_a_plugins_tool_obeys_the_rules_under_its_own_name(environ, tmp_pa
         policy=RefuseQuestions(),
     ) as world:
         (call,) = await world.calls(await world.prompt("go"))
-        assert call.state.error.startswith("add for '*' needs approval")
+        assert call.state.error.startswith("add '*' needs approval")
 
 
 async def test_a_tool_that_raises_is_an_error_of_its_call_alone(environ, tmp_path, plugin):

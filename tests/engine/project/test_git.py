@@ -12,6 +12,7 @@ from opencode_tui.engine.project import git as git_module
 from opencode_tui.engine.project.git import SafeGit, git_version
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
 from tests.support.world.repo import Repo, make_repo, run_git
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def has_reader(pipe: Path) -> bool:
 
 async def until_stuck(pid_of_child_in: Path) -> None:
     """Wait until a git of this process has opened the folder's pipe."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not [pid for pid in os.listdir("/proc") if pid.isdecimal() and _waits_in(pid, pid_of_child_in)]:
             await asyncio.sleep(0.01)
 

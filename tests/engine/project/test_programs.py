@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.project.git import SafeGit
-from opencode_tui.engine.project.programs import OutputLimitError, Program, run_program
+from opencode_tui.engine.project.programs import OutputLimitError, Process, Program, run_program, start_program
 from opencode_tui.engine.tool.process.process import find_shell
 from opencode_tui.programs import find_program, is_below, python_command, python_environ, safe_path
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -144,8 +145,10 @@ def test_our_python_imports_no_module_of_the_project(repo: Repo, entry: str) -> 
 async def test_a_program_that_writes_too_much_is_killed(tmp_path: Path) -> None:
     for command in ("yes", "yes >&2", "echo 12345678901"):
         with pytest.raises(OutputLimitError, match=r"^sh wrote more than 10 bytes$"):
-            await run_program(Program(["sh", "-c", command], tmp_path, os.environ), b"", limit_s=30, max_bytes=10)
-    ran = await run_program(Program(["cat"], tmp_path, os.environ), b"x" * 200_000, limit_s=30)
+            await run_program(
+                Program(["sh", "-c", command], tmp_path, os.environ), b"", limit_s=PATIENCE_S, max_bytes=10
+            )
+    ran = await run_program(Program(["cat"], tmp_path, os.environ), b"x" * 200_000, limit_s=PATIENCE_S)
     assert (ran.code, len(ran.output), ran.errors) == (0, 200_000, b"")
 
 
@@ -155,5 +158,30 @@ async def test_a_killed_program_leaves_no_pipe_open_that_a_process_outside_its_g
     line = "setsid -f sleep 3 & sleep 60"
     with pytest.raises(TimeoutError):
         await run_program(Program(["sh", "-c", line], tmp_path, os.environ), b"", limit_s=0.5)
+    await asyncio.sleep(0)  # the loop closes a pipe at its next turn
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
+async def test_a_second_cancellation_leaves_no_pipe_open_whenever_it_comes(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for turns in range(8):
+        started = asyncio.Event()
+
+        async def start(program: Program, started: asyncio.Event = started) -> Process:
+            process = await start_program(program)
+            started.set()
+            return process
+
+        sleep = Program(["sleep", "60"], tmp_path, os.environ)
+        task = asyncio.create_task(run_program(sleep, b"", limit_s=PATIENCE_S, start=start))
+        await started.wait()
+        await asyncio.sleep(0)
+        task.cancel()
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
     await asyncio.sleep(0)  # the loop closes a pipe at its next turn
     assert len(os.listdir("/proc/self/fd")) == before

@@ -14,6 +14,7 @@ from opencode_tui.schema.model import Adapter, Model
 from tests.engine.provider.reading import Heard, gather
 from tests.support.provider.model_script import Api
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.waiting import PATIENCE_S
 
 READ = ToolSpec("read", "Reads a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
 WRITE = ToolSpec("write", "Writes a file.", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -45,7 +46,7 @@ async def ask(llm: Llm, asked: LlmRequest) -> Heard:
 async def ask_once(llm: Llm, asked: LlmRequest) -> Heard:
     """As `ask`, and close what was asked."""
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             return await ask(llm, asked)
     finally:
         await llm.close()

@@ -3,6 +3,7 @@
 import pytest
 
 from opencode_tui.engine.provider.call_assembly import parse_arguments
+from tests.support.rows import each
 
 
 @pytest.mark.parametrize(
@@ -21,7 +22,7 @@ def test_an_object_or_nothing_can_be_run(raw: str, arguments: object) -> None:
     assert parse_arguments(raw) == (arguments, None)
 
 
-@pytest.mark.parametrize(
+@each(
     "raw",
     [
         '{"path": "a", "content": "ab',

@@ -2,8 +2,9 @@
 
 import pytest
 
-from opencode_tui.engine.provider.call_assembly import CallAssembler
+from opencode_tui.engine.provider.call_assembly import ARGUMENT_LIMIT, CallAssembler
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireCall
+from tests.support.rows import each
 
 A, B = '{"path": "a"}', '{"path": "b"}'
 Piece = tuple[int | None, str | None, str | None, object]
@@ -17,7 +18,7 @@ def assemble(*pieces: WireCall, used: tuple[str, ...] = ()) -> list[tuple[str, s
     return [(call.name, call.raw) for call in assembler.calls]
 
 
-@pytest.mark.parametrize(
+@each(
     ("pieces", "calls"),
     [
         pytest.param([(0, "x", "read", HALVES[0]), (0, None, None, HALVES[1])], [("read", A)], id="one call in pieces"),
@@ -132,3 +133,12 @@ def test_an_answer_of_nothing_but_calls_is_given_up() -> None:
         assembler.add(WireCall(number, f"call_{number}", "read", A))
     with pytest.raises(ProtocolError, match="more than 1024 tool calls"):
         assembler.add(WireCall(1_024, "call_1024", "read", A))
+
+
+def test_a_call_that_is_larger_than_the_limit_is_refused_and_another_one_runs() -> None:
+    assembler = CallAssembler(tools=("read", "write"), used_ids=())
+    half = "x" * (ARGUMENT_LIMIT // 2)
+    for piece in ('{"path": "', half, half):
+        assembler.add(WireCall(0, "a", "write", piece))
+    assembler.add(WireCall(1, "b", "read", A))
+    assert [call.refusal is None for call in assembler.calls] == [False, True]

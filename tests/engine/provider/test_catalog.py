@@ -14,6 +14,7 @@ from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.model import Cost, Limit, ModelRef, parse_model_ref
 from tests.support.provider.model_server import provider_config
+from tests.support.rows import each
 
 TABLE = ModelTable()
 NOVEMBER_2026 = 1_795_305_600_000
@@ -58,7 +59,7 @@ def test_a_model_of_the_settings_needs_no_table() -> None:
     assert table._providers is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("provider", "given", "expected"),
     [
         ("mine", {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "http://h/v1"}}, ("openai", "m")),
@@ -235,7 +236,7 @@ def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:
     assert len(caught.value.suggestions) <= 3
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "near"),
     [
         ("openai/gpt-6.2-sol", "gpt-6.1-sol"),
@@ -395,7 +396,7 @@ def test_a_missing_key_is_reported_before_anything_is_sent() -> None:
         assert catalog(provider=own).endpoint(provider).api_key is None
 
 
-@pytest.mark.parametrize(
+@each(
     ("provider", "given", "is_reached"),
     [
         ("mine", {"npm": "@ai-sdk/openai-compatible", "models": {"m": {}}}, False),

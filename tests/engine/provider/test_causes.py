@@ -47,3 +47,11 @@ def test_the_first_row_that_fits_decides() -> None:
     assert find_row(both, fallback=UNKNOWN).kind == "quota"
     assert find_row(Reported("acme", message="image exceeds 5 MB"), fallback=UNKNOWN).kind == "media"
     assert find_row(Reported("acme", message="no such words"), fallback=UNKNOWN) is UNKNOWN
+
+
+def test_words_of_a_kind_do_not_count_with_a_status_that_is_never_its() -> None:
+    def kind_with(status: int) -> str:
+        return find_row(Reported("anthropic", status=status, code="overloaded_error"), fallback=UNKNOWN).kind
+
+    assert kind_with(503) == kind_with(529) == "overloaded"
+    assert "overloaded" not in {kind_with(status) for status in (400, 401, 403, 404, 422)}

@@ -15,6 +15,7 @@ from opencode_tui.engine.provider.llm import Usage
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.schema.model import Cost, Model, ModelRef
 from opencode_tui.schema.session.message import CacheTokens, Tokens
+from tests.support.rows import each
 
 
 def priced(**prices: object) -> Model:
@@ -209,7 +210,7 @@ def test_anthropic_reports_what_is_kept_for_an_hour_and_searches() -> None:
     assert (found[-1].cache_write, found[-1].cache_write_hour, found[-1].searches) == (30, 20, 2)
 
 
-@pytest.mark.parametrize(
+@each(
     ("reported", "provider", "cost"),
     [
         ({"cost": 0.00025}, "openrouter", "0.00025"),

@@ -33,6 +33,7 @@ from opencode_tui.engine.provider.llm import (
 from opencode_tui.engine.session.compaction.summary import conversation_text
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from tests.support.provider.scripted_tools import TOOLS, Answer, Conversation, Refused, numbered
+from tests.support.rows import each
 from tests.support.terminal.picture import PROMPT
 
 HELP = Path(llm.__file__).with_name("help.md").read_text(encoding="utf-8")
@@ -51,7 +52,7 @@ def script(**answers: "str | Refused | list[str | Refused]") -> Answer:
     return answer
 
 
-@pytest.mark.parametrize("text", [*EXAMPLES, PROMPT, *re.findall(r"`([^`]+)`", HELP.partition("For real work")[0])])
+@each("text", [*EXAMPLES, PROMPT, *re.findall(r"`([^`]+)`", HELP.partition("For real work")[0])])
 def test_every_prompt_that_is_suggested_is_known(text: str) -> None:
     assert read_scripts(text, LATEST)
 
@@ -76,9 +77,7 @@ async def test_for_any_other_it_says_so_and_how_to_go_on(text: str) -> None:
     assert talk.calls == [] and UNKNOWN in closing and "opencode-tui auth login PROVIDER" in closing
 
 
-@pytest.mark.parametrize(
-    "seed", ["create ", "find ", "and then run ", "to ", "with ", "`a", '"', "\x01", "in ( ", "; "]
-)
+@each("seed", ["create ", "find ", "and then run ", "to ", "with ", "`a", '"', "\x01", "in ( ", "; "])
 def test_hostile_text_is_read_without_endless_backtracking(seed: str) -> None:
     assert len(read_scripts("replace " + seed * (4_000 // len(seed)), LATEST)) < 4_000
 

@@ -9,12 +9,13 @@ from msgspec.structs import replace
 from opencode_tui.engine.provider.decode.response import describe_text
 from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.http import DirectLlm
-from opencode_tui.engine.provider.llm import FinishStep, ToolCall, Usage
+from opencode_tui.engine.provider.llm import FinishStep, TextDelta, ToolCall, Usage
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
 from tests.engine.provider.asking import KEY, ask, ask_once, direct, request
 from tests.support.provider.model_script import Answer, Api, Call, Fault, equal_deltas, failure, html_page
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.waiting import PATIENCE_S
 
 APIS: tuple[Api, ...] = ("openai", "responses", "anthropic", "gemini")
 all_formats = pytest.mark.parametrize("adapter", APIS)
@@ -99,6 +100,23 @@ async def test_a_lost_connection_can_be_tried_again(server: ModelServer, adapter
     assert (heard.error.failure.kind, heard.error.failure.retryable) == ("stream_truncated", True)
     assert heard.error.failure.metadata == {"code": "ECONNRESET"}
     assert "one two three four".startswith(heard.joined("text"))
+
+
+async def test_chunks_that_follow_each_other_quickly_are_gathered(server: ModelServer) -> None:
+    words = "".join(f"{number} " for number in range(200))
+    server.script(Answer(text=words, delta_size=4, delay_ms=1))
+    llm, has_turned, gathered, text = direct(server), asyncio.Event(), 0, ""
+    async with asyncio.timeout(PATIENCE_S):
+        async for batch in llm.stream(request()):
+            gathered += (
+                not has_turned.is_set()
+            )  # the loop did nothing else since the chunk before: nobody was woken for this one
+            text += "".join(event.text for event in batch if isinstance(event, TextDelta))
+            has_turned.clear()
+            asyncio.get_running_loop().call_soon(has_turned.set)
+        await llm.close()
+    assert text == words
+    assert gathered > len(words) / 4 / 10
 
 
 @all_formats
@@ -247,7 +265,7 @@ async def test_cancelling_closes_the_connection_at_once(server: ModelServer, ada
     task.cancel()
     await asyncio.wait({task})
     assert task.cancelled()
-    assert await asyncio.to_thread(server.disconnects.acquire, timeout=30), "the server sent the whole answer"
+    assert await asyncio.to_thread(server.disconnects.acquire, timeout=PATIENCE_S), "the server sent the whole answer"
     await llm.close()
 
 
@@ -257,7 +275,7 @@ async def test_closing_the_stream_closes_the_connection_at_once(server: ModelSer
     stream = llm.stream(request())
     await anext(stream)
     await stream.aclose()
-    assert await asyncio.to_thread(server.disconnects.acquire, timeout=30)
+    assert await asyncio.to_thread(server.disconnects.acquire, timeout=PATIENCE_S)
     await llm.close()
 
 

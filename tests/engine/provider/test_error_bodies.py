@@ -11,6 +11,7 @@ from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.error.body import Reported, read_child, read_object, wait_in_text
 from opencode_tui.schema.error import split_remedy
 from tests.support.provider.error_corpus import error_lines
+from tests.support.rows import each
 
 _KEYS = st.sampled_from(
     ["error", "message", "detail", "details", "metadata", "raw", "code", "type", "errors", "response", "loc", "reasons"]
@@ -79,8 +80,8 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("secret", SECRETS)
-@pytest.mark.parametrize("way", ["http", "stream", "litellm"])
+@each("secret", SECRETS)
+@each("way", ["http", "stream", "litellm"])
 def test_no_secret_of_a_body_is_shown_or_stored(secret: str, way: str) -> None:
     text = SECRETS[secret]
     body = {"error": {"message": text, "code": text, "metadata": {"raw": text, "provider_name": "X"}}}
@@ -99,7 +100,7 @@ def test_no_secret_of_a_body_is_shown_or_stored(secret: str, way: str) -> None:
     assert secret not in f"{error} {error.failure}"
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "wait"),
     [
         ("Please try again in 20s.", 20_000),

@@ -3,17 +3,16 @@
 from collections import Counter
 from typing import Any
 
-import pytest
-
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
 from opencode_tui.schema.session.stored_error import StoredAuthError, StoredOverflowError, to_stored
 from opencode_tui.tui.conversation.failure import words_of
 from tests.support.provider.error_corpus import RETRIED, error_lines, error_of
+from tests.support.rows import each
 
 LINES = error_lines()
 
 
-@pytest.mark.parametrize("line", LINES, ids=[f"{line['provider']}-{line['class']}-{n}" for n, line in enumerate(LINES)])
+@each("line", LINES, ids=[f"{line['provider']}-{line['class']}-{n}" for n, line in enumerate(LINES)])
 def test_the_sentence_names_the_cause_and_the_remedy(line: dict[str, Any]) -> None:
     error = error_of(line)
     reason, remedy = split_remedy(str(error))

@@ -8,6 +8,7 @@ from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.error.plain import missing_key
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
+from tests.support.rows import each
 
 NOW_MS = 1_795_132_800_000
 """Fri, 20 Nov 2026 00:00:00 GMT."""
@@ -20,7 +21,7 @@ def of(status: int, message: str = "", code: str = "", **headers: str) -> tuple[
     return kept.kind, kept.retryable
 
 
-@pytest.mark.parametrize(
+@each(
     "wording",
     [
         "prompt is too long: 210000 tokens > 200000 maximum",
@@ -51,7 +52,7 @@ def test_every_wording_of_too_much_is_an_overflow(wording: str) -> None:
     assert of(400, wording) == ("overflow", False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("status", "message", "code", "expected"),
     [
         (400, "", "", ("overflow", False)),
@@ -129,7 +130,7 @@ def test_a_provider_that_says_whether_to_retry_is_believed() -> None:
     assert of(401, "no key", x_should_retry="true") == ("auth", False)
 
 
-@pytest.mark.parametrize(
+@each(
     ("headers", "wait"),
     [
         ({}, None),
@@ -162,7 +163,7 @@ def test_a_wait_inside_the_body_counts_too() -> None:
     assert (kept.kind, kept.retryable, kept.retry_after_ms) == ("rate_limit", True, 12_500)
 
 
-@pytest.mark.parametrize(
+@each(
     ("body", "expected"),
     [
         ({"type": "error", "error": {"type": "rate_limit_error", "message": "slow"}}, ("rate_limit", True)),
@@ -229,7 +230,9 @@ def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
     assert str(refused) == "openai rejected the API key: bad key (HTTP 401); fix: run `opencode-tui auth login openai`"
     body, setting = '{"error": {"message": "bad"}}', "provider.openai.options.apiKey"
     own = failure.from_response(Reported("openai", status=401, body=body, key_setting=setting), now_ms=0)
-    assert str(own).endswith(f"; fix: change {setting} in your settings, which comes before a stored key")
+    assert str(own).endswith(
+        f"; fix: correct {setting} in your settings (it overrides keys saved by `opencode-tui auth login`)"
+    )
     missing = missing_key("groq", "GROQ_API_KEY")
     assert str(missing) == "no API key for groq; fix: run `opencode-tui auth login groq` or set GROQ_API_KEY"
 

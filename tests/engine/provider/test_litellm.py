@@ -34,6 +34,7 @@ from tests.engine.provider.asking import KEY, ask, request
 from tests.support.provider.model_script import Answer, Api, Call, equal_deltas, failure, html_page
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 both = pytest.mark.parametrize("api", ["openai", "anthropic"])
@@ -184,7 +185,7 @@ async def test_cancelling_is_at_once_and_closes_the_connection(
     stream = reach(server, worker, api).stream(asked(api))
     await anext(stream)
     await stream.aclose()
-    assert await asyncio.to_thread(server.disconnects.acquire, timeout=30), "the server sent the whole answer"
+    assert await asyncio.to_thread(server.disconnects.acquire, timeout=PATIENCE_S), "the server sent the whole answer"
 
 
 async def test_a_silent_provider_is_given_up(server: ModelServer, worker: LitellmWorker) -> None:
@@ -210,6 +211,48 @@ async def test_a_dead_child_can_be_tried_again_and_another_starts(server: ModelS
     assert caught.value.failure.retryable
     assert (await ask(llm, asked("openai", "again"))).joined("text") == "Echo: again"
     assert worker.process_id not in (None, first)
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        ("import time; time.sleep(3600)", "it did not start within 0.5 s"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "it did not start within 0.5 s"),
+        ("raise SystemExit(3)", "it exited during start-up"),
+        ("import os, sys, time; os.write(int(sys.argv[3]), b'[]\\n'); time.sleep(3600)", "it exited during start-up"),
+    ],
+    ids=["silent", "stopped", "exits", "nonsense"],
+)
+async def test_a_child_that_does_not_start_is_given_up_and_the_next_one_serves(
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, entry: str, reason: str
+) -> None:
+    owned = LitellmWorker()
+    llm = reach(server, owned, "openai")
+    with monkeypatch.context() as patched:
+        patched.setattr(litellm_worker, "_ENTRY", entry)
+        patched.setattr(litellm_worker, "_START_LIMIT_S", 0.5 if "start within" in reason else PATIENCE_S)
+        heard = await ask(llm, asked("openai"))
+    assert heard.error is not None and heard.error.failure.retryable
+    assert f"cannot start litellm's process ({reason}" in str(heard.error)
+    try:
+        assert (await ask(llm, asked("openai"))).joined("text") == "Echo: hi"
+    finally:
+        await owned.close()
+
+
+async def test_a_child_that_is_stopped_is_replaced(
+    server: ModelServer, worker: LitellmWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await worker.start()
+    monkeypatch.setattr(litellm_worker, "_PING_S", 0.3)
+    stopped = worker.process_id
+    assert stopped is not None
+    os.kill(stopped, signal.SIGSTOP)
+    heard = await ask(reach(server, worker, "openai", chunk_timeout_ms=300), asked("openai"))
+    assert heard.error is not None and heard.error.failure.retryable
+    assert "litellm's process did not respond and was ended" in str(heard.error)
+    assert not is_running(stopped)
+    assert (await ask(reach(server, worker, "openai"), asked("openai", "again"))).joined("text") == "Echo: again"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -269,7 +312,7 @@ def is_running(process_id: int) -> bool:
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-async def eventually(is_so: Callable[[], bool], seconds: float = 5) -> bool:
+async def eventually(is_so: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:
     end = time.monotonic() + seconds
     while not is_so() and time.monotonic() < end:
         await asyncio.sleep(0.02)

@@ -5,15 +5,17 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import click
-import pytest
 from pydantic import BaseModel
 
 from opencode_tui.cli.main import commands
 from opencode_tui.config.settings.settings import Settings
+from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.error.cause import PAGE, ROWS, UNKNOWN, UNKNOWN_IN_STREAM
 from opencode_tui.engine.provider.error.remedy import ADVICE, remedy_for
+from opencode_tui.engine.provider.failure import from_response
 from opencode_tui.schema.api.keybinds import DEFAULT_KEYS
 from opencode_tui.tui.prompt.slash import SLASH
+from tests.support.rows import each
 
 _COMMAND = re.compile(r"`opencode-tui ([^`]+)`")
 _SLASH = re.compile(r"(?<![\w`/.])/([a-z]+)\b")
@@ -58,7 +60,7 @@ def has_command(words: list[str]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("cause", REMEDIES)
+@each("cause", REMEDIES)
 def test_what_a_remedy_names_exists(cause: str) -> None:
     remedy = REMEDIES[cause]
     unknown = [found for found in _COMMAND.findall(remedy) if not has_command(found.split())]
@@ -88,5 +90,14 @@ def test_every_cause_of_the_table_has_words() -> None:
     assert {row.cause or row.kind for row in (*ROWS, PAGE, UNKNOWN, UNKNOWN_IN_STREAM)} <= set(ADVICE)
 
 
+def test_the_model_that_was_asked_is_named_where_its_settings_are_to_change() -> None:
+    reported = Reported(
+        "acme", status=400, body='{"error": {"message": "max_tokens is too large: 9"}}', model_id="big-1"
+    )
+    text = str(from_response(reported, now_ms=0))
+    assert "provider.acme.models.big-1.limit.output to at most what the model allows" in text
+    assert "models.MODEL.limit" in remedy_for("output_limit", "acme")
+
+
 def test_a_key_of_the_settings_is_changed_there() -> None:
-    assert remedy_for("auth", "acme", key_setting="provider.acme.options.apiKey").startswith("change provider.acme.")
+    assert remedy_for("auth", "acme", key_setting="provider.acme.options.apiKey").startswith("correct provider.acme.")

@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.schema.error import ContextOverflowError
 from tests.engine.provider.reading import Heard, decode, gather
+from tests.support.rows import each
 
 CASES = [json.loads(line) for line in (Path(__file__).parent / "data" / "streams.jsonl").read_text().splitlines()[1:]]
 NOW_MS = 1_795_132_800_000 - 90_000
@@ -33,9 +32,7 @@ def hear(case: dict[str, Any]) -> Heard:
     return gather(*decode(case["api"], chunks_of(case)))
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if not (case.get("gen") or {}).get("gzip_blanks")], ids=lambda case: case["id"]
-)
+@each("case", [case for case in CASES if not (case.get("gen") or {}).get("gzip_blanks")], ids=lambda case: case["id"])
 def test_case_is_heard_as_it_was_meant(case: dict[str, Any]) -> None:
     want, heard = case["expected"], hear(case)
     if want["error"] and case["close"] not in OF_THE_CONNECTION:

@@ -15,6 +15,7 @@ from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
+from tests.support.world.waiting import PATIENCE_S
 
 SYSTEM = tuple(Path(os.path.realpath(name)) for name in ("/usr", "/etc", "/opt", "/nix") if os.path.exists(name))
 
@@ -59,19 +60,20 @@ class Confined:
     def plan(self, argv: Sequence[str]) -> Launch:
         """Return how a program starts, when the view is there if commands start in a prepared one."""
         launch = plan_launch(self.tier, self.policy, argv, self.project)
-        for _ in range(500 if self.is_prepared else 0):
-            if launch.view is not None:
-                return launch
+        if not self.is_prepared:
+            return replace(launch, view=None)
+        end = time.monotonic() + PATIENCE_S
+        while launch.view is None:
+            assert time.monotonic() < end, "no view was prepared"
             time.sleep(0.02)
             launch = plan_launch(self.tier, self.policy, argv, self.project)
-        assert not self.is_prepared, "no view was prepared"
-        return replace(launch, view=None)
+        return launch
 
     def run(
         self,
         text: str,
         *,
-        timeout_ms: int = 20_000,
+        timeout_ms: int = 60_000,
         cancel_after_s: float | None = None,
         cancel_at: bytes = b"",
         limits: Limits = NO_LIMITS,

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.engine.sandbox.confined import Confined
+from tests.support.world.machine import PYTHON
 
 CANARY = "CANARY-OUTSIDE-4417"
 HIDDEN = "CANARY-HIDDEN-4418"
@@ -396,7 +397,7 @@ class World:
         confined = self.confined
         values = {
             "base": confined.base, "outside": confined.outside, "home": confined.home, "project": confined.project,
-            "python": sys.executable, "victim": self.victim.pid, "parent": os.getpid(), "address": self.address,
+            "python": PYTHON, "victim": self.victim.pid, "parent": os.getpid(), "address": self.address,
             "tcp": self._sockets[0].getsockname()[1], "udp": self._sockets[1].getsockname()[1],
             "abstract": self._abstract, "canary": CANARY.lower(),
         }  # fmt: skip

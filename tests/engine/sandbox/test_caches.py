@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from opencode_tui.engine.sandbox.temp import KEEP_CACHES_S, cache_folder, caches
 from opencode_tui.storage.paths import Paths
 from tests.engine.sandbox.conftest import require_tier
 from tests.engine.sandbox.test_sandbox import World
+from tests.support.world.machine import PYTHON
 from tests.support.world.repo import make_repo
 
 CACHED = (
@@ -81,7 +81,7 @@ async def test_no_command_changes_a_cache_or_a_tool_of_the_user(world: World) ->
             f"    else: print({name!r}, path)",
         ]
     (world.project / "poison.py").write_text("\n".join(lines) + "\n")
-    output = await world.run(f"true {TOOLS_OF_FILES}; {sys.executable} poison.py")
+    output = await world.run(f"true {TOOLS_OF_FILES}; {PYTHON} poison.py")
     assert output.splitlines() == ["refused"] * len(CACHED) * len(WRITERS)
     assert content(world.home) == before
 

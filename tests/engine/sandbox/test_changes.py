@@ -10,6 +10,7 @@ from opencode_tui.engine.permission.protected import is_protected
 from opencode_tui.engine.sandbox import changes
 from opencode_tui.engine.sandbox.changes import ProjectFiles, compare, undo
 from tests.engine.permission.test_protected import PROTECTED
+from tests.support.rows import each
 from tests.support.world.repo import Repo, make_repo
 
 
@@ -47,7 +48,7 @@ def test_a_folder_that_holds_a_virtual_environment_is_no_secret(repo: Repo) -> N
     assert repo.path / ".env" not in files.secret()
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *(
@@ -63,7 +64,8 @@ def test_a_folder_that_holds_a_virtual_environment_is_no_secret(repo: Repo) -> N
         *(name for name in PROTECTED if ".git" not in name.split("/")),
     ],
 )
-def test_protected_names_of_all_kinds_are_found(repo: Repo, name: str) -> None:
+def test_protected_names_of_all_kinds_are_found(row_path: Path, name: str) -> None:
+    repo = make_repo(row_path / "project")
     assert is_protected(f"{repo.path}/{name}", str(repo.path))
     repo.write(name, "x")
     files = ProjectFiles(repo.path)

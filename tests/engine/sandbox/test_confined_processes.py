@@ -11,6 +11,12 @@ from opencode_tui.engine.sandbox.launch import plan_launch
 from opencode_tui.engine.tool.process import process
 from tests.engine.sandbox.confined import Confined
 from tests.support.shell.bench import new_token, survivors
+from tests.support.world.waiting import PATIENCE_S
+
+RUNS = """runs() { for file in /proc/[0-9]*/cmdline; do
+  words=(); mapfile -d '' -t words <"$file" && [[ ${words[*]} == "$1" ]] && return; done 2>/dev/null; return 1; }
+"""
+"""A function of the shell: whether a process with this command line runs."""
 
 WAYS: dict[str, dict[str, Any]] = {"timeout": {"timeout_ms": 1_500}, "cancel": {"cancel_at": b"ready"}}
 
@@ -41,7 +47,8 @@ def test_exit_codes_and_outputs_are_those_of_the_shell(
 
 def test_what_the_shell_left_running_is_named_and_ended(confined_each_way: Confined) -> None:
     names = [f"sleep {new_token()}" for _ in range(3)]
-    text = f"{names[0]} & setsid {names[1]} & env -i setsid {names[2]} >/dev/null 2>&1 & sleep 0.1; exit 4"
+    started = "".join(f"until runs '{name}'; do sleep 0.02; done; " for name in names)
+    text = f"{RUNS}{names[0]} & setsid {names[1]} & env -i setsid {names[2]} >/dev/null 2>&1 & {started}exit 4"
     ended, _ = confined_each_way.run(text)
     assert ended.exit_code == 4
     assert sorted(ended.leftovers) == names
@@ -98,7 +105,7 @@ def test_a_program_that_was_killed_before_the_namespace_was_ready_leaves_nothing
             stdin=held,
             stdout=subprocess.DEVNULL,
             pass_fds=[filter_end],
-            timeout=20,
+            timeout=PATIENCE_S,
             check=False,
         )
     finally:

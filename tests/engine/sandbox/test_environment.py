@@ -7,11 +7,12 @@ import pytest
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.sandbox.environment import Secrets, find_setting_keys
 from opencode_tui.storage.paths import Paths
+from tests.support.rows import each
 
 KEY = "sk-CANARY-7731-abcdef"
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *(
@@ -45,7 +46,7 @@ def test_variables_with_keys_are_withheld(name: str) -> None:
     assert secrets.without_keys({name: KEY, "PATH": "/bin"}) == {"PATH": "/bin"}
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *(
@@ -120,7 +121,7 @@ def test_the_settings_can_pass_a_variable_on() -> None:
     assert secrets.redact(KEY) == "[hidden]"
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         *("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "DISPLAY"),
@@ -149,7 +150,7 @@ def test_all_texts_of_a_json_value_are_redacted() -> None:
     assert secrets.redact_value(given) == {"a": ["<[hidden]>", 1, None, {"b": "[hidden]"}], "[hidden]": True}
 
 
-@pytest.mark.parametrize("size", range(1, 12))
+@each("size", range(1, 12))
 def test_a_key_that_is_split_over_pieces_is_removed(size: int) -> None:
     text = f"before s sk-CAN {KEY}{KEY}sk-CANARY-7731 after sk-".encode()
     stream = Secrets({"X_TOKEN": KEY}).stream()

@@ -8,7 +8,6 @@ import json
 import os
 import signal
 import socket
-import sys
 from collections.abc import Mapping
 
 import pytest
@@ -18,7 +17,9 @@ from opencode_tui.engine.sandbox.piped import PipedProcess, start_piped
 from opencode_tui.storage.paths import Paths
 from tests.engine.sandbox.conftest import require_tier
 from tests.engine.sandbox.test_sandbox import PRIVATE, World
+from tests.support.world.machine import PYTHON
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 ATTEMPTS: dict[str, str] = {
     "write a file of the project": "open('a.txt', 'a').write('x')",
@@ -128,11 +129,9 @@ async def run(world: World, code: Mapping[str, str], **names: object) -> list[st
         },
     }
     ran: Ran = await run_program(
-        Program(
-            [sys.executable, "-S", str(world.project / "node_modules/helper.py")], world.project, world.environ, (own,)
-        ),
+        Program([PYTHON, "-S", str(world.project / "node_modules/helper.py")], world.project, world.environ, (own,)),
         json.dumps(given).encode(),
-        limit_s=60,
+        limit_s=PATIENCE_S,
         start=start,
     )
     assert ran.code == 0, ran.errors.decode()
@@ -175,13 +174,13 @@ async def test_files_that_are_written_later_can_be_read_also_beside_secrets(worl
     assert launch is not None
     process = await start_piped(launch)
     process.stdin.write(b"a.txt\n")
-    assert await asyncio.wait_for(process.stdout.readline(), 30) == b"a\n"
+    assert await asyncio.wait_for(process.stdout.readline(), PATIENCE_S) == b"a\n"
     new = world.project / "new.txt"
     new.write_text("new")
     new.replace(world.project / "a.txt")
     await process.stdout.readline()
     process.stdin.write(b"a.txt\n")
-    assert await asyncio.wait_for(process.stdout.readline(), 30) == b"new\n"
+    assert await asyncio.wait_for(process.stdout.readline(), PATIENCE_S) == b"new\n"
     process.stdin.close()
     assert await process.wait() == 0
 
@@ -191,14 +190,14 @@ async def test_a_helper_that_is_killed_leaves_no_process_of_its_namespace(world:
     launch = await world.sandbox().confine_helper(Program(["sh", "-c", text], world.project, world.environ))
     assert launch is not None
     process = await start_piped(launch)
-    await asyncio.wait_for(process.stdout.readline(), 30)
+    await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)
     import psutil
 
     children = psutil.Process(process.pid).children(recursive=True)
     assert len(children) >= 2
     os.killpg(process.pid, signal.SIGKILL)
     assert await process.wait() == -signal.SIGKILL
-    left = psutil.wait_procs(children, timeout=30)[1] if world.tier == "bubblewrap" else []
+    left = psutil.wait_procs(children, timeout=PATIENCE_S)[1] if world.tier == "bubblewrap" else []
     assert left == []
     for child in children:
         if child.is_running():

@@ -2,12 +2,12 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.engine.sandbox.confined import Confined
+from tests.support.world.machine import PYTHON
 
 GIT = "git -c user.email=a@b -c user.name=a"
 
@@ -69,9 +69,7 @@ def test_an_untracked_hidden_file_is_never_added_as_an_empty_one(bubblewrap: Con
     assert run_git(bubblewrap, "ls-files").split() == ["a"]
 
 
-@pytest.mark.parametrize(
-    "reader", ["cat .env", "head -c 1 < .env", f"{sys.executable} -c 'open(\".env\")'", "cp .env x"]
-)
+@pytest.mark.parametrize("reader", ["cat .env", "head -c 1 < .env", f"{PYTHON} -c 'open(\".env\")'", "cp .env x"])
 def test_reading_a_hidden_file_fails_with_permission_denied(bubblewrap: Confined, reader: str) -> None:
     make_repository(bubblewrap)
     ended, output = bubblewrap.run(reader)
@@ -129,7 +127,7 @@ def test_multiprocessing_has_shared_memory_and_locks(confined: Confined) -> None
         "    with lock, Pool(2) as pool: print(pool.map(abs, [-1, 2]))\n"
         "    memory.unlink()\n"
     )
-    assert confined.run(f"{sys.executable} job.py")[1] == "[1, 2]\n"
+    assert confined.run(f"{PYTHON} job.py")[1] == "[1, 2]\n"
 
 
 def test_a_server_on_localhost_works_in_tier_a(bubblewrap: Confined) -> None:
@@ -141,20 +139,18 @@ def test_a_server_on_localhost_works_in_tier_a(bubblewrap: Confined) -> None:
         "threading.Thread(target=server.serve_forever, daemon=True).start()\n"
         "print(urllib.request.urlopen(f'http://127.0.0.1:{server.server_port}/index.html').read())\n"
     )
-    assert bubblewrap.run(f"{sys.executable} job.py")[1] == "b'served'\n"
+    assert bubblewrap.run(f"{PYTHON} job.py")[1] == "b'served'\n"
 
 
 def test_a_socket_is_refused_in_tier_b(landlock: Confined) -> None:
-    ended, output = landlock.run(f"{sys.executable} -c 'import socket; socket.socket()'")
+    ended, output = landlock.run(f"{PYTHON} -c 'import socket; socket.socket()'")
     assert ended.exit_code == 1
     assert output.endswith("PermissionError: [Errno 1] Operation not permitted\n")
 
 
 def test_the_network_can_be_allowed(confined: Confined) -> None:
     confined.limit(network="full")
-    assert (
-        confined.run(f"{sys.executable} -c 'import socket; socket.create_server((\"127.0.0.1\", 0))'")[0].exit_code == 0
-    )
+    assert confined.run(f"{PYTHON} -c 'import socket; socket.create_server((\"127.0.0.1\", 0))'")[0].exit_code == 0
 
 
 def test_a_readable_folder_inside_the_project_stays_writable(confined: Confined) -> None:
@@ -210,5 +206,5 @@ def test_root_can_work_in_a_project_of_another_user(confined: Confined) -> None:
 
 
 def test_pseudo_terminals_work_where_they_are_separate_from_the_users(confined: Confined) -> None:
-    ended, output = confined.run(f"{sys.executable} -c 'import pty; pty.openpty()'")
+    ended, output = confined.run(f"{PYTHON} -c 'import pty; pty.openpty()'")
     assert (ended.exit_code == 0) == (confined.tier == "bubblewrap"), output

@@ -12,6 +12,7 @@ import pytest
 
 from tests.engine.sandbox.conftest import prepared, require
 from tests.engine.sandbox.hostile import IN_VIEW, SCRIPTS, SHARED_PROC
+from tests.support.world.waiting import PATIENCE_S
 
 NOT_HELD = {
     "bubblewrap": set[str](),
@@ -51,7 +52,7 @@ def _run_all(tier: str, base: str) -> dict[str, list[str]]:
     command += ["--unshare-net", "--unshare-uts", "--unshare-ipc", "--die-with-parent", "--new-session"]
     command += ["--", sys.executable, "-m", "tests.engine.sandbox.hostile", tier, base]
     done = subprocess.run(
-        command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=110, check=False
+        command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=2 * PATIENCE_S, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)

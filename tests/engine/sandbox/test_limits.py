@@ -15,6 +15,7 @@ from opencode_tui.schema.api.limit import ReachedLimit, format_size
 from tests.engine.sandbox.confined import Confined
 from tests.engine.sandbox.conftest import require
 from tests.support.shell.bench import new_token, survivors
+from tests.support.world.machine import PYTHON
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
 
@@ -31,9 +32,14 @@ def plain(tmp_path: Path) -> Confined:
     return Confined("none", tmp_path)
 
 
+def until_limited(name: str) -> str:
+    """Return a command line that waits until the shell has a limit, as that comes a moment after its start."""
+    return f"while [ $(ulimit -{name}) = unlimited ]; do sleep 0.02; done"
+
+
 def python(source: str) -> str:
     """Return a command line that runs a program; it must not become the shell's only process."""
-    return f"{shlex.quote(os.path.realpath(sys.executable))} -I -S -c {shlex.quote(source)}; true"
+    return f"{shlex.quote(PYTHON)} -I -S -c {shlex.quote(source)}; true"
 
 
 def end_by_processes(commands: Confined, text: str) -> None:
@@ -129,7 +135,7 @@ def test_reserved_memory_does_not_count(plain: Confined) -> None:
 
 
 def test_an_endless_file_ends(held: Confined) -> None:
-    ended, _ = held.run("sleep 0.15; yes > endless", limits=Limits(file_size=32 * MB))
+    ended, _ = held.run(f"{until_limited('f')}; yes > endless", limits=Limits(file_size=32 * MB))
     assert ended.limit == ReachedLimit(kind="file_size", value=32 * MB)
     assert 0 < (held.project / "endless").stat().st_size <= 64 * MB
 
@@ -149,12 +155,14 @@ def test_a_program_that_ignores_the_kernels_signal_ends_too(plain: Confined) -> 
 
 
 def test_the_kernel_holds_the_size_of_a_file(plain: Confined) -> None:
-    ended, _ = plain.run("sleep 0.2; exec truncate -s 200M sparse", limits=Limits(file_size=64 * MB))
+    ended, _ = plain.run(f"{until_limited('f')}; exec truncate -s 200M sparse", limits=Limits(file_size=64 * MB))
     assert (ended.reason, ended.exit_code, ended.limit) == ("exit", 153, ReachedLimit(kind="file_size", value=64 * MB))
 
 
 def test_open_files_are_limited_for_each_process(held: Confined) -> None:
-    ended, output = held.run("sleep 0.2; ulimit -Hn; ulimit -n 100", limits=Limits(open_files=90))
+    ended, output = held.run(
+        "until [ $(ulimit -Hn) = 90 ]; do sleep 0.02; done; ulimit -Hn; ulimit -n 100", limits=Limits(open_files=90)
+    )
     assert output.splitlines()[0] == "90"
     assert ended.exit_code != 0
 
@@ -166,10 +174,21 @@ def test_a_command_below_its_limits_ends_as_without_them(plain: Confined) -> Non
 
 
 def test_programs_give_way_once_they_are_more_than_the_cores(plain: Confined) -> None:
-    spin = "for one in $(seq $(($(nproc) + 2))); do (while :; do :; done) & done; sleep 0.6; "
+    spin = "for one in $(seq $(($(nproc) + 2))); do (while :; do :; done) & done; until [ $(nice) = 10 ]; do sleep 0.05; done; "
     ended, output = plain.run(f"{spin} nice; bash -c nice; kill $(jobs -p)", limits=Limits(processes=100))
     assert output.split()[-1] == "10"
     assert ended.limit is None
+
+
+def test_commands_of_one_program_have_different_limits_of_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By it a process that has lost everything else is known; fewer threads for each next command must not make two alike."""
+    present = iter(range(1_000, 0, -1))
+    monkeypatch.setattr("opencode_tui.engine.sandbox.limits.count_threads", lambda: (next(present), 0))
+    limits = [Limits(processes=100).for_command(Path("/")).highest_processes for _ in range(300)]
+    assert len(set(limits)) == 300
+    assert [least <= limit < least + 512 for least, limit in zip(range(1_400, 1_100, -1), limits, strict=True)] == [
+        True
+    ] * 300
 
 
 def test_the_defaults_are_those_of_the_machine() -> None:

@@ -3,7 +3,6 @@
 import ctypes
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -18,6 +17,8 @@ from opencode_tui.engine.sandbox.refusal import HostView
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from opencode_tui.storage.safe_folder import Disk, NotAFolderError
 from tests.engine.sandbox.confined import Confined
+from tests.support.world.machine import PYTHON
+from tests.support.world.waiting import PATIENCE_S
 
 RENAME_EXCHANGE = 2
 
@@ -64,10 +65,10 @@ class Background:
 
     def wait_for(self, text: bytes) -> None:
         with self._seen:
-            assert self._seen.wait_for(lambda: text in self.output, 20), self.output
+            assert self._seen.wait_for(lambda: text in self.output, PATIENCE_S), self.output
 
     def wait(self) -> Ended:
-        self._thread.join(20)
+        self._thread.join(PATIENCE_S)
         return self.ended
 
     def stop(self) -> None:
@@ -315,9 +316,8 @@ def test_a_background_command_that_swaps_a_folder_with_a_link_opens_nothing(
 ) -> None:
     (bubblewrap.home / ".bashrc").write_text("CANARY\n")
     (bubblewrap.project / "flip.py").write_text(FLIP)
-    python = os.path.realpath(sys.executable)
     target = os.path.relpath(bubblewrap.home, bubblewrap.project) if relative else bubblewrap.home
-    with beside(bubblewrap, f"mkdir a; echo x > a/.bashrc; ln -s {target} b; {python} flip.py") as flipping:
+    with beside(bubblewrap, f"mkdir a; echo x > a/.bashrc; ln -s {target} b; {PYTHON} flip.py") as flipping:
         flipping.wait_for(b"flipping")
         reveal_home(bubblewrap)
         bubblewrap.limit(read_only=(bubblewrap.project / "a/.bashrc",))

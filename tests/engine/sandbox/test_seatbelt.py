@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.launch import plan_launch
 from opencode_tui.engine.sandbox.policy import Policy
-from opencode_tui.engine.sandbox.seatbelt import PROGRAM, profile
+from opencode_tui.engine.sandbox.tiers.seatbelt import PROGRAM, profile
 
 POLICY = Policy(
     read=(Path("/usr"), Path("/opt/homebrew")),

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.sandbox import landlock as landlock_tier
-from opencode_tui.engine.sandbox import seccomp
+from opencode_tui.engine.sandbox.tiers import landlock as landlock_tier
+from opencode_tui.engine.sandbox.tiers import seccomp
 from tests.engine.sandbox.confined import Confined
+from tests.support.world.machine import PYTHON
 
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
@@ -71,7 +72,7 @@ def test_each_denied_call_is_not_permitted(landlock: Confined) -> None:
     signals = ("rt_sigqueueinfo", "rt_tgsigqueueinfo", "pidfd_open")
     denied = {name: number for name, number in numbers.items() if name not in (*allowed, *signals)}
     (landlock.project / "probe.py").write_text(PROBE)
-    _, output = landlock.run(f"{sys.executable} probe.py '{json.dumps(denied)}'")
+    _, output = landlock.run(f"{PYTHON} probe.py '{json.dumps(denied)}'")
     assert json.loads(output) == dict.fromkeys(denied, errno.EPERM)
     assert len(denied) > 40
 
@@ -93,14 +94,14 @@ def test_each_denied_call_is_not_permitted(landlock: Confined) -> None:
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of x86-64")
 def test_arguments_decide_where_they_must(landlock: Confined, text: str, code: int) -> None:
     script = f"import ctypes; l = ctypes.CDLL(None, use_errno=True); l.{text}; print(ctypes.get_errno())"
-    assert landlock.run(f'{sys.executable} -c "{script}"')[1] == f"{code}\n"
+    assert landlock.run(f'{PYTHON} -c "{script}"')[1] == f"{code}\n"
 
 
 def test_threads_and_processes_start(landlock: Confined) -> None:
     script = (
         "import os, threading; t = threading.Thread(target=print, args=[1]); t.start(); t.join(); os.system('echo 2')"
     )
-    assert sorted(landlock.run(f'{sys.executable} -c "{script}"')[1].split()) == ["1", "2"]
+    assert sorted(landlock.run(f'{PYTHON} -c "{script}"')[1].split()) == ["1", "2"]
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="calls of 32 bits exist on x86-64")
@@ -111,7 +112,7 @@ def test_a_call_of_another_architecture_ends_the_process(landlock: Confined) -> 
         "a = ctypes.addressof(ctypes.c_char.from_buffer(m)); print(ctypes.CFUNCTYPE(ctypes.c_int)(a)())"
     )
     (landlock.project / "old.py").write_text(code)
-    assert landlock.run(f"exec {sys.executable} old.py")[0].exit_code == 128 + signal.SIGSYS
+    assert landlock.run(f"exec {PYTHON} old.py")[0].exit_code == 128 + signal.SIGSYS
 
 
 def test_an_unknown_architecture_is_refused() -> None:
@@ -144,7 +145,7 @@ def test_without_landlocks_help_own_processes_get_signals(without_scopes: Confin
 def test_without_landlocks_help_nothing_is_truncated(without_scopes: Confined) -> None:
     victim = without_scopes.outside / "victim"
     victim.write_text("original")
-    without_scopes.run(f"{sys.executable} -c 'import os; os.truncate(\"{victim}\", 0)'; : > own")
+    without_scopes.run(f"{PYTHON} -c 'import os; os.truncate(\"{victim}\", 0)'; : > own")
     assert victim.read_text() == "original"
     assert (without_scopes.project / "own").exists()
 
@@ -158,7 +159,7 @@ def test_bubblewrap_refuses_the_keyrings_and_leaves_other_calls(bubblewrap: Conf
     numbers = seccomp.numbers(os.uname().machine)
     chosen = {name: numbers[name] for name in ("add_key", "request_key", "keyctl", "kcmp")}
     (bubblewrap.project / "probe.py").write_text(PROBE)
-    _, output = bubblewrap.run(f"{sys.executable} probe.py '{json.dumps(chosen)}'")
+    _, output = bubblewrap.run(f"{PYTHON} probe.py '{json.dumps(chosen)}'")
     found = json.loads(output)
     assert found.pop("kcmp") != errno.EPERM
     assert found == dict.fromkeys(found, errno.EPERM)

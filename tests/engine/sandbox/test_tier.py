@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.sandbox import bubblewrap, landlock, tier
+from opencode_tui.engine.sandbox import tier
 from opencode_tui.engine.sandbox.launch import plan_launch
 from opencode_tui.engine.sandbox.tier import choose, probe
+from opencode_tui.engine.sandbox.tiers import bubblewrap, landlock
 from tests.engine.sandbox.confined import Confined
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tiers of Linux")

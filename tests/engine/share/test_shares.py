@@ -19,6 +19,7 @@ from tests.support.provider.model_script import Answer
 from tests.support.sessions.records import assistant, session_info, user, write_records
 from tests.support.share.server import recorded_server
 from tests.support.world.engine import opened, react
+from tests.support.world.waiting import PATIENCE_S
 
 
 def _settings(url: str, **more) -> dict:
@@ -121,7 +122,7 @@ async def test_changes_while_the_server_is_away_are_sent_when_it_is_back(environ
         await server.cut()
         before = server.attempts
         await world.prompt("while away", session=session)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while server.attempts < before + 3:
                 await asyncio.sleep(0.02)
         server.is_up = True
@@ -370,7 +371,7 @@ async def test_a_share_that_the_server_lost_is_cleared(environ, tmp_path: Path, 
             for writer in tuple(server.open):
                 writer.close()
             await world.prompt("hello", session=session)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 while (await world.client.sessions.get(session.id)).share is not None:
                     await asyncio.sleep(0.05)
 
@@ -384,7 +385,7 @@ async def test_a_deleted_session_is_removed_from_the_server(environ, tmp_path: P
         shared = await world.client.sharing.share(session.id)
         assert shared.share is not None and await server.data(shared.share.url)
         await world.client.sessions.remove(session.id)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while await server.data(shared.share.url):
                 await asyncio.sleep(0.05)
 

@@ -2,11 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.world.tools import Workbench
+from tests.support.world.tools import Workbench, bench_in
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Workbench:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    return Workbench(folder)
+    return bench_in(tmp_path)

@@ -9,6 +9,7 @@ from opencode_tui.engine.tool.edit.edit_text import replace_text
 from opencode_tui.engine.tool.files.files import Stamp, TextFile
 from opencode_tui.engine.tool.files.text_format import decode
 from opencode_tui.schema.error import ToolError
+from tests.support.rows import each
 from tests.support.source.edit_cases import DISTURBANCES, all_cases, make_cases, outcome_of, own_hunks, sample_hunks
 
 
@@ -37,7 +38,7 @@ def test_edits_in_other_languages_land_however_they_are_quoted() -> None:
     assert sum(one[0] == "refused" for one in outcomes) <= 2
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "old", "new", "want"),
     [
         # line numbers of a listing
@@ -95,7 +96,7 @@ def test_an_edit_that_could_mean_something_else_is_refused(content: str, old: st
         edit(content, old, new)
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "old", "new", "words"),
     [
         # each with the lines that a next try needs
@@ -131,7 +132,7 @@ def test_the_lines_of_a_refusal_are_bounded() -> None:
     assert "\n90: line of" in shown
 
 
-@pytest.mark.parametrize(
+@each(
     ("content", "old", "phrase"),
     [
         ("a\nb\n", "a\nb", ""),

@@ -18,6 +18,7 @@ from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.files.transaction import Change, explain
 from opencode_tui.schema.error import ToolError
 from tests.support.world.tools import Workbench, tree
+from tests.support.world.waiting import PATIENCE_S
 
 
 def stamp(path: Path) -> Stamp:
@@ -100,7 +101,7 @@ async def test_link_that_was_made_just_now_is_refused(bench: Workbench) -> None:
 async def test_pipe_does_not_hang_a_read(bench: Workbench) -> None:
     os.mkfifo(bench.folder / "pipe")
     with pytest.raises(ToolError, match="not a regular file"):
-        await asyncio.wait_for(bench.files.read(bench.folder / "pipe"), 2)
+        await asyncio.wait_for(bench.files.read(bench.folder / "pipe"), PATIENCE_S)
 
 
 async def test_full_disk_leaves_the_old_file_and_says_so(bench: Workbench) -> None:

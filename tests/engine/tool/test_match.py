@@ -2,11 +2,11 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.engine.tool.edit.match import find_replacements
+from tests.support.rows import each
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ab", "-", "a-b", "-a"]), min_size=1, max_size=4)
 
@@ -80,7 +80,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("name", HARD)
+@each("name", HARD)
 def test_no_texts_take_long(name: str) -> None:
     content, old = HARD[name]
     found = find_replacements(content, old, "new").replacements

@@ -4,11 +4,14 @@ The scenarios and numbers are those of openai/codex, `codex-rs/apply-patch/tests
 our own. Only 15 ends otherwise here: a patch is applied as a whole or not at all.
 """
 
+from pathlib import Path
+
 import pytest
 
 from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 from opencode_tui.schema.error import ToolError
-from tests.support.world.tools import Workbench, tree
+from tests.support.rows import each
+from tests.support.world.tools import Workbench, bench_in, tree
 
 Files = dict[str, str]
 SCENARIOS: dict[str, tuple[Files, str, Files | None]] = {
@@ -98,12 +101,11 @@ SCENARIOS: dict[str, tuple[Files, str, Files | None]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("before", "after"), [("", ""), (" ", " "), ("", "\n\n"), ("\n", " \n")])
-@pytest.mark.parametrize("name", SCENARIOS)
-async def test_a_patch_is_applied_as_a_whole_or_not_at_all(
-    bench: Workbench, name: str, before: str, after: str
-) -> None:
+@each(("before", "after"), [("", ""), (" ", " "), ("", "\n\n"), ("\n", " \n")])
+@each("name", SCENARIOS)
+async def test_a_patch_is_applied_as_a_whole_or_not_at_all(row_path: Path, name: str, before: str, after: str) -> None:
     """Blanks around both markers are scenarios 018 and 020."""
+    bench = bench_in(row_path)
     files, body, expected = SCENARIOS[name]
     for path, text in files.items():
         (bench.folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,9 @@ from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.builtin.multiedit import MultieditTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
 from opencode_tui.schema.error import RejectedError
+from tests.support.rows import each
 from tests.support.world.repo import make_repo
-from tests.support.world.tools import Workbench, tree
+from tests.support.world.tools import Workbench, bench_in, tree
 
 Write = Callable[[Workbench, str], Awaitable[object]]
 
@@ -120,9 +121,10 @@ def fill(folder: Path, name: str) -> None:
         path.write_text("old\n")
 
 
-@pytest.mark.parametrize("write", [*CHANGES, *CREATIONS])
-@pytest.mark.parametrize("name", PATHS)
-async def test_a_write_to_a_protected_file_must_be_asked(bench: Workbench, write: Write, name: str) -> None:
+@each("write", [*CHANGES, *CREATIONS])
+@each("name", PATHS)
+async def test_a_write_to_a_protected_file_must_be_asked(row_path: Path, write: Write, name: str) -> None:
+    bench = bench_in(row_path)
     fill(bench.folder, name)
     bench.refused.add("edit")
     with pytest.raises(RejectedError):
@@ -133,11 +135,12 @@ async def test_a_write_to_a_protected_file_must_be_asked(bench: Workbench, write
     assert asked.metadata["protected"] == [name]
 
 
-@pytest.mark.parametrize("write", CHANGES)
-@pytest.mark.parametrize("link", ["file", "folder", "target"])
+@each("write", CHANGES)
+@each("link", ["file", "folder", "target"])
 async def test_a_write_through_a_link_to_or_from_a_protected_name_must_be_asked(
-    bench: Workbench, write: Write, link: str
+    row_path: Path, write: Write, link: str
 ) -> None:
+    bench = bench_in(row_path)
     fill(bench.folder, ".git/config")
     if link == "file":
         (bench.folder / "notes").symlink_to(".git/config")
@@ -157,9 +160,10 @@ async def test_a_write_through_a_link_to_or_from_a_protected_name_must_be_asked(
     assert asked.always == []
 
 
-@pytest.mark.parametrize("write", CHANGES)
-@pytest.mark.parametrize("name", ["AGENTS.md", "CLAUDE.md", "src/a.py", "package.json", ".opencode/plans/a.md"])
-async def test_other_files_may_be_allowed_by_rules(bench: Workbench, write: Write, name: str) -> None:
+@each("write", CHANGES)
+@each("name", ["AGENTS.md", "CLAUDE.md", "src/a.py", "package.json", ".opencode/plans/a.md"])
+async def test_other_files_may_be_allowed_by_rules(row_path: Path, write: Write, name: str) -> None:
+    bench = bench_in(row_path)
     fill(bench.folder, name)
     await write(bench, name)
     [asked] = [one for one in bench.asked if one.permission == "edit"]
@@ -168,10 +172,9 @@ async def test_other_files_may_be_allowed_by_rules(bench: Workbench, write: Writ
     assert "protected" not in asked.metadata
 
 
-@pytest.mark.parametrize("write", [*CHANGES, *CREATIONS])
-async def test_a_write_to_a_folder_of_hooks_that_the_settings_name_must_be_asked(
-    bench: Workbench, write: Write
-) -> None:
+@each("write", [*CHANGES, *CREATIONS])
+async def test_a_write_to_a_folder_of_hooks_that_the_settings_name_must_be_asked(row_path: Path, write: Write) -> None:
+    bench = bench_in(row_path)
     make_repo(bench.folder).git("config", "core.hooksPath", "scripts/hooks")
     fill(bench.folder, "scripts/hooks/pre-commit")
     bench.refused.add("edit")

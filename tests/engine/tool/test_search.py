@@ -2,7 +2,6 @@ import asyncio
 import os
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -18,11 +17,12 @@ from opencode_tui.engine.tool.search.search import FileSearch
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 from tests.support.world.tools import Workbench
+from tests.support.world.waiting import until
 
 
 @pytest.fixture
-def search() -> FileSearch:
-    return FileSearch(Path.cwd(), os.environ)
+def search(bench: Workbench) -> FileSearch:
+    return FileSearch(bench.folder, os.environ)
 
 
 def install_ripgrep(program: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +49,8 @@ def names(output: str, folder: Path) -> list[str]:
     return [line.removeprefix(f"{folder}/") for line in output.split("\n") if line.startswith("/")]
 
 
-def test_ripgrep_of_the_package_is_found() -> None:
-    assert find_ripgrep(Path.cwd(), os.environ) is not None
+def test_ripgrep_of_the_package_is_found(tmp_path: Path) -> None:
+    assert find_ripgrep(tmp_path, os.environ) is not None
 
 
 @pytest.mark.parametrize(
@@ -307,22 +307,18 @@ def test_ripgrep_of_an_installation_in_the_project_is_not_started(
     assert find_ripgrep(tmp_path / "elsewhere", {"PATH": ""}) == str(program)
 
 
-def wait_for_text(path: Path) -> None:
-    while not path.exists() or not path.read_text():
-        time.sleep(0.01)
-
-
 async def test_a_cancel_returns_when_the_process_has_ended(
     bench: Workbench, search: FileSearch, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     install_ripgrep(tmp_path / "rg", f"echo $$ > {tmp_path}/pid\nexec sleep 60", monkeypatch)
     task = asyncio.create_task(bench.call(GrepTool(search=search), pattern="x"))
-    await asyncio.to_thread(wait_for_text, tmp_path / "pid")
+    pid = tmp_path / "pid"
+    await until(lambda: pid.exists() and pid.read_text())
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     with pytest.raises(ProcessLookupError):
-        os.kill(int((tmp_path / "pid").read_text()), 0)
+        os.kill(int(pid.read_text()), 0)
 
 
 async def test_list_shows_a_tree_without_what_tools_made(bench: Workbench, search: FileSearch) -> None:

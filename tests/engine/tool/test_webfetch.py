@@ -3,7 +3,6 @@ import gzip
 import socket
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -12,68 +11,55 @@ from opencode_tui.engine.tool.builtin.html_text import convert
 from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool, host_of, is_local_name
 from opencode_tui.schema.error import DeniedError, RejectedError, ToolError
 from opencode_tui.schema.permission import Rule
+from tests.support.rows import each
+from tests.support.world.pages import Pages, serve
 from tests.support.world.tools import Workbench
 
 HTML = "<html><head><title>T</title><script>evil()</script></head><body><h1>Head</h1><p>A <a href='/x'>link</a></p></body></html>"
 
 
-class Site(BaseHTTPRequestHandler):
+class Site(Pages):
     def do_GET(self) -> None:
         match self.path:
             case "/page":
-                self._answer(200, "text/html; charset=utf-8", HTML.encode())
+                self.answer(200, "text/html; charset=utf-8", HTML.encode())
             case "/latin":
-                self._answer(200, "text/plain; charset=latin-1", "größe".encode("latin-1"))
+                self.answer(200, "text/plain; charset=latin-1", "größe".encode("latin-1"))
             case "/image":
-                self._answer(200, "image/png", b"\x89PNG")
+                self.answer(200, "image/png", b"\x89PNG")
             case "/zip":
-                self._answer(200, "application/zip", b"PK")
+                self.answer(200, "application/zip", b"PK")
             case "/big":
-                self._answer(200, "text/plain", b"x" * (5 * 1024 * 1024 + 1))
+                self.answer(200, "text/plain", b"x" * (5 * 1024 * 1024 + 1))
             case "/moved":
-                self._answer(302, "text/plain", b"", {"Location": "/page"})
+                self.answer(302, "text/plain", b"", {"Location": "/page"})
             case "/away":
-                self._answer(
+                self.answer(
                     302, "text/plain", b"", {"Location": f"http://localhost:{self.headers['Host'].split(':')[1]}/page"}
                 )
             case "/file":
-                self._answer(302, "text/plain", b"", {"Location": "file:///etc/passwd"})
+                self.answer(302, "text/plain", b"", {"Location": "file:///etc/passwd"})
             case "/loop":
-                self._answer(302, "text/plain", b"", {"Location": "/loop"})
+                self.answer(302, "text/plain", b"", {"Location": "/loop"})
             case "/bomb":
-                self._answer(200, "text/plain", gzip.compress(b"0" * (64 << 20)), {"Content-Encoding": "gzip"})
+                self.answer(200, "text/plain", gzip.compress(b"0" * (64 << 20)), {"Content-Encoding": "gzip"})
             case "/twice":
                 inner = gzip.compress(gzip.compress(b"0" * (64 << 20)))
-                self._answer(200, "text/plain", inner, {"Content-Encoding": "gzip, gzip"})
+                self.answer(200, "text/plain", inner, {"Content-Encoding": "gzip, gzip"})
             case "/packed":
-                self._answer(200, "text/plain", gzip.compress(b"packed text"), {"Content-Encoding": "gzip"})
+                self.answer(200, "text/plain", gzip.compress(b"packed text"), {"Content-Encoding": "gzip"})
             case "/anchors":
-                self._answer(200, "text/html", b"<a " * 1_500_000)
+                self.answer(200, "text/html", b"<a " * 1_500_000)
             case "/slow":
                 threading.Event().wait(2)
             case _:
-                self._answer(404, "text/plain", b"no")
-
-    def _answer(self, status: int, mime: str, body: bytes, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Type": mime, "Content-Length": str(len(body)), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
+                self.answer(404, "text/plain", b"no")
 
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Site)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serve(Site) as url:
+        yield url
 
 
 async def test_page_becomes_markdown(bench: Workbench, site: str) -> None:
@@ -197,7 +183,7 @@ def test_addresses_and_local_names_need_a_rule_of_the_user(host: str, is_local: 
     assert is_local_name(host_of(f"https://{host}/")) is is_local
 
 
-@pytest.mark.parametrize(
+@each(
     ("address", "is_local"),
     [
         ("10.1.2.3", True), ("172.16.0.1", True), ("192.168.1.1", True), ("169.254.169.254", True), ("100.64.0.1", True),

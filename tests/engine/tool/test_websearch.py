@@ -1,9 +1,7 @@
 """The websearch tool against a real server that speaks both APIs."""
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,6 +11,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.tool.builtin.websearch import WebsearchTool
 from opencode_tui.engine.tool.search_service import BRAVE, SERVICES, TAVILY, SearchService, find_service
 from opencode_tui.schema.error import RejectedError, ToolError
+from tests.support.world.pages import Pages, serve
 from tests.support.world.tools import Workbench
 
 PAGES = [
@@ -23,9 +22,9 @@ PAGES = [
 ]
 
 
-class Search(BaseHTTPRequestHandler):
+class Search(Pages):
     seen: ClassVar[list[dict[str, Any]]] = []
-    answer: ClassVar[tuple[int, bytes]] = (200, b"{}")
+    reply: ClassVar[tuple[int, bytes]] = (200, b"{}")
 
     def do_GET(self) -> None:
         query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
@@ -37,24 +36,15 @@ class Search(BaseHTTPRequestHandler):
 
     def _answer(self, seen: dict[str, Any]) -> None:
         Search.seen.append(seen)
-        status, body = Search.answer
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        return
+        status, body = Search.reply
+        self.answer(status, "application/json", body)
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
     Search.seen.clear()
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Search)
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/search"
-    server.shutdown()
-    server.server_close()
+    with serve(Search) as address:
+        yield f"{address}/search"
 
 
 @pytest.fixture
@@ -66,12 +56,12 @@ def tool(service: SearchService, url: str) -> WebsearchTool:
     return WebsearchTool(lambda: replace(service, url=url, key="secret-key-1"))
 
 
-def serve(status: int, value: object) -> None:
-    Search.answer = (status, value if isinstance(value, bytes) else json.dumps(value).encode())
+def reply(status: int, value: object) -> None:
+    Search.reply = (status, value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
 async def test_brave_is_asked_as_its_api_says_and_its_results_are_plain(bench, url):
-    serve(200, {"web": {"results": PAGES}})
+    reply(200, {"web": {"results": PAGES}})
     done = await bench.call(tool(BRAVE, url), query="what\n is", numResults=5)
     sent = {"q": "what is", "count": "5", "text_decorations": "false"}
     assert Search.seen == [{"query": sent, "key": "secret-key-1"}]
@@ -84,7 +74,7 @@ async def test_brave_is_asked_as_its_api_says_and_its_results_are_plain(bench, u
 
 
 async def test_tavily_is_asked_as_its_api_says(bench, url):
-    serve(200, {"results": PAGES})
+    reply(200, {"results": PAGES})
     done = await bench.call(tool(TAVILY, url), query="x")
     sent = {"query": "x", "max_results": 8, "search_depth": "basic"}
     assert Search.seen == [{"query": sent, "key": "Bearer secret-key-1"}]
@@ -114,7 +104,7 @@ async def test_nothing_is_sent_when_the_user_refuses(bench, url):
     ],
 )
 async def test_a_failure_names_the_service_and_the_remedy(bench, url, status, body, words):
-    serve(status, body)
+    reply(status, body)
     with pytest.raises(ToolError) as raised:
         await bench.call(tool(BRAVE, url), query="x")
     assert words in str(raised.value) and "Brave Search" in str(raised.value)
@@ -123,7 +113,7 @@ async def test_a_failure_names_the_service_and_the_remedy(bench, url, status, bo
 
 @pytest.mark.parametrize("body", [{}, {"web": None}, {"web": {"results": {}}}, {"web": {"results": []}}])
 async def test_no_results_are_said(bench, url, body):
-    serve(200, body)
+    reply(200, body)
     assert (await bench.call(tool(BRAVE, url), query="x")).output == "No results."
 
 

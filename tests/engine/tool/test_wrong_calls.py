@@ -1,6 +1,5 @@
 """A call that cannot run is answered with the right form, in at most 200 bytes."""
 
-import pytest
 from pydantic import Field
 
 from opencode_tui.engine.provider.call_assembly import parse_arguments
@@ -9,6 +8,7 @@ from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.engine.tool.tool import Parameters
 from opencode_tui.engine.tool.wrong_call import ANSWER_BYTES, describe_misfit, describe_unknown, form_of
+from tests.support.rows import each
 
 SPECS = list(read_specs().values())
 
@@ -17,7 +17,7 @@ EDIT = "call edit {filePath: string, oldString: string, newString: string, repla
 BASH = "call bash {command: string, "
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "words"),
     [
         ("read_file", READ),
@@ -88,7 +88,7 @@ class Everything(Parameters):
     inner: Nested | None = None
 
 
-@pytest.mark.parametrize(
+@each(
     ("written", "words"),
     [
         ({}, "text is missing. Write {text: string"),
@@ -122,7 +122,7 @@ def test_a_wrong_input_names_the_field_and_the_form(written: dict[str, object], 
     assert len(answer.encode()) <= ANSWER_BYTES
 
 
-@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+@each("spec", SPECS, ids=lambda spec: spec.name)
 def test_a_missing_field_of_each_tool_is_answered_briefly(spec: ToolSpec) -> None:
     required = spec.parameters.get("required", [])
     for name in required:
@@ -141,7 +141,7 @@ def test_the_form_of_a_nested_schema() -> None:
     assert form_of({}) == "value"
 
 
-@pytest.mark.parametrize(
+@each(
     ("raw", "words"),
     [
         ('{"filePath": "a"}{"filePath": "b"}', "one tool, one JSON object"),

@@ -385,7 +385,7 @@ def _first_path(text: str) -> int | None:
 
 
 ASSUMED = Spec(rest=Role.BOTH, assumed=True)
-"""Arguments of which nothing is known: all that look like a path count as read and written."""
+"""Arguments of unknown programs: all that look like a path count as read and written."""
 
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""

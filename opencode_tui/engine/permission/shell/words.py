@@ -21,7 +21,7 @@ def names(text: str) -> frozenset[str]:
 
 
 def rows(table: str, count: int) -> Iterator[list[str]]:
-    """Yield the rows of a table of this package, split into so many columns."""
+    """Yield the rows of a table of this package, each split into `count` columns."""
     for row in read_rows(Path(__file__).with_name(table)):
         yield split_columns(row, count)
 

@@ -3,19 +3,20 @@
 import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 
 from msgspec.structs import replace
 
 from opencode_tui.config.auth import CHATGPT
-from opencode_tui.engine.provider.chatgpt.accounts import Accounts
+from opencode_tui.engine.provider.chatgpt.accounts import LONGEST_WAIT_MS, Accounts
 from opencode_tui.engine.provider.chatgpt.catalog import MAX_AGE_S, read_models
 from opencode_tui.engine.provider.chatgpt.service import sign_in_again
 from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.http import DirectLlm
 from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
 from opencode_tui.engine.provider.provider import Endpoint
+from opencode_tui.engine.waits import waiting
 from opencode_tui.schema.api.sign_in import USAGE_PAGE
 from opencode_tui.schema.error import AuthError, ProviderError, with_remedy
 from opencode_tui.schema.ids import Clock
@@ -62,7 +63,7 @@ class ChatGptLlm:
 
     async def stream(self, request: LlmRequest) -> AsyncGenerator[Sequence[StreamEvent]]:
         """Yield the events of the response; see `Llm.stream`."""
-        token = await asyncio.to_thread(self._accounts.token)
+        token = await self._token(self._accounts.token)
         self._read_models()
         try:
             try:
@@ -77,7 +78,7 @@ class ChatGptLlm:
             except AuthError as error:
                 if error.failure.status != 401:
                     raise
-            token = await asyncio.to_thread(lambda: self._accounts.token(rejected=token))
+            token = await self._token(lambda: self._accounts.token(rejected=token))
             async with aclosing(self._direct(token).stream(request)) as again:
                 async for batch in again:
                     yield batch
@@ -92,6 +93,11 @@ class ChatGptLlm:
             self._reading.cancel()
         for llm in self._open.values():
             await llm.close()
+
+    async def _token(self, read: Callable[[], str]) -> str:
+        """Return a token, after its refresh or that by another process."""
+        with waiting("sign_in", CHATGPT, limit_s=LONGEST_WAIT_MS / 1000):
+            return await asyncio.to_thread(read)
 
     async def fresh_endpoint(self) -> Endpoint:
         """Return the endpoint with an access token that can be sent. Raises as `Accounts.token`."""

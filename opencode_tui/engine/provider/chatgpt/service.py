@@ -129,23 +129,16 @@ class Answer(Struct, frozen=True):
 
 
 def ask(url: str, *, form: Mapping[str, str] | None = None, token: str | None = None) -> Answer:
-    """Return the answer to a POST of a form, or to a GET without one. Raises NotSentError, AnswerLostError. Blocks."""
+    """Return the answer to a POST of a form, or to a GET without one, within 30 s. Raises NotSentError, AnswerLostError. Blocks."""
     import httpx  # most runs do not sign in
 
     headers = {"accept": "application/json", "user-agent": f"{AGENT_NAME}/{__version__}"}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
+    method = "GET" if form is None else "POST"
     try:
-        with (
-            httpx.Client(timeout=_TIMEOUT_S, follow_redirects=False, **network.client_options(url)) as client,
-            client.stream("GET" if form is None else "POST", url, data=form, headers=headers) as response,
-        ):
-            raw = b""
-            for chunk in response.iter_bytes():
-                raw += chunk
-                if len(raw) > _MOST_BYTES:
-                    return Answer(response.status_code, None, dict(response.headers))
-            return Answer(response.status_code, _parse(raw), dict(response.headers))
+        found = network.fetch(method, url, limit_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, data=form, headers=headers)
+        return Answer(found.status, _parse(found.content) if found.is_whole else None, dict(found.headers))
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
         raise NotSentError(url, str(error) or type(error).__name__) from None
     except ConfigError as error:  # a variable with a proxy or certificates that cannot be used

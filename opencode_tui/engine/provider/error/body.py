@@ -30,6 +30,8 @@ class Reported(Struct, frozen=True):
     secrets: tuple[str, ...] = ()
     key_setting: str = ""
     """The setting that the key is from; empty for a stored one or that of a variable."""
+    model_id: str = ""
+    """The model that was asked, empty where it is not known."""
 
 
 class ErrorBody(Struct, frozen=True):

@@ -68,7 +68,9 @@ def _setting(provider_id: str) -> str:
 
 def timed_out(provider_id: str, detail: str) -> ProviderError:
     """Return the error for a provider that sends nothing."""
-    return _plain(provider_id, detail, kind="timeout", is_retryable=True)
+    error = _plain(provider_id, detail, kind="timeout", is_retryable=True)
+    error.failure = replace(error.failure, metadata={"code": "ETIMEDOUT"})
+    return error
 
 
 def invalid_response(provider_id: str, detail: str) -> ProviderError:

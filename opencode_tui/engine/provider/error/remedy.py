@@ -20,7 +20,8 @@ _MAX_DETAIL = 600
 class Advice(Struct, frozen=True):
     """The words for one cause. `lead` is put before the provider's reason, `phrase` replaces a reason that says nothing.
 
-    `{p}` is the provider's ID; every command, key and setting in a remedy exists (tests/engine/provider/test_remedies.py).
+    `{p}` is the provider's ID, `{m}` that of the model; every command, key and setting in a remedy exists
+    (tests/engine/provider/test_remedies.py).
     """
 
     phrase: str
@@ -49,7 +50,7 @@ ADVICE: dict[str, Advice] = {
     ),
     "verification": Advice(
         "the organization is not verified",
-        f"verify the organization in its settings at {{p}} (access follows within about 15 minutes), or {_OTHER_MODEL}",
+        f"verify your organization with {{p}} (takes effect within about 15 minutes), or {_OTHER_MODEL}",
     ),
     "region": Advice(
         "not available in this country or region", f"use a provider that serves your location: {_OTHER_MODEL}"
@@ -85,7 +86,7 @@ ADVICE: dict[str, Advice] = {
     ),
     "output_limit": Advice(
         "more output was requested than the model can write",
-        "set provider.{p}.models.MODEL.limit.output to the number that the model allows",
+        "set provider.{p}.models.{m}.limit.output to at most what the model allows",
     ),
     "media": Advice(
         "an image or document was rejected",
@@ -110,9 +111,9 @@ ADVICE: dict[str, Advice] = {
     ),
     "parameter": Advice(
         "an option of the request was rejected",
-        "remove the option from provider.{p}.models.MODEL.options and agent.NAME.options (null there removes a field that is always"
+        "remove the option from provider.{p}.models.{m}.options and agent.NAME.options (null there removes a field that is always"
         " sent), or choose another variant (ctrl+t);"
-        " provider.{p}.models.MODEL.temperature: false stops sending a temperature",
+        " provider.{p}.models.{m}.temperature: false stops sending a temperature",
     ),
     "model": Advice("the model is not available", f"{_OTHER_MODEL}; `opencode-tui models {{p}}` lists the known ones"),
     "access": Advice(
@@ -149,17 +150,17 @@ ADVICE: dict[str, Advice] = {
     ),
     "invalid_request": Advice(
         "the provider rejected the request",
-        f"check provider.{{p}}.models.MODEL.options, run /compact, or {_OTHER_MODEL}",
+        f"check provider.{{p}}.models.{{m}}.options, run /compact, or {_OTHER_MODEL}",
     ),
     "unknown": Advice("the provider reported an error without a message", _AGAIN),
 }
 
 
-def remedy_for(cause: str, provider_id: str, *, key_setting: str = "") -> str:
-    """Return the remedy for a cause; `key_setting` is the setting that a rejected key is from."""
+def remedy_for(cause: str, provider_id: str, *, key_setting: str = "", model_id: str = "") -> str:
+    """Return the remedy for a cause; `key_setting` is the setting that a rejected key is from, `model_id` empty for any model."""
     if cause == "auth" and key_setting:
-        return f"change {key_setting} in your settings, which comes before a stored key"
-    return ADVICE[cause].remedy.replace("{p}", provider_id)
+        return f"correct {key_setting} in your settings (it overrides keys saved by `opencode-tui auth login`)"
+    return ADVICE[cause].remedy.replace("{p}", provider_id).replace("{m}", model_id or "MODEL")
 
 
 def phrase_for(cause: str, generic: str) -> str:

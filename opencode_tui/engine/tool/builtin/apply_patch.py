@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
-from pydantic import Field
 
 from opencode_tui.engine.format.formatted import FormatEdit, keep
 from opencode_tui.engine.lsp.change import EditCheck, FileChange, check_nothing
@@ -40,7 +39,7 @@ _LETTERS = {"add": "A", "update": "M", "move": "M", "delete": "D"}
 class ApplyPatchParameters(Parameters):
     """The patch."""
 
-    patch_text: str = Field(description="the full patch")
+    patch_text: str
 
 
 class _Step(Struct, frozen=True):
@@ -214,10 +213,11 @@ class ApplyPatchTool:
 
 def make(kit: ToolKit) -> ApplyPatchTool:
     """Return the tool."""
+    editing = kit.editing
     return ApplyPatchTool(
-        files=kit.files,
-        stamps=kit.stamps,
-        permission=kit.edit_permission,
-        check=kit.edit_check,
-        format_edit=kit.format_edit,
+        files=editing.files,
+        stamps=editing.stamps,
+        permission=editing.permission,
+        check=editing.check,
+        format_edit=editing.format_edit,
     )

@@ -1,30 +1,22 @@
 """The bash tool: runs a command and returns the beginning and end of its output. Source: docs/internals/tools.md#bash."""
 
 import os
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from pydantic import Field
 
-from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.command_decision import CommandPlan
-from opencode_tui.engine.sandbox.environment import NO_SECRETS, Secrets
-from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
+from opencode_tui.engine.sandbox.limits import NO_LIMITS
 from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
 from opencode_tui.engine.tool.builtin.bash_run import MAX_TIMEOUT_MS, CommandRun, Ran
-from opencode_tui.engine.tool.kit import ExtendEnvironment, ToolKit
+from opencode_tui.engine.tool.kit import ShellEnvironment, ToolKit
 from opencode_tui.engine.tool.process.process import NO_TIMEOUT_MS, Command, Ended, find_shell
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.session.sandbox import KEY
-
-if TYPE_CHECKING:
-    from opencode_tui.engine.sandbox.sandbox import Sandbox
-    from opencode_tui.engine.tool.process.background import BackgroundCommands
+from opencode_tui.schema.session.tool_state import KEPT_LINES
 
 DEFAULT_TIMEOUT_MS = 120_000
 _FRAME_S = 1 / 15
@@ -34,47 +26,25 @@ _FRAME_S = 1 / 15
 class BashParameters(Parameters):
     """The command to run."""
 
-    command: str = Field(description="the command line")
-    timeout: int | None = Field(default=None, description="milliseconds")
-    workdir: str | None = Field(default=None, description="folder to start in")
-    description: str = Field(default="", description="what it does, in 5 to 10 words")
+    command: str
+    timeout: int | None = None
+    workdir: str | None = None
+    description: str = Field(default="", description="in 5 to 10 words")
     background: bool | None = None
-
-
-class ShellEnvironment(Struct, frozen=True):
-    """The environment of commands: the user's variables and home, and names for files with full outputs.
-
-    `extend` is what plugins add to the environment. `secrets` are what the commands do not get and outputs do not show. `sandbox`
-    confines those that the user has not approved; without it all run on the host. `may_edit` returns whether an agent, by its name,
-    may change files. `background` are the commands that outlive their calls; without it there are none. `shell` is the bash that
-    the user prefers, `limits` what each command of a model may use.
-    """
-
-    environ: Mapping[str, str]
-    home: Path
-    reserve_output: Callable[[], Path]
-    extend: ExtendEnvironment | None = None
-    secrets: Secrets = NO_SECRETS
-    sandbox: "Sandbox | None" = None
-    may_edit: Callable[[str], bool] = lambda _agent: True
-    background: "Lazy[BackgroundCommands] | None" = None
-    shell: str | None = None
-    limits: Limits = NO_LIMITS
 
 
 _SHOWN_PATH = 200
 
 
 class BashTool:
-    """Runs commands. `may_delegate` returns whether an agent, by its name, may start sub-agents, for the advice on long outputs."""
+    """Runs commands."""
 
     name = "bash"
     parameters = BashParameters
 
-    def __init__(self, *, shell: ShellEnvironment, may_delegate: Callable[[str], bool]) -> None:
+    def __init__(self, shell: ShellEnvironment) -> None:
         self.description = read_description(self.name)
         self._shell = shell
-        self._may_delegate = may_delegate
 
     async def run(self, arguments: BashParameters, context: ToolContext) -> ToolResult:
         """Return the command's output; an exit code other than 0 is not an error, nor is a timeout."""
@@ -83,7 +53,7 @@ class BashTool:
         _check_text(arguments.command)
         is_background = bool(arguments.background) and self._shell.background is not None
         plan = await self._approved(arguments.command, folder, context, is_background=is_background)
-        environ = await self._environment(folder, context)
+        environ = await self._shell.variables(folder, context)
         command = Command(
             arguments.command,
             folder,
@@ -96,8 +66,8 @@ class BashTool:
         run = CommandRun(
             command,
             plan,
-            sandbox=self._shell.sandbox,
-            make_output=lambda: CommandOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
+            sandbox=None if self._shell.sandbox is None else self._shell.sandbox.get(),
+            make_output=self._shell.new_output,
             follow=lambda command, output: _follow(command, output, arguments, context),
             context=context,
         )
@@ -114,7 +84,7 @@ class BashTool:
             description=arguments.description,
             directory=run.command.folder,
             context=run.context,
-            output=BackgroundOutput(self._shell.reserve_output, redactor=self._shell.secrets.stream()),
+            output=BackgroundOutput(self._shell.reserve_output, redactor=self._shell.secrets.get().stream()),
             run=run.in_background,
         )
         assert self._shell.background is not None
@@ -127,9 +97,9 @@ class BashTool:
 
     async def _approved(self, command: str, folder: Path, context: ToolContext, *, is_background: bool) -> CommandPlan:
         """Return how the command may run. Raises PermissionRefused."""
-        sandbox = self._shell.sandbox
-        if context.by_user and (sandbox is None or self._shell.may_edit(context.agent)):
+        if self._shell.runs_on_host(context):
             return ON_HOST
+        sandbox = None if self._shell.sandbox is None else self._shell.sandbox.get()
         tier = "none" if sandbox is None else (await sandbox.status()).tier
         if context.by_user:
             return replace(ON_HOST, runs="sandbox", read_only=True, tier=tier)
@@ -143,14 +113,10 @@ class BashTool:
             is_shared=sandbox is not None and sandbox.is_shared,
         )
 
-    async def _environment(self, folder: Path, context: ToolContext) -> Mapping[str, str]:
-        extend, environ = self._shell.extend, self._shell.secrets.without_keys(self._shell.environ)
-        return environ if extend is None else await extend(environ, folder, context)
-
     def _result(self, ran: Ran, arguments: BashParameters, agent: str) -> ToolResult:
         ended, excerpt = ran.ended, ran.output.excerpt(is_final=True)
         messages = ran.lines(_timeout_ms(arguments))
-        text = excerpt.for_model(may_delegate=self._may_delegate(agent))
+        text = excerpt.for_model(may_delegate=self._shell.may_delegate(agent))
         metadata = {
             "output": excerpt.preview(),
             "exit": ended.exit_code,
@@ -160,6 +126,8 @@ class BashTool:
         }
         if ended.limit is not None:
             metadata["limit"] = ended.limit.to_dict()
+        if (kept := excerpt.kept()) is not None:
+            metadata[KEPT_LINES] = asdict(kept)
         if excerpt.path is not None:
             metadata["outputPath"] = str(excerpt.path)
         if messages:
@@ -221,17 +189,4 @@ def _title(arguments: BashParameters) -> str:
 
 def make(kit: ToolKit) -> BashTool:
     """Return the tool."""
-    given = kit.given
-    shell = ShellEnvironment(
-        environ=given.environ,
-        home=given.home,
-        reserve_output=given.truncator.reserve,
-        extend=given.extend_environment,
-        secrets=given.secrets.get(),
-        sandbox=given.sandbox.get(),
-        limits=given.limits,
-        may_edit=given.may_edit,
-        background=given.background,
-        shell=given.shell,
-    )
-    return BashTool(shell=shell, may_delegate=given.may_delegate)
+    return BashTool(kit.shell)

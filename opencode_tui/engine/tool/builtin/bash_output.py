@@ -91,4 +91,5 @@ def _facts(text: BackgroundText, messages: Sequence[str]) -> list[str]:
 
 def make(kit: ToolKit) -> BashOutputTool:
     """Return the tool."""
-    return BashOutputTool(background=kit.given.background)
+    assert kit.shell.background is not None
+    return BashOutputTool(background=kit.shell.background)

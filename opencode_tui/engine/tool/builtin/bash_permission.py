@@ -35,7 +35,7 @@ async def ask_for_command(
     """
     plan = await asyncio.to_thread(_plan, command, folder, home, context, tier, is_shared=is_shared)
     if plan.refusal:
-        raise CommandRefusedError(plan.refusal)
+        raise CommandRefusedError(plan.refusal, plan.advice)
     if plan.query.patterns:
         metadata = {**plan.query.metadata, "background": True} if is_background else plan.query.metadata
         await context.ask.query(replace(plan.query, metadata=metadata))

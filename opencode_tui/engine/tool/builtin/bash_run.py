@@ -24,6 +24,7 @@ from opencode_tui.programs import safe_environ
 from opencode_tui.schema.api.limit import ReachedLimit
 from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError, with_feedback
 from opencode_tui.schema.session.sandbox import KEY, ProtectedChange, RefusedAccess, SandboxFacts
+from opencode_tui.schema.system_error import describe
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.changes import Change
@@ -114,7 +115,7 @@ class CommandRun(Struct, frozen=True):
                 read_only=self.plan.read_only,
             )
         except OSError as error:
-            raise ToolError(f"the sandbox could not be prepared: {error}") from error
+            raise ToolError(f"the sandbox could not be prepared: {describe(error)}") from error
 
     async def _run_on_host(self, facts: SandboxFacts, messages: Sequence[str] = ()) -> Ran:
         """Run on the host. Where a sandbox works, a line of known programs finds none that a command may have written."""

@@ -3,8 +3,6 @@
 from functools import partial
 from pathlib import Path
 
-from pydantic import Field
-
 from opencode_tui.engine.tool.builtin.write import rewrite_whole
 from opencode_tui.engine.tool.edit.edit_text import replace_text
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
@@ -18,10 +16,10 @@ from opencode_tui.schema.error import MissingFileError, ToolError
 class EditParameters(Parameters):
     """The text to replace and its replacement."""
 
-    file_path: str = Field(description="absolute or relative to the working directory")
-    old_string: str = Field(description="text to replace, unique in the file; empty creates the file")
-    new_string: str = Field(description="text that takes its place")
-    replace_all: bool = Field(default=False, description="replace every occurrence")
+    file_path: str
+    old_string: str
+    new_string: str
+    replace_all: bool = False
 
 
 class EditTool:
@@ -57,4 +55,4 @@ def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rew
 
 def make(kit: ToolKit) -> EditTool:
     """Return the tool."""
-    return EditTool(editor=kit.editor)
+    return EditTool(editor=kit.editing.editor)

@@ -1,7 +1,5 @@
 """The glob tool: files by name pattern, newest first. Source: docs/internals/tools.md#glob."""
 
-from pydantic import Field
-
 from opencode_tui.engine.tool.files.text_format import presentable
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
@@ -22,8 +20,8 @@ from opencode_tui.schema.error import ToolError
 class GlobParameters(Parameters):
     """The pattern and the folder to search."""
 
-    pattern: str = Field(description="e.g. `**/*.ts` or `src/**/test_*.{py,pyi}`")
-    path: str | None = Field(default=None, description="folder to search, else the working directory")
+    pattern: str
+    path: str | None = None
 
 
 class GlobTool:
@@ -60,4 +58,4 @@ class GlobTool:
 
 def make(kit: ToolKit) -> GlobTool:
     """Return the tool."""
-    return GlobTool(search=kit.search, readable=kit.given.readable)
+    return GlobTool(search=kit.search, readable=kit.readable)

@@ -33,9 +33,9 @@ _NOTES_BYTES = 1_000
 class GrepParameters(Parameters):
     """The expression and the folder or file to search."""
 
-    pattern: str = Field(min_length=1, description="regular expression")
-    path: str | None = Field(default=None, description="folder or file to search, else the working directory")
-    include: str | None = Field(default=None, description="only such files, e.g. `*.{ts,tsx}`")
+    pattern: str = Field(min_length=1)
+    path: str | None = None
+    include: str | None = None
 
 
 class GrepTool:
@@ -101,4 +101,4 @@ def _cut(text: str) -> str:
 
 def make(kit: ToolKit) -> GrepTool:
     """Return the tool."""
-    return GrepTool(search=kit.search, readable=kit.given.readable)
+    return GrepTool(search=kit.search, readable=kit.readable)

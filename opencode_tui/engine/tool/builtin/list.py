@@ -24,8 +24,8 @@ _Tree = dict[str, "_Tree | None"]
 class ListParameters(Parameters):
     """The folder to list."""
 
-    path: str | None = Field(default=None, description="folder, else the working directory")
-    ignore: list[str] = Field(default_factory=list[str], description="patterns to leave out")
+    path: str | None = None
+    ignore: list[str] = Field(default_factory=list[str])
 
 
 class ListTool:

@@ -56,11 +56,11 @@ class LspParameters(Parameters):
     """What to find, and where."""
 
     operation: Operation
-    file_path: str = Field(description="a file of the project; for workspaceSymbol any file of the language")
-    line: int | None = Field(default=None, ge=1, description="from 1")
-    character: int | None = Field(default=None, ge=1, description="from 1")
-    symbol: str | None = Field(default=None, description="name in the file instead of line and character")
-    query: str | None = Field(default=None, description="part of a name, for workspaceSymbol")
+    file_path: str
+    line: int | None = Field(default=None, ge=1)
+    character: int | None = Field(default=None, ge=1)
+    symbol: str | None = None
+    query: str | None = None
 
 
 class LspTool:
@@ -239,4 +239,8 @@ def _result(arguments: LspParameters, location: Location, lines: Sequence[str]) 
 
 def make(kit: ToolKit) -> LspTool:
     """Return the tool."""
-    return LspTool(languages=kit.languages, readable=kit.given.readable)
+    return LspTool(languages=kit.editing.languages or Lazy(_no_servers), readable=kit.readable)
+
+
+def _no_servers() -> LanguageServers:
+    raise ToolError("language servers are off here")

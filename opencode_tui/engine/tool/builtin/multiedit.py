@@ -27,8 +27,8 @@ class Replacing(Parameters):
 class MultieditParameters(Parameters):
     """The file and the replacements."""
 
-    file_path: str = Field(description="absolute or relative to the working directory")
-    edits: list[Replacing] = Field(min_length=1, description="replacements in order")
+    file_path: str
+    edits: list[Replacing] = Field(min_length=1)
 
 
 class MultieditTool:
@@ -79,4 +79,4 @@ def _replace(path: Path, file: TextFile, edit: Replacing, number: int) -> tuple[
 
 def make(kit: ToolKit) -> MultieditTool:
     """Return the tool."""
-    return MultieditTool(editor=kit.editor)
+    return MultieditTool(editor=kit.editing.editor)

@@ -11,6 +11,7 @@ from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.question import Question, QuestionOption
 from opencode_tui.schema.error import QuestionDismissedError, ToolError
+from opencode_tui.schema.plan import steps_of
 
 PLANS = Path(".opencode/plans")
 _BUILDER = "build"
@@ -37,7 +38,7 @@ class PlanExitTool:
         """
         if context.agent == _BUILDER:
             raise ToolError("no plan mode is on: edit files and run commands right away")
-        if context.inquire is None or context.hand_over is None:
+        if context.inquire is None or context.subagents is None:
             raise ToolError("the user cannot be asked here; end with the plan as your answer")
         await context.ask("plan_exit", ["*"], always=["*"])
         plan = await asyncio.to_thread(_newest_plan, context.worktree)
@@ -47,8 +48,12 @@ class PlanExitTool:
             raise QuestionDismissedError
         if answer != [_YES]:
             return ToolResult("Keep planning", f"The user wants changes to the plan: {', '.join(answer)}")
-        await context.hand_over(_BUILDER, f"{subject} is approved: you may edit files now. Carry it out, step by step.")
-        return ToolResult("Plan approved", "The user approved the plan, and the build agent takes over. End your turn.")
+        await context.subagents.hand_over(
+            _BUILDER, f"{subject} is approved: you may edit files now. Carry it out, step by step."
+        )
+        count = await asyncio.to_thread(_count_steps, context.worktree, plan)
+        title = f"approved, {count} {'step' if count == 1 else 'steps'}" if count else "approved"
+        return ToolResult(title, "The user approved the plan, and the build agent takes over. End your turn.")
 
 
 def _question(subject: str, plan: str | None) -> Question:
@@ -72,6 +77,14 @@ def _newest_plan(worktree: Path) -> str | None:
         return None
     newest = max(plans, key=lambda entry: entry.stat(follow_symlinks=False).st_mtime_ns, default=None)
     return None if newest is None else str(PLANS / newest.name)
+
+
+def _count_steps(worktree: Path, plan: str | None) -> int:
+    """Return how many steps a plan file has, 0 where it cannot be read."""
+    try:
+        return 0 if plan is None else len(steps_of((worktree / plan).read_text("utf-8", "replace")))
+    except OSError:
+        return 0
 
 
 def make(kit: ToolKit) -> PlanExitTool:

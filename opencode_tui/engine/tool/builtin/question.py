@@ -15,17 +15,17 @@ MAX_QUESTIONS = 10
 class OptionParameters(Parameters):
     """One possible answer."""
 
-    label: str = Field(description="1 to 5 words")
-    description: str = Field(default="", description="what it means")
+    label: str
+    description: str = ""
 
 
 class QuestionItem(Parameters):
     """One question."""
 
-    question: str = Field(description="the full question")
-    header: str = Field(default="", description="its subject, at most 30 characters")
+    question: str
+    header: str = ""
     options: list[OptionParameters] = Field(default_factory=list[OptionParameters])
-    multiple: bool = Field(default=False, description="several options may be chosen")
+    multiple: bool = False
 
 
 class QuestionParameters(Parameters):

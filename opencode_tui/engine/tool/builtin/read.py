@@ -155,9 +155,9 @@ _PREVIEW_LINES = 20
 class ReadParameters(Parameters):
     """The file or folder to read."""
 
-    file_path: str = Field(description="file or folder, absolute or relative to the working directory")
-    offset: int = Field(default=1, description="first line, from 1")
-    limit: int = Field(default=MAX_LINES, ge=1, description="number of lines")
+    file_path: str
+    offset: int = 1
+    limit: int = Field(default=MAX_LINES, ge=1)
 
 
 class ReadTool:
@@ -280,4 +280,4 @@ def _missing(place: Location) -> MissingFileError:
 
 def make(kit: ToolKit) -> ReadTool:
     """Return the tool."""
-    return ReadTool(stamps=kit.stamps, instructions=kit.given.instructions, after_read=kit.after_read)
+    return ReadTool(stamps=kit.editing.stamps, instructions=kit.instructions, after_read=kit.editing.after_read)

@@ -21,9 +21,7 @@ _LISTED = 20
 class RecallParameters(Parameters):
     """The call to recall."""
 
-    call_id: str = Field(
-        "", alias="call_id", description="id of the earlier call; leave it empty to list the cleared calls"
-    )
+    call_id: str = Field("", alias="call_id")
 
 
 class RecallTool:
@@ -68,4 +66,4 @@ def _list_cleared(stored: Sequence[StoredOutput]) -> str:
 
 def make(kit: ToolKit) -> RecallTool:
     """Return the tool."""
-    return RecallTool(read_outputs=kit.given.read_outputs)
+    return RecallTool(read_outputs=kit.read_outputs)

@@ -78,4 +78,4 @@ def _listed(skills: Sequence[Skill]) -> str:
 
 def make(kit: ToolKit) -> SkillTool:
     """Return the tool."""
-    return SkillTool(skills=kit.given.skills)
+    return SkillTool(skills=kit.skills)

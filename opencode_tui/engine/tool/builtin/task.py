@@ -1,6 +1,7 @@
 """The task tool: another agent works in a child session. Source: docs/internals/tools.md#task."""
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, Subagents, SubagentTask, ToolContext, ToolResult, read_description
@@ -15,11 +16,12 @@ def task_output(session_id: str, report: str) -> str:
 class TaskParameters(Parameters):
     """The work and the agent that does it."""
 
-    description: str = Field(description="the work in 3 to 5 words")
-    prompt: str = Field(description="the full request to the agent")
-    subagent_type: str = Field(alias="subagent_type", description="name of the agent")
-    task_id: str | None = Field(default=None, alias="task_id", description="continue this earlier task")
-    command: str | None = Field(default=None, description="slash command this comes from")
+    description: str
+    prompt: str
+    subagent_type: str = Field(alias="subagent_type")
+    task_id: str | None = Field(default=None, alias="task_id")
+    command: SkipJsonSchema[str | None] = None
+    """The slash command that the task comes from, if a model names it."""
 
 
 class TaskTool:

@@ -28,4 +28,4 @@ class TodoreadTool:
 
 def make(kit: ToolKit) -> TodoreadTool:
     """Return the tool."""
-    return TodoreadTool(store=kit.given.todos)
+    return TodoreadTool(store=kit.todos)

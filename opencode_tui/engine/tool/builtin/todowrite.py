@@ -3,7 +3,7 @@
 import json
 from typing import Literal
 
-from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.todo_store import SessionTodos
@@ -16,14 +16,15 @@ class TodoItem(Parameters):
 
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
-    priority: Literal["high", "medium", "low"] = "medium"
-    id: str = ""
+    priority: SkipJsonSchema[Literal["high", "medium", "low"]] = "medium"
+    id: SkipJsonSchema[str] = ""
+    """Kept if a model gives it, as the priority is; no screen shows either, so no model is asked for them."""
 
 
 class TodowriteParameters(Parameters):
     """The complete new list."""
 
-    todos: list[TodoItem] = Field(description="the complete list")
+    todos: list[TodoItem]
 
 
 class TodowriteTool:
@@ -56,4 +57,4 @@ def present_todos(todos: list[Todo]) -> ToolResult:
 
 def make(kit: ToolKit) -> TodowriteTool:
     """Return the tool."""
-    return TodowriteTool(store=kit.given.todos)
+    return TodowriteTool(store=kit.todos)

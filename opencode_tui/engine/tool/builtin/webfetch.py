@@ -8,6 +8,7 @@ checked. Bytes are counted as they arrive and as they are decompressed.
 import asyncio
 import base64
 import os
+import time
 import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,6 +35,7 @@ _LOCAL_ENDINGS = ("localhost", "local", "internal", "localdomain", "lan", "home.
 
 _BODY_LIMIT_BYTES = 5 * 1024 * 1024
 _REDIRECTS = 10
+_LONGEST_S = 120
 _ACCEPT = {
     "markdown": "text/markdown, text/x-markdown;q=0.9, text/plain;q=0.8, text/html;q=0.7, */*;q=0.1",
     "text": "text/plain, text/markdown;q=0.9, text/html;q=0.8, */*;q=0.1",
@@ -47,7 +49,8 @@ class WebfetchParameters(Parameters):
 
     url: str
     format: Literal["text", "markdown", "html"] = "markdown"
-    timeout: float = Field(default=30, gt=0, description="seconds, at most 120")
+    timeout: float = Field(default=30, gt=0)
+    """Seconds, at most 120: a model that writes milliseconds gets the longest."""
 
 
 class _Page(Struct, frozen=True):
@@ -91,7 +94,8 @@ async def _fetch(arguments: WebfetchParameters, context: ToolContext) -> _Page:
     check_url(arguments.url)
     import httpx  # costs a tenth of a second, which only a fetch should pay
 
-    seconds = min(arguments.timeout, 120)
+    seconds = min(arguments.timeout, _LONGEST_S)
+    left = seconds  # of all redirects together; the answers of the user take none of it
     url, origin, approved = arguments.url, "", set[str]()
     headers = {
         "User-Agent": f"opencode-tui/{__version__}",
@@ -101,12 +105,15 @@ async def _fetch(arguments: WebfetchParameters, context: ToolContext) -> _Page:
     for _ in range(_REDIRECTS):
         metadata = arguments.model_dump(exclude_none=True) if not origin else {"url": url, "redirectedFrom": origin}
         try:
-            addresses = await _permit(url, context, metadata, approved, seconds=seconds)
+            addresses = await _permit(url, context, metadata, approved, seconds=left)
             client = await asyncio.to_thread(_make_client, url, headers)
-            async with asyncio.timeout(seconds), client:
+            began = time.monotonic()
+            async with asyncio.timeout(left), client:
                 found = await _request(client, url, addresses)
+            left = max(0.0, left - (time.monotonic() - began))
         except TimeoutError as error:
-            raise ToolError(f"{url} took longer than {seconds:g} s; try again with a longer timeout") from error
+            advice = f"try again with a longer `timeout`, in seconds, at most {_LONGEST_S}"
+            raise ToolError(f"{url} took longer than {seconds:g} s; {advice}") from error
         except ConfigError as error:
             raise ToolError(f"{url} could not be fetched: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError) as error:
@@ -233,7 +240,7 @@ def _decode(page: _Page) -> str:
 
 
 async def _convert(html: str, arguments: WebfetchParameters) -> str:
-    seconds = min(arguments.timeout, 120)
+    seconds = min(arguments.timeout, _LONGEST_S)
     process = await asyncio.create_subprocess_exec(
         *python_command("-m", "opencode_tui.engine.tool.builtin.html_text", arguments.format),
         env=python_environ(os.environ),

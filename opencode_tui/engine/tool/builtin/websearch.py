@@ -178,4 +178,4 @@ def _format(results: list[Result]) -> str:
 
 def make(kit: ToolKit) -> WebsearchTool:
     """Return the tool."""
-    return WebsearchTool(kit.given.find_search)
+    return WebsearchTool(kit.find_search)

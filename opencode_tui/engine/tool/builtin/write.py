@@ -3,8 +3,6 @@
 from functools import partial
 from pathlib import Path
 
-from pydantic import Field
-
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.text_format import TextFormat
@@ -16,7 +14,7 @@ from opencode_tui.schema.error import ToolError
 class WriteParameters(Parameters):
     """The file and its new content."""
 
-    file_path: str = Field(description="absolute or relative to the working directory")
+    file_path: str
     content: str
 
 
@@ -60,4 +58,4 @@ def rewrite_whole(content: str, path: Path, old: TextFile | None) -> Rewrite:
 
 def make(kit: ToolKit) -> WriteTool:
     """Return the tool."""
-    return WriteTool(editor=kit.editor)
+    return WriteTool(editor=kit.editing.editor)

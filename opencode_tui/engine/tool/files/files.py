@@ -20,6 +20,7 @@ from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import TextFormat, decode, is_binary
 from opencode_tui.engine.tool.files.transaction import Change, FileTransaction, explain
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.engine.waits import writing
 from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.safe_folder import OpenFolder, open_folder
 
@@ -86,13 +87,14 @@ class WorktreeFiles:
         Raises ToolError, with everything as it was, when a file is not the one that was read, or the disk refuses.
         """
         stage = FileTransaction(changes)
-        try:
-            await run_to_completion(asyncio.to_thread(stage.prepare))
-            if context.watch is not None:
-                await context.watch.before_write(stage.writes, stage.made)
-            return await run_to_completion(self._commit(stage, changes, context))
-        finally:
-            await run_to_completion(asyncio.to_thread(stage.clear))
+        with writing(str(changes[0].path) if changes else ""):
+            try:
+                await run_to_completion(asyncio.to_thread(stage.prepare))
+                if context.watch is not None:
+                    await context.watch.before_write(stage.writes, stage.made)
+                return await run_to_completion(self._commit(stage, changes, context))
+            finally:
+                await run_to_completion(asyncio.to_thread(stage.clear))
 
     async def _commit(
         self, stage: FileTransaction, changes: Iterable[Change], context: ToolContext

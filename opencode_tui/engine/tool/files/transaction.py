@@ -19,20 +19,22 @@ from msgspec import Struct
 from opencode_tui.engine.snapshot.record.write import FileWrite
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.system_error import meaning_of
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 _log = logging.getLogger(__name__)
-_REASONS = {
-    errno.ENOSPC: ("the disk is full", "free some space, then try again"),
-    errno.EDQUOT: ("the disk quota is used up", "free some space, then try again"),
-    errno.EACCES: ("permission denied by the system", "choose another path or ask the user"),
-    errno.EPERM: ("the system does not allow it", "choose another path or ask the user"),
-    errno.EROFS: ("the file system is read-only", "choose another path"),
-    errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
-    errno.EISDIR: ("it is a folder", "name a file"),
-    errno.ENOTDIR: ("a part of the path is a file, not a folder", "choose another path"),
-    errno.ELOOP: ("it is a symbolic link", "read it again"),
+_ADVICE = {
+    errno.ENOSPC: "free some space, then try again",
+    errno.EDQUOT: "free some space, then try again",
+    errno.EACCES: "choose another path or ask the user",
+    errno.EPERM: "choose another path or ask the user",
+    errno.EROFS: "choose another path",
+    errno.ENAMETOOLONG: "choose a shorter one",
+    errno.EISDIR: "name a file",
+    errno.ENOTDIR: "choose another path",
+    errno.ELOOP: "read it again",
 }
+"""What the model can do, which is not what the user can do."""
 
 
 def explain(error: OSError, path: Path) -> ToolError:
@@ -42,8 +44,8 @@ def explain(error: OSError, path: Path) -> ToolError:
             problem = f"{error.filename} became a symbolic link after permission was asked"
             return ToolError(problem, "nothing was done, look at the folder again")
         return ToolError(f"{error.filename} is a file, not a folder", "choose another path")
-    problem, advice = _REASONS.get(error.errno or 0, (error.strerror or str(error), "the file is unchanged"))
-    return ToolError(f"{path}: {problem}", advice)
+    problem, _ = meaning_of(error)
+    return ToolError(f"{path}: {problem}", _ADVICE.get(error.errno or 0, "the file is unchanged"))
 
 
 class Change(Struct, frozen=True):

@@ -61,7 +61,7 @@ logger = logging.getLogger(__name__)
 
 
 class BackgroundOutput(CommandOutput):
-    """An output of which several readers read what is new to them; memory holds its last 128 to 256 KB.
+    """An output with several readers, each of which gets what is new to it; memory holds its last 128 to 256 KB.
 
     `progress` is what a call without an output yet reports about itself.
     """

@@ -57,13 +57,13 @@ _PROPORTIONAL = (b"Pss_Anon:", b"Pss_Shmem:", b"SwapPss:")
 _ENDED = (b"Z", b"X", b"x")
 _OWN_SHARE = "/proc/self/autogroup"
 _CROWDED = 2
-"""With so many running threads for each core, this program gets a larger share of the cores, where it may."""
+"""Running threads for each core from which on this program gets a larger share of the cores, where it may."""
 
 _BUSY = 8
-"""So many running threads for each core are looked at more often."""
+"""Running threads for each core from which on they are looked at more often."""
 
 MOST_SESSIONS = 16 * _CORES
-"""Where each session has an equal share of the cores, so many that run would leave too little for everything else."""
+"""Running sessions, each with an equal share of the cores, that would leave too little for everything else."""
 
 _EXACT_AGAIN = 20
 """Reading the exact memory of processes may cost at most one part of this many of the time."""
@@ -211,7 +211,7 @@ class LimitWatch:
         return [one for one in self._members() if one.pid != self._tree.supervisor and one.session != self._shell]
 
     def _is_close(self, machine: _Machine, begin: _Machine) -> bool:
-        """Return whether the machine uses so much more than at the beginning that the command may be near a limit."""
+        """Return whether the command may be near a limit, by what the machine uses more than at the beginning."""
         limits = self._limits
         if limits.processes and machine.running > _BUSY * _CORES:
             return True
@@ -260,7 +260,7 @@ class LimitWatch:
                         file.write(str(_LOWER_PRIORITY))  # where each session has a share of its own
 
     def _uses_memory(self, members: list[_Process], limit: int) -> bool:
-        """Return whether the processes use so much memory together; the second step is slower than the first."""
+        """Return whether the processes use `limit` bytes of memory or more together; the second step is slower than the first."""
         shared = _shared_memory(self._tree.supervisor) if self._tree.is_held else 0
         now = time.monotonic()
         if shared + sum(one.memory for one in members) < limit or now < self._exact_from:

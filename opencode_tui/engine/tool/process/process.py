@@ -170,7 +170,7 @@ class ShellProcess:
         """Start without a prepared view from now on: it may be old."""
         launch = self._command.launch
         if launch is not None and launch.view is not None:
-            from opencode_tui.engine.sandbox.view import VIEWS  # loaded with the view
+            from opencode_tui.engine.sandbox.tiers.view import VIEWS  # loaded with the view
 
             VIEWS.drop(launch.view)
             self._command = replace(self._command, launch=replace(launch, view=None))
@@ -224,7 +224,7 @@ class ShellProcess:
             )
 
         if launch.view is not None:
-            from opencode_tui.engine.sandbox.view import start_inside  # loaded with the view
+            from opencode_tui.engine.sandbox.tiers.view import start_inside  # loaded with the view
 
             try:
                 self._process = start_inside(launch.view, start, self._has_ended)
@@ -407,7 +407,7 @@ class ShellProcess:
 
 
 class _Supervisor:
-    """The pipes to the supervisor of a namespace; see `hold` in `engine/sandbox/bubblewrap.py`."""
+    """The pipes to the supervisor of a namespace; see `hold` in `engine/sandbox/tiers/bubblewrap.py`."""
 
     def __init__(self, system_calls: bytes) -> None:
         self.held_end, self._hold = os.pipe()

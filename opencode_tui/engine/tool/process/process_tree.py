@@ -55,7 +55,7 @@ class ProcessTree:
 
     @property
     def may_be_crowded(self) -> bool:
-        """Whether so many processes are younger than the call that it may have started a crowd."""
+        """Whether more than `CROWD` processes are younger than the call."""
         return sum(1 for _ in self._younger()) > CROWD
 
     def signal_group(self, number: signal.Signals) -> None:

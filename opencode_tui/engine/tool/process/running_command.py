@@ -19,6 +19,7 @@ from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.environment import StreamRedactor
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES, Cut, hint
+from opencode_tui.schema.session.tool_state import KeptLines
 
 HALF_BYTES = MAX_BYTES // 2
 HALF_LINES = MAX_LINES // 2
@@ -42,6 +43,14 @@ class Excerpt(Struct, frozen=True):
     removed: Cut | None = None
     path: Path | None = None
     file_is_whole: bool = True
+    lines: int = 0
+    """Lines of the whole output, with `removed`."""
+
+    def kept(self) -> KeptLines | None:
+        """Return how many lines the output has and how many of them are left, None when all are."""
+        if self.removed is None:
+            return None
+        return KeptLines(self.lines, *(one.rstrip("\n").count("\n") + 1 for one in (self.head, self.tail)))
 
     def preview(self) -> str:
         """Return the text for the screen, at most 30,000 characters."""
@@ -138,7 +147,12 @@ class CommandOutput:
         else:
             removed = Cut("", newlines - first.count(b"\n") - 1 - last.count(b"\n"), "lines")
         return Excerpt(
-            _decoded(first, cut_end=True), _decoded(last, cut_start=True), removed, self._path, self._file_is_whole
+            _decoded(first, cut_end=True),
+            _decoded(last, cut_start=True),
+            removed,
+            self._path,
+            self._file_is_whole,
+            newlines + (not tail.endswith(b"\n")),
         )
 
     def _open(self) -> None:
@@ -201,7 +215,8 @@ class RunningCommand:
                 self.stop()
                 await run_to_completion(asyncio.wait({self._ended}))
         finally:
-            self._ended.exception()
+            if self._ended.done():  # not where the loop ends, which cancels also what waits here
+                self._ended.exception()
             self._thread.join()
             self._output.close()
             os.close(self._cancel)

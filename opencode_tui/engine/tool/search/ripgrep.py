@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,6 +17,12 @@ from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_f
 _CHUNK_BYTES = 64 * 1024
 _RECORD_LIMIT_BYTES = 1024 * 1024
 _ERROR_BYTES = 4096
+
+LIMIT_S = 120.0
+"""Seconds that a search has: a folder of a server that is gone never ends one."""
+
+_END_S = 0.2
+"""Seconds that a killed search has to end: the system may hold it in a call for such a folder."""
 
 
 def find_ripgrep(folder: Path, environ: Mapping[str, str]) -> str | None:
@@ -57,26 +64,31 @@ async def run_search(
 
     `consume` runs in a thread; a record longer than the limit is left out.
     Exit codes above 1 mean trouble: with a message ToolError is raised, without one some paths could not be read. A cancel kills
-    the program.
+    the program, and so does `LIMIT_S`, after which ToolError is raised.
     """
     process = await _start(command, folder)
     try:
-        is_enough = await _read(process, separator, consume)
-        if is_enough:
-            return Ending(stopped=True, complete=True)
-        assert process.stderr is not None  # opened as a pipe
-        message = await process.stderr.read(_ERROR_BYTES)
-        code = await process.wait()
+        async with asyncio.timeout(LIMIT_S):
+            is_enough = await _read(process, separator, consume)
+            if is_enough:
+                return Ending(stopped=True, complete=True)
+            assert process.stderr is not None  # opened as a pipe
+            message = await process.stderr.read(_ERROR_BYTES)
+            code = await process.wait()
         if code > 1 and message:
             raise ToolError(f"the search failed: {_one_line(message)}; correct the pattern")
         return Ending(stopped=False, complete=code <= 1)
+    except TimeoutError:
+        raise ToolError(f"the search did not end within {LIMIT_S:g} s; search a narrower path") from None
     finally:
         if process.returncode is None:
             process.kill()
         # A pipe that was not read to its end stays open otherwise, and `wait` returns only when all pipes are closed.
         transport: asyncio.SubprocessTransport = process._transport  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownVariableType, reportPrivateUsage] - there is no public one
         transport.close()
-        await process.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_END_S):
+                await process.wait()
 
 
 async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Process:

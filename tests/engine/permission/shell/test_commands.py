@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.support.rows import each
 from tests.support.shell.world import outside, scanned
 
 
@@ -13,41 +12,41 @@ def _commands(heading: str) -> list[str]:
     return [line.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\") for line in lines if line]
 
 
-@pytest.mark.parametrize("command", _commands("wrapper"))
+@each("command", _commands("wrapper"))
 def test_the_command_of_a_wrapper_is_found(command: str) -> None:
     assert "rm -rf ../other" in scanned(command).commands
     assert {("/home/u/other", "w"), ("/home/u/other", "rw")} & outside(command)
 
 
-@pytest.mark.parametrize("command", _commands("text"))
+@each("command", _commands("text"))
 def test_a_program_in_a_text_is_found_and_opaque(command: str) -> None:
     scan = scanned(command)
     assert (scan.opaque, "rm -rf ../other" in scan.commands) == (True, True)
 
 
-@pytest.mark.parametrize("command", _commands("opaque"))
+@each("command", _commands("opaque"))
 def test_what_can_do_anything_is_opaque(command: str) -> None:
     assert scanned(command).opaque
 
 
-@pytest.mark.parametrize("command", _commands("network"))
+@each("command", _commands("network"))
 def test_the_network_is_noticed(command: str) -> None:
     assert scanned(command).network
 
 
-@pytest.mark.parametrize("command", _commands("harmless"))
+@each("command", _commands("harmless"))
 def test_an_everyday_command_is_known_and_needs_nothing(command: str) -> None:
     scan = scanned(command)
     assert (scan.opaque, scan.network, scan.external, scan.sensitive) == (False, False, [], [])
     assert (scan.outside, scan.discards) == ([], [])
 
 
-@pytest.mark.parametrize("command", _commands("secret"))
+@each("command", _commands("secret"))
 def test_files_with_secrets_are_found_behind_options_and_globs(command: str) -> None:
     assert "/home/u/proj/.env" in scanned(command).sensitive
 
 
-@pytest.mark.parametrize("command", _commands("writes"))
+@each("command", _commands("writes"))
 def test_what_a_command_writes_outside_is_named(command: str) -> None:
     assert {("/home/u/other", "w"), ("/home/u/other", "rw")} & outside(command)
 

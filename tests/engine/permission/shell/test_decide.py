@@ -1,15 +1,14 @@
 """The most restrictive member decides; what is unknown is allowed by rules of the user only."""
 
-import pytest
-
 from opencode_tui.cli.commands.debug.bash_scan import decide
+from tests.support.rows import each
 from tests.support.shell.world import PROJECT, scanned
 from tests.support.world.rules import rules
 
 BASE = ("external_directory * ask", "read * allow", "read *.env ask", "edit * allow")
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "given", "decision"),
     [
         ("ls", ["bash * ask"], "ask"),

@@ -5,10 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.rows import each
 from tests.support.shell.world import scanned
 
 ROOT = Path(__file__).parents[4]
@@ -27,7 +27,7 @@ def test_no_text_raises(text: str) -> None:
     assert scan.opaque or scan.parsed
 
 
-@pytest.mark.parametrize(
+@each(
     "text",
     [
         "$(" * 60_000 + "ls" + ")" * 60_000,

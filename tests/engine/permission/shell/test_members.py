@@ -1,11 +1,10 @@
 """Every command of a command line is a member, wherever it stands."""
 
-import pytest
-
+from tests.support.rows import each
 from tests.support.shell.world import scanned
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "members"),
     [
         ("ls; rm a && cat b || pwd", ["ls", "rm a", "cat b", "pwd"]),
@@ -37,7 +36,7 @@ def test_each_command_is_a_member(command: str, members: list[str]) -> None:
     assert scanned(command).commands == members
 
 
-@pytest.mark.parametrize(
+@each(
     "wrapper",
     [
         "env",
@@ -67,7 +66,7 @@ def test_what_a_wrapper_starts_is_a_member(wrapper: str) -> None:
     assert ("/home/u/other", "w") in {(path.path, path.mode) for path in scan.external}
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "bash -lc 'rm ../f'",

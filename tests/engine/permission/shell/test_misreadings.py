@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.support.rows import each
 from tests.support.shell.world import outside, scanned
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "! { touch ../f; }",

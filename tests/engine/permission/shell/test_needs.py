@@ -11,10 +11,11 @@ from opencode_tui.engine.permission.shell.operands import find_spec
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.scan import scan
 from opencode_tui.engine.permission.shell.words import rows
+from tests.support.rows import each
 from tests.support.shell.world import HOME, PROJECT, scanned
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "kinds"),
     [
         ("curl -s https://example.com", ["network"]),
@@ -46,7 +47,7 @@ def test_what_needs_the_outside(command: str, kinds: list[str]) -> None:
     assert [reason.kind for reason in scanned(command).outside] == kinds
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "npm test", "npm run build", "npx eslint .", "pip list", "uv run pytest", "cargo build", "go test ./...",
@@ -62,7 +63,7 @@ def test_what_runs_inside_without_a_question(command: str) -> None:
     assert (scan.outside, scan.discards) == ([], [])
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "git push --force", "git push -f", "git push origin +main", "git reset --hard", "git reset --har HEAD~1",

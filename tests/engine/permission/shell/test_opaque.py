@@ -4,10 +4,11 @@ import pytest
 
 from opencode_tui.engine.permission.shell.filesystem import VirtualFileSystem
 from opencode_tui.engine.permission.shell.scan import scan
+from tests.support.rows import each
 from tests.support.shell.world import HOME, PROJECT, scanned
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "rm $x",

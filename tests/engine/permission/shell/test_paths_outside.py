@@ -2,10 +2,11 @@
 
 import pytest
 
+from tests.support.rows import each
 from tests.support.shell.world import outside, scanned
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "found"),
     [
         ("rm ../f", {("/home/u/f", "w")}),
@@ -39,14 +40,14 @@ def test_arguments(command: str, found: set[tuple[str, str]]) -> None:
     assert outside(command) == found
 
 
-@pytest.mark.parametrize("sign", ["> w", ">> w", ">| w", "2> w", "&> w", "&>> w", ">& w", "< r", "<> rw", "{fd}> w"])
+@each("sign", ["> w", ">> w", ">| w", "2> w", "&> w", "&>> w", ">& w", "< r", "<> rw", "{fd}> w"])
 def test_redirections(sign: str) -> None:
     redirection, mode = sign.split()
     of_command, of_group = outside(f"echo k {redirection} ../x"), outside(f"{{ echo k; }} {redirection} ../x")
     assert of_command == of_group == {("/home/u/x", mode)}
 
 
-@pytest.mark.parametrize(
+@each(
     "word",
     [
         "../../../etc/passwd",
@@ -66,7 +67,7 @@ def test_ways_to_write_a_path(word: str) -> None:
     assert ("/etc/passwd", "r") in outside(f"cat {word}")
 
 
-@pytest.mark.parametrize(
+@each(
     ("command", "found"),
     [
         ("cd .. && rm x", {("/home/u", "r"), ("/home/u/x", "w")}),
@@ -107,7 +108,7 @@ def test_globs_and_links(command: str, found: set[tuple[str, str]]) -> None:
     assert outside(command) == found
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "cat src/a.py /home/u/proj/README.md ~/proj/src/a.py",
@@ -131,7 +132,7 @@ def test_harmless_commands_raise_no_alarm(command: str) -> None:
     assert (scan.external, scan.sensitive, scan.opaque, scan.network) == ([], [], False, False)
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         "cat .env",

@@ -11,11 +11,12 @@ from opencode_tui.engine.provider.chatgpt.accounts import Accounts
 from opencode_tui.engine.sign_in.browser_sign_in import FIRST_USE, chatgpt_sign_in
 from opencode_tui.schema.error import SignInError
 from tests.support.provider.chatgpt_service import ChatGptService
+from tests.support.world.waiting import PATIENCE_S
 
 
 def get(url: str) -> int:
     try:
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_S) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code

@@ -6,6 +6,7 @@ import pytest
 
 from opencode_tui.engine.provider.decode.gemini_schema import UnsupportedSchemaError, to_gemini_schema
 from opencode_tui.engine.tool.registry import read_specs
+from tests.support.rows import each
 
 
 def convert(part: dict[str, Any], **root: Any) -> Any:
@@ -93,12 +94,12 @@ PARTS: list[tuple[dict[str, Any], dict[str, Any]]] = [
 DEFINITIONS = {"$defs": {"Name": {"type": "string", "title": "Name"}}, "definitions": {"Old/one": {"type": "boolean"}}}
 
 
-@pytest.mark.parametrize(("part", "converted"), PARTS, ids=[str(part)[:60] for part, _ in PARTS])
+@each(("part", "converted"), PARTS, ids=[str(part)[:60] for part, _ in PARTS])
 def test_a_part_is_converted(part: dict[str, Any], converted: dict[str, Any]) -> None:
     assert convert(part, **DEFINITIONS) == converted
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "message"),
     [
         ({}, "no type"),

@@ -8,6 +8,7 @@ import pytest
 from opencode_tui.engine.provider.decode.gemini_stream import FINISH_REASONS, read_usage
 from opencode_tui.engine.provider.llm import TextEnd, ToolCall, Usage
 from tests.engine.provider.reading import Heard, decode, gather
+from tests.support.rows import each
 
 SIGNED = {"google": {"thoughtSignature": "S"}}
 
@@ -76,7 +77,7 @@ BLOCKS: dict[str, tuple[list[Any], list[tuple[str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", BLOCKS)
+@each("name", BLOCKS)
 def test_parts_are_heard_in_order(name: str) -> None:
     events, blocks = BLOCKS[name]
     heard = hear(*events, END)
@@ -146,13 +147,13 @@ def test_a_signature_without_anything_to_sign_is_dropped() -> None:
     assert (heard.blocks, heard.metadata) == ([("text", "a")], [])
 
 
-@pytest.mark.parametrize(("reason", "finish"), [*FINISH_REASONS.items(), ("SOMETHING_NEW", "unknown")])
+@each(("reason", "finish"), [*FINISH_REASONS.items(), ("SOMETHING_NEW", "unknown")])
 def test_why_a_response_ended(reason: str, finish: str) -> None:
     heard = hear(response(text("a"), finish=reason))
     assert heard.finish is not None and heard.finish.reason == finish
 
 
-@pytest.mark.parametrize(
+@each(
     ("last", "kind", "retryable", "words"),
     [
         (

@@ -16,6 +16,7 @@ from opencode_tui.engine.provider.decode.delta import (
 )
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder, read_usage
 from opencode_tui.engine.provider.llm import Usage
+from tests.support.rows import each
 
 
 def read(**choice: Any) -> list[WireDelta]:
@@ -23,7 +24,7 @@ def read(**choice: Any) -> list[WireDelta]:
     return OpenAiChatDecoder().feed(f"data: {json.dumps(chunk)}\n\n".encode())
 
 
-@pytest.mark.parametrize(
+@each(
     ("delta", "read_as"),
     [
         ({"content": "a"}, [WireText("a")]),

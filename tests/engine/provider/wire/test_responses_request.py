@@ -9,6 +9,7 @@ from opencode_tui.engine.provider.decode.responses_request import build, build_i
 from opencode_tui.engine.provider.llm import CallBlock, MediaBlock, TextBlock, ThinkingBlock, UserEntry
 from opencode_tui.schema.model import Model
 from tests.engine.provider.wire.conversation import PAPER, PICTURE, READ, SCHEMA, assistant, call, request, result, user
+from tests.support.rows import each
 
 REASONING = Model(provider_id="openai", model_id="gpt-5", reasoning=True)
 SOUND = MediaBlock("audio/wav", "UklG", "z.wav")
@@ -140,7 +141,7 @@ def test_no_message_is_empty() -> None:
     assert build_input(request(UserEntry(()), UserEntry((TextBlock(" "),)), assistant(TextBlock("\n")))) == []
 
 
-@pytest.mark.parametrize(
+@each(
     ("options", "sent"),
     [
         ({"reasoningEffort": "high"}, {"reasoning": {"effort": "high"}}),

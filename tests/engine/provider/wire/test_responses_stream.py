@@ -8,6 +8,7 @@ import pytest
 from opencode_tui.engine.provider.decode.responses_stream import read_usage
 from opencode_tui.engine.provider.llm import ToolCall, Usage
 from tests.engine.provider.reading import Heard, decode, gather
+from tests.support.rows import each
 
 END: dict[str, Any] = {"type": "response.completed", "response": {"status": "completed", "usage": {"input_tokens": 3}}}
 OWN = {"openai": {"itemId": "fc_1"}}
@@ -111,7 +112,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@each("name", TEXTS)
 def test_a_text_is_heard_once(name: str) -> None:
     events, text = TEXTS[name]
     heard = hear(*events)
@@ -248,7 +249,7 @@ def test_why_a_response_ended(end: dict[str, Any], finish: str) -> None:
     assert heard.finish is not None and heard.finish.reason == finish
 
 
-@pytest.mark.parametrize(
+@each(
     ("last", "kind", "retryable"),
     [
         ({"type": "error", "code": "rate_limit_exceeded", "message": "slow down"}, "rate_limit", True),

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from opencode_tui.engine.provider.decode.delta import ProtocolError
 from opencode_tui.engine.provider.decode.response import SseParser
+from tests.support.rows import each
 
 
 def parse(*chunks: bytes) -> list[bytes]:
@@ -16,7 +17,7 @@ def parse(*chunks: bytes) -> list[bytes]:
     return [data for chunk in chunks for data in parser.feed(chunk)] + parser.end()
 
 
-@pytest.mark.parametrize(
+@each(
     ("stream", "events"),
     [
         (b"data: a\n\ndata: b\n\n", [b"a", b"b"]),

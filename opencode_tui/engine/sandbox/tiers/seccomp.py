@@ -25,7 +25,7 @@ _FAST_OPEN = 0x20000000
 _FAKED_INPUT = (0x5412, 0x541C)
 """The requests of `ioctl` that type into a terminal: TIOCSTI, TIOCLINUX."""
 _MOST_PROCESSES = 900
-"""A filter has at most 4,096 instructions, four of which each process needs."""
+"""A filter has at most 4,096 instructions; each process needs four."""
 _SET_FILTER, _SPECULATE, _NO_NEW_PRIVILEGES = 1, 4, 38
 _WITH_LISTENER = 0x28
 """Reports go to a new listener; a call that was reported is not interrupted by a signal."""

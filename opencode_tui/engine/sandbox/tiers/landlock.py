@@ -22,11 +22,11 @@ from pathlib import Path
 
 import psutil
 
-from opencode_tui.engine.sandbox import seccomp
 from opencode_tui.engine.sandbox.mounts import Tree, opened
 from opencode_tui.engine.sandbox.policy import Policy
-from opencode_tui.engine.sandbox.seccomp import call, call_prctl
 from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
+from opencode_tui.engine.sandbox.tiers import seccomp
+from opencode_tui.engine.sandbox.tiers.seccomp import call, call_prctl
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH, _NET_PORT, _NO_NEW_PRIVILEGES = 1, 1, 2, 38
@@ -86,7 +86,7 @@ def confinement(policy: Policy) -> Callable[[], None]:
     )
     maker = None
     if reports_tcp:
-        from opencode_tui.engine.sandbox.sockets import SocketMaker  # for this alone
+        from opencode_tui.engine.sandbox.tiers.sockets import SocketMaker  # for this alone
 
         maker = SocketMaker()
     dropped = _droppable_capabilities() if os.geteuid() == 0 else ()  # no program of another user gains any

@@ -4,13 +4,18 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import events
 
+from opencode_tui.schema.api.keybinds import BY_ID, QUIT
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.keys.common import closes_page
+from opencode_tui.tui.keys.router import KeyedScreen
 from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen import TYPING, ChatScreen
 from opencode_tui.tui.screen_guards import log_path
 from opencode_tui.tui.theme.look import Look
@@ -19,6 +24,14 @@ if TYPE_CHECKING:
     from opencode_tui.client.client import Client
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Keys wait for what is being loaded; `cancel` ends the loading. With `lets_type` text is typed meanwhile."""
+
+    cancel: Callable[[], object] | None = None
+    lets_type: bool = False
 
 
 class OpenCodeApp(BaseApp, inherit_bindings=False):
@@ -34,6 +47,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self.painted = asyncio.Event()
         self.chat = ChatScreen(options, self, clock)
         self._early: list[events.Key | events.Paste] | None = []
+        self._hold: Hold | None = None
 
     def get_default_screen(self) -> ChatScreen:
         """Return the chat."""
@@ -73,16 +87,77 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
     async def on_event(self, event: events.Event) -> None:
         """Pass keys to the router before the widgets; queue keys until the prompt exists."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self._early is not None:
-                self._early.append(event)
+            if self._is_held(event):
+                return
+            if not self.screen_stack:  # the program ends, and its screens are closed
                 return
             if isinstance(event, events.Key) and not self.app_focus:
                 self.app_focus = True  # focuses the widget again that the key is for
             if isinstance(event, events.Key) and await self._handle_key(event):
                 return
-            if isinstance(event, events.Paste) and (overlay := self.shown_overlay()) is not None:
-                overlay.count_queued()
+            if (
+                isinstance(event, events.Paste)
+                and isinstance(self.screen, KeyedScreen)
+                and self.screen.handle_now(event)
+            ):
+                return
+            if isinstance(event, events.Key):
+                self._echo(event)
         await super().on_event(event)
+
+    def hold_until_shown(
+        self, cancel: Callable[[], object] | None = None, *, lets_type: bool = False
+    ) -> Callable[[], None]:
+        """Keep all keys for what is being loaded, until the returned function is called; escape calls `cancel` and drops them.
+
+        With `lets_type` text goes into the prompt until the first other key. Without `cancel` the keys that quit do so.
+        """
+        hold = self._hold = Hold(cancel, lets_type)
+        if not lets_type and self._early is None:
+            self._early = []
+
+        def release() -> None:
+            if self._hold is hold:
+                self._hold = None
+                self.begin_keys()
+
+        return release
+
+    def _is_held(self, event: events.Key | events.Paste) -> bool:
+        """Keep a key or paste that is for what is not shown yet; return whether it was kept."""
+        hold = self._hold
+        if hold is not None and isinstance(event, events.Key):
+            is_close = closes_page(self.router.keymap, event)
+            if hold.cancel is None and (is_close or self._quits(event)):
+                return False
+            if hold.cancel is not None and is_close:
+                if self._early is not None:
+                    self._early.clear()
+                hold.cancel()
+                return True
+        is_text = isinstance(event, events.Paste) or event.is_printable
+        if self._early is None and hold is not None and not (hold.lets_type and is_text):
+            self._early = []
+        if self._early is not None:
+            self._early.append(event)
+        return self._early is not None
+
+    def _quits(self, event: events.Key) -> bool:
+        quit_action = BY_ID[QUIT]
+        return quit_action in self.keymap.actions(event.key, (quit_action.scope,))
+
+    async def on_typed_delivered(self) -> None:
+        """Show the first frame with the text that was typed before it."""
+        await self.chat.prompt.editor.written()
+        self.screen.call_after_refresh(self.show_frames)
+
+    def _echo(self, event: events.Key) -> None:
+        """Show a character that the focused editor will insert, before the event reaches it."""
+        editor = self.focused
+        if event.is_printable and event.character and isinstance(editor, Editor):
+            cell = editor.echo_cell(event.character)
+            if cell is not None:
+                self.echo(event.character, cell, editor.content_region.x)
 
     def begin_keys(self) -> None:
         """Deliver the queued keys, and all later ones at once."""
@@ -102,12 +177,9 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             await editor.written()
         if self.copy_selection(event.key):
             return True
-        overlay = self.shown_overlay()
-        if overlay is None and not isinstance(screen, ChatScreen):
-            return False
         try:
             if not isinstance(screen, ChatScreen):
-                return overlay is not None and overlay.handle_now(event)
+                return isinstance(screen, KeyedScreen) and screen.handle_now(event)
             screen.begin_key(event)  # again: a question may have appeared while the editor was written
             screen.on_any_key(event.key, is_printable=event.is_printable)
             is_priority = not self.router.is_in_sequence and screen.handle_priority_key(event.key, event.character)

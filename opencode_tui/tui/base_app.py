@@ -10,7 +10,9 @@ from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
 
+from opencode_tui.instant.screen import InstantScreen, live
 from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.first_page import shown_rows
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.keys.router import HasRouter, KeyRouter
 from opencode_tui.tui.options import Ending
@@ -20,9 +22,15 @@ from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.look import HasLook, Look, first_look
 from opencode_tui.tui.theme.palette import Depth, Palette
 
+COMPLETE_S = 2.0
+"""Seconds from the open engine on that the first page is shown, if the start page is not complete before."""
+
+TYPED_S = 1.0
+"""Seconds after which the app is shown although not all typed keys were handled."""
+
 if TYPE_CHECKING:
     from opencode_tui.tui.dialogs.listing import ListContent
-    from opencode_tui.tui.dialogs.overlay import Flatten, Overlay
+    from opencode_tui.tui.dialogs.overlay import Flatten
     from opencode_tui.tui.terminal_input import BackgroundDetected
     from opencode_tui.tui.theme.themes import Themes
 
@@ -34,7 +42,8 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
 
     def __init__(self, look: Look | None = None) -> None:
         self._flatten: Flatten | None = None
-        self.look = look or first_look(os.environ, sys.stdout.encoding)
+        early = live()
+        self.look = look or first_look(os.environ, sys.stdout.encoding, dark=early.page.is_dark if early else None)
         # NO_COLOR: Textual's filter for colors of the terminal; the other one would turn its default color into black
         super().__init__(ansi_color=self.look.palette.depth == "none" or None)
         self.themes: Themes | None = None
@@ -42,6 +51,9 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         self._depth: Depth = self.look.palette.depth
         self.router = KeyRouter(Keymap())
         self.title_line = TerminalTitle(self._write)
+        self._first_screen: InstantScreen | None = None
+        """The screen whose page the terminal shows until the first frame of the app."""
+        self._can_use_keys = False
         self._apply_palette(self.look.palette)
 
     def begin_keys(self) -> None:
@@ -50,6 +62,12 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
 
     def report(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show a message in the activity line."""
+        raise NotImplementedError
+
+    def hold_until_shown(
+        self, cancel: Callable[[], object] | None = None, *, lets_type: bool = False
+    ) -> Callable[[], None]:
+        """Keep keys for what is being loaded; return what ends that."""
         raise NotImplementedError
 
     def restyle(self) -> None:
@@ -65,6 +83,37 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         from opencode_tui.tui.terminal_input import TerminalInput
 
         return TerminalInput
+
+    def use_keys_soon(self) -> None:
+        """Own the terminal at once if a key waits for it, else when the start page is complete or after a moment."""
+        self._can_use_keys = True
+        early = live()
+        if early is not None:
+            if early.waits:
+                self.acquire_terminal()
+            else:
+                self.set_timer(COMPLETE_S, self.acquire_terminal)
+
+    def acquire_terminal(self) -> None:
+        """Own the terminal, which shows the first page until then; what was typed there follows as keys."""
+        from opencode_tui.tui.terminal_input import TerminalInput  # it needs termios
+
+        early = self._driver.acquire_terminal() if isinstance(self._driver, TerminalInput) else None
+        if early is not None:
+            self._first_screen = early
+            self.set_timer(TYPED_S, self.show_frames)
+
+    def show_frames(self) -> None:
+        """Show the app in the place of the first page, once."""
+        early, self._first_screen = self._first_screen, None
+        if early is not None:
+            self.begin_with(() if early.is_moved else shown_rows(early))
+
+    def on_key_waits(self) -> None:
+        """Own the terminal for a key that waits, once the engine is open, or to quit."""
+        early = live()
+        if early is not None and (self._can_use_keys or early.wants_to_quit):
+            self.acquire_terminal()
 
     def ask_background(self) -> None:
         """Ask the terminal for its background, if it can answer."""
@@ -180,14 +229,6 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
 
         if isinstance(self.screen, Overlay):
             self.screen.dismiss(None)
-
-    def shown_overlay(self) -> "Overlay | None":
-        """Return the open list; None when there is none."""
-        if self._flatten is None:
-            return None
-        from opencode_tui.tui.dialogs.overlay import Overlay
-
-        return self.screen if isinstance(self.screen, Overlay) else None
 
 
 def _is_rich_terminal() -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from errno import ENOENT
 from pathlib import Path
 
-from opencode_tui.programs import find_program, safe_environ
+from opencode_tui.programs import find_program, present_folder, safe_environ
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.tui.base_app import BaseApp
 
@@ -110,7 +110,7 @@ async def open_file(app: BaseApp, path: Path, line: int, column: int = 0) -> boo
     if not has_window(words):
         _run(app, command)
         return True
-    nothing, environ = asyncio.subprocess.DEVNULL, safe_environ(os.environ, Path.cwd())
+    nothing, environ = asyncio.subprocess.DEVNULL, safe_environ(os.environ, present_folder())
     try:
         process = await asyncio.create_subprocess_exec(
             *_found(command), env=environ, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
@@ -126,7 +126,7 @@ def _run(app: BaseApp, command: Sequence[str]) -> None:
     import subprocess  # only for this
 
     try:
-        found, environ = _found(command), safe_environ(os.environ, Path.cwd())
+        found, environ = _found(command), safe_environ(os.environ, present_folder())
         with app.suspend():
             code = subprocess.run(found, check=False, env=environ).returncode
     except OSError as error:
@@ -137,7 +137,7 @@ def _run(app: BaseApp, command: Sequence[str]) -> None:
 
 def _found(command: Sequence[str]) -> list[str]:
     """Return the command with the path of its program. Raises FileNotFoundError for none that no command of the agent may write."""
-    program = find_program(command[0], os.environ, Path.cwd())
+    program = find_program(command[0], os.environ, present_folder())
     if program is None:
         raise FileNotFoundError(ENOENT, "not found outside the project")
     return [program, *command[1:]]

@@ -5,23 +5,30 @@ from collections.abc import Callable, Sequence
 from textual import events
 from textual.widget import Widget
 
-from opencode_tui.schema.api.keybinds import Action
+from opencode_tui.schema.api.keybinds import QUIT, Action
+from opencode_tui.text.quantity import duration
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
-from opencode_tui.tui.chrome.activity import Kind
+from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
 from opencode_tui.tui.options import Ending
 
 
 class Opening:
-    """In the place of the chat until it is built: nothing is shown around the prompt, and no question waits."""
+    """In the place of the chat until it is built: only a wait is shown around the prompt, and no question waits."""
 
     def __init__(self, frame: Frame, app: BaseApp) -> None:
         self._frame = frame
         self._app = app
         self.actions: list[str] = []
         """The actions to run once the engine is open, in the order of their keys."""
-        self.is_submitted = False
-        """Whether the prompt is sent once the engine is open."""
+        self.on_sent: Callable[[], None] | None = None
+        """Set when the prompt is to be sent once the engine is open; to be called then: keys are kept for the next prompt."""
+
+    def show_wait(self, what: str, seconds: float) -> None:
+        """Show in the activity line what is being opened, and for how long: `Opening ~/work  3 s`."""
+        words, key = screen_line(f"Opening {what}"), self._app.keymap.first("app_exit")
+        self._frame.activity.show(Activity("busy", words, duration(seconds), key, "quit", "app_exit"))
 
     def can(self, action: Action) -> bool:
         """Return whether an action can run later: there is no conversation whose item it could be for."""
@@ -29,10 +36,10 @@ class Opening:
 
     def run(self, action_id: str) -> None:
         """Run an action later; quit at once."""
-        if action_id == "app_exit":
+        if action_id == QUIT:
             self.leave()
         elif action_id == "input_submit":
-            self.is_submitted = True
+            self.on_sent = self._app.hold_until_shown()
         else:
             self.actions.append(action_id)
 

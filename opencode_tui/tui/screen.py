@@ -1,5 +1,6 @@
 """The chat screen: title, conversation, activity, prompt and status, with the sidebar next to them."""
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,6 +12,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from opencode_tui.schema.api.keybinds import BY_ID, Action
+from opencode_tui.text.quantity import short_path
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
     from opencode_tui.tui.chrome.status_line import Pressed
     from opencode_tui.tui.conversation import requests
     from opencode_tui.tui.dialogs.panel import Panel
-    from opencode_tui.tui.sessions.browser import SessionBrowser
     from opencode_tui.tui.state.pump import Pump
 
 WIDE, NARROW = 140, 120
 """Cells from which the sidebar is wide, and under which it is hidden."""
+
+SLOW_S = 3.0
+"""Seconds after which the wait for the engine is shown instead of the first page."""
 
 TYPING = ("prompt", "completion", "recent", "chat", "app")
 """Scopes of the keys whose actions may depend on the text that is typed."""
@@ -57,6 +61,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         self._is_key_for_prompt = False
         """Whether the current key was typed before the question became active."""
         self._is_shell = False
+        self._opened_at = clock()
 
     @property
     def is_open(self) -> bool:
@@ -87,6 +92,18 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Accept keys from the first frame on."""
         self.prompt.editor.focus()
         self._app.begin_keys()
+        self._wait_shown = self.set_interval(1.0, self._show_opening)
+
+    def _show_opening(self) -> None:
+        """Show how long the engine takes to open, or stop that."""
+        if self.is_open:
+            self._wait_shown.stop()
+        else:
+            seconds = self._clock() - self._opened_at
+            if seconds >= SLOW_S:
+                self._app.acquire_terminal()
+            what = self._options.server or short_path(str(self._options.directory), os.path.expanduser("~"))
+            self._opening.show_wait(what, seconds)
 
     def on_resize(self, event: events.Resize) -> None:
         """Remove empty rows and the sidebar where there is little space."""
@@ -111,7 +128,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         from opencode_tui.tui.state.pump import Pump
 
         chat = Chat(self, self._frame, self._app, client, ACTIONS, self._options, self._clock)
-        pump = Pump(client, apply=chat.control.apply, drained=chat.chrome.soon)
+        pump = Pump(client.events(), apply=chat.control.apply, drained=chat.chrome.soon)
         self._chat = chat
         self.run_worker(partial(self._begin, chat, pump), exit_on_error=False)
 
@@ -120,8 +137,11 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         from opencode_tui.tui.actions.view import show_place
         from opencode_tui.tui.start import begin
 
+        opens_session = self._options.session_id is not None or self._options.is_continued
+        release = self._app.hold_until_shown(lets_type=True) if opens_session else None
         try:
-            await begin(chat)
+            with chat.waiting("Loading the session" if opens_session else "Loading the start page"):
+                await begin(chat)
         except Exception as error:  # noqa: BLE001 - the caller of the app reports it
             self.leave(error)
             return
@@ -129,11 +149,15 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         if self._options.place is not None:
             chat.do(show_place(chat, self._options.place))
         chat.refresh_chrome()
-        if self._opening.is_submitted:
+        self._app.use_keys_soon()
+        if self._opening.on_sent is not None:
             submit(chat)
+            self._opening.on_sent()
         for action_id in self._opening.actions:
             if self.can(BY_ID[action_id]):
                 self.act(action_id)
+        if release is not None:
+            release()
         if self._options.prompt:
             typed = self.prompt.pop_draft()
             self.prompt.editor.put(self._options.prompt)
@@ -274,17 +298,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def on_session_requested(self, event: "requests.SessionRequested") -> None:
         """Show another session."""
-        self.opened.do(self.opened.control.open(event.session_id))
-
-    def on_session_browser_acted(self, event: "SessionBrowser.Acted") -> None:
-        """Run an action of the session browser."""
-        from opencode_tui.tui.actions.session_lists import act_in_browser
-
-        act_in_browser(self.opened, event.action)
-
-    def on_session_browser_left(self, _event: "SessionBrowser.Left") -> None:
-        """Close the session browser."""
-        self.opened.close_browser()
+        self.opened.load_page("Loading the session", self.opened.control.open(event.session_id), lets_type=True)
 
     def on_revert_requested(self, event: "requests.RevertRequested") -> None:
         """Preview an undo from a message on."""
@@ -298,7 +312,9 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def on_redo_requested(self, _event: "requests.RedoRequested") -> None:
         """Redo what was undone."""
-        self.opened.run("messages_redo")
+        from opencode_tui.tui.actions.undo import ask_redo
+
+        self.opened.do(ask_redo(self.opened))
 
     def on_fork_requested(self, event: "requests.ForkRequested") -> None:
         """Fork from a message."""
@@ -339,7 +355,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         self.opened.open_text(event.full)
 
     def on_pressed(self, event: "Pressed") -> None:
-        """Run the action of a clicked hint."""
+        """Run the action of a clicked hint, or one of the session browser."""
         action = BY_ID[event.action_id]
         if self.can(action):
             self.act(action.id)

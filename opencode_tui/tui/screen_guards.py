@@ -8,14 +8,16 @@ from textual import events
 from textual.await_complete import AwaitComplete
 from textual.message import Message
 from textual.message_pump import MessagePump
+from textual.worker import Worker, WorkerState
 
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.tui.output.display import LineScreen, TerminalApp
 
 _log = logging.getLogger(__name__)
 
 
 class ErrorBoundary(MessagePump):
-    """A widget or screen whose failing handlers are logged and reported in one line.
+    """A widget or screen whose failing handlers and workers are logged and reported in one line.
 
     Failures while it is composed or mounted end the app, and without a terminal every error is raised.
     """
@@ -29,6 +31,26 @@ class ErrorBoundary(MessagePump):
                 raise
             _log.exception("%s failed at %s", type(self).__name__, type(message).__name__)
             app.show_failure(error)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """Report work in the background that failed: what it loads would stay blank without a word."""
+        error = event.worker.error
+        if event.state is WorkerState.ERROR and isinstance(error, Exception):
+            event.stop()
+            if not isinstance(error, OpencodeError):
+                _log.error("work of %s failed", type(self).__name__, exc_info=error)
+            self.show_failed_work(error)
+
+    def show_failed_work(self, error: Exception) -> None:
+        """Show in one line why work in the background failed."""
+        cast("TerminalApp[Any]", self.app).show_failure(error)
+
+
+def failure_words(error: Exception) -> str:
+    """Return what to say about an error in one line: its own words, or where to find the details of one that was not expected."""
+    if isinstance(error, OpencodeError):
+        return str(error)
+    return f"{type(error).__name__}: {error}; the log has the details"
 
 
 def log_path() -> str:

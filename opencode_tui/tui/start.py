@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from opencode_tui import __version__
+from opencode_tui.instant.page import is_on
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.chrome.welcome import EXAMPLES
+from opencode_tui.tui.first_page import write_page
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.state.screen_settings import read_settings
 from opencode_tui.tui.theme.glyphs import ASCII
@@ -33,7 +35,7 @@ async def begin(chat: Chat) -> None:
         chat.show_note("note", *chat.notices.undo_off.capitalize().split(": ", 1))
     if control.choice.problem:
         chat.show_note("failed", control.choice.problem)
-    chat.do(_finish(chat, state))
+    chat.do(_finish(chat, state, places))
 
 
 LOOKED_FOR_SERVERS = "looked-for-local-models"
@@ -86,7 +88,7 @@ async def _prepare_prompt(chat: Chat, state: Path) -> None:
     box.editor.refresh()
 
 
-async def _finish(chat: Chat, state: Path) -> None:
+async def _finish(chat: Chat, state: Path, places: Places) -> None:
     """Load the models and the state of the sandbox, and look for stores to import from: only later frames need them."""
     control, notices = chat.control, chat.notices
     await control.choice.load_models()
@@ -100,8 +102,17 @@ async def _finish(chat: Chat, state: Path) -> None:
     notices.sandbox = await control.client.settings.sandbox()
     notices.can_import = await control.client.imports.available()
     chat.refresh_chrome()
+    chat.screen.call_after_refresh(_show_start_page, chat, places)
     chat.do(_report_newer_version(chat))
     chat.do(_read_newer_models(chat))
+
+
+def _show_start_page(chat: Chat, places: Places) -> None:
+    """Own the terminal, and keep the complete start page for the first frame of the next start here."""
+    chat.app.acquire_terminal()
+    page = chat.start_page() if is_on(os.environ) else None
+    if page is not None:
+        chat.do(asyncio.to_thread(write_page, page, places, chat.app.look.palette.name))
 
 
 def _is_first(file: Path) -> bool:

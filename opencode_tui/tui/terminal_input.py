@@ -6,15 +6,21 @@ Without this, escape sequences in a paste would be read as keys: a pasted text c
 import os
 import re
 import selectors
+import signal
 import termios
+import time
 import tty
 from codecs import getincrementaldecoder
+from threading import Event
+from types import FrameType
 from typing import TextIO, cast
 
 from textual._xterm_parser import XTermParser
+from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
+from opencode_tui.instant import screen
 from opencode_tui.tui.output.terminal_output import TerminalOutput
 
 ASK = "\x1b]11;?\x1b\\"
@@ -36,6 +42,11 @@ class AnswerFilter:
         self._held = ""
         self._rounds = 0
         """Reads without input after which no reply is expected any more."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a reply is expected, or its possible start is held."""
+        return bool(self._rounds or self._held)
 
     def asked(self) -> None:
         """Expect a reply: until it arrives, a single escape may be its start."""
@@ -69,6 +80,10 @@ def is_dark(red: str, green: str, blue: str) -> bool:
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 CHUNK = 4096
 WAIT_S = 0.1
+"""Seconds between two looks whether what was read was a key: an escape alone, the start of a reply."""
+
+_QUIET_S = ESCAPE_DELAY + 5 * WAIT_S
+"""Seconds after the last read from which nothing is left to look for."""
 
 _STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -121,6 +136,18 @@ class BackgroundDetected(Message):
         self.is_dark = is_dark
 
 
+class TypedDelivered(Message):
+    """What was typed before the screen owned the terminal has been sent to the app as keys."""
+
+
+class KeyWaits(Message):
+    """A key was typed, before the screen owns the terminal, whose effect needs the screen."""
+
+
+_LATER = (signal.SIGTSTP, signal.SIGCONT, signal.SIGWINCH)
+"""Signals that wait until the screen is started: their handlers need all of it."""
+
+
 class TerminalInput(LinuxDriver):
     """Textual's driver with safe pastes; bytes that are not UTF-8 are replaced instead of ending the thread."""
 
@@ -128,32 +155,119 @@ class TerminalInput(LinuxDriver):
     """Where frames are shown, from the start of the screen on."""
 
     _is_to_ask = False
+    _is_ending = False
     _is_suspending = False
+    _wakes: tuple[int, int] | None = None
+    """The pipe that ends the wait of the reading thread, while there is one."""
+
+    _early: screen.InstantScreen | None = None
+    """The screen that owns the terminal until `acquire_terminal`."""
+
+    _first: screen.InstantScreen | None = None
+    """The same from then on, whose cells the terminal shows until the first frame."""
+
+    _acquired: Event | None = None
+    """Set when the terminal is owned, for the thread that reads; None after that."""
+
+    _typed = b""
+    """What was typed until then."""
 
     def start_application_mode(self) -> None:
         """Start the screen. Later writes to a closed terminal are ignored."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _LATER)
+        try:
+            self._start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _start(self) -> None:
+        reader = self._key_thread
+        if self._early is not None and reader is not None and reader.is_alive():
+            # Continued without having left: after SIGSTOP, or as a window that closes does it.
+            self._early.is_moved = True
+            return
         if self.output is None:
             self.output = TerminalOutput(self._file, os.environ)
             self._file = cast("TextIO", self.output)
         self.output.is_stopped, self.output.is_unknown = False, True
+        if self._wakes is None:
+            self._wakes = os.pipe()
+        self._early = screen.live()
+        if self._early is None:
+            super().start_application_mode()
+            return
+        self._acquired = Event()
+        self.output.hold(without=screen.MODES_ON)
         super().start_application_mode()
+        _mark_changes(self._early)
+        self.attrs_before = self._early.attributes_before
+        self._early.wait_for_driver(lambda: self.process_message(KeyWaits()))
+
+    def acquire_terminal(self) -> screen.InstantScreen | None:
+        """Own the terminal from now on, and read the keys that were typed; a `TypedDelivered` message follows them.
+
+        Returns the screen that owned it until now, None at further calls. Frames wait until the output is released.
+        """
+        early, self._early = self._early, None
+        self._first = self._first or early
+        if early is not None and self.output is not None and self._acquired is not None:
+            self._typed = early.hand_over()
+            self.output.begin()
+            self._acquired.set()
+        return early
+
+    def disable_input(self) -> None:
+        """End the reading thread, and wait for it."""
+        self.acquire_terminal()
+        self._is_ending = True
+        self._wake()
+        super().disable_input()
+        self._is_ending = False
+
+    def close(self) -> None:
+        """Close what writes to the terminal, and the pipe."""
+        super().close()
+        wakes, self._wakes = self._wakes, None
+        for descriptor in wakes or ():
+            os.close(descriptor)
+
+    def _wake(self) -> None:
+        """Have the reading thread look at what has changed."""
+        if self._wakes is not None:
+            os.write(self._wakes[1], b"w")
 
     def ask_background(self) -> None:
         """Ask the terminal for its background; the reply, if any, becomes a `BackgroundDetected` message of the app."""
         self._is_to_ask = True  # the thread that reads sends it, so that it knows before an answer can come
+        self._wake()
 
     def suspend_application_mode(self) -> None:
         """Give the terminal to another program, in its original state."""
+        early = screen.live()
+        if self._writer_thread is None and early is not None:  # the signal came before the screen was started
+            early.pause()
+            return
         self._is_suspending = True
         try:
             super().suspend_application_mode()
         finally:
             self._is_suspending = False
 
+    def resume_application_mode(self) -> None:
+        """Own the terminal again after `suspend_application_mode`."""
+        early = screen.live()
+        if self._writer_thread is None and early is not None:
+            early.resume()
+            return
+        super().resume_application_mode()
+
     def stop_application_mode(self) -> None:
         """Leave the screen. At the end of the app echo stays off until the caller of the app restores the terminal."""
+        self.acquire_terminal()
+        if self._first is not None:
+            self._first.is_moved = True
         if self.output is not None:
-            self.output.is_stopped = True
+            self.output.stop()
         before = self.attrs_before
         if before is not None and not self._is_suspending:
             self.attrs_before = [*before]
@@ -162,32 +276,62 @@ class TerminalInput(LinuxDriver):
         self.attrs_before = before
 
     def run_input_thread(self) -> None:
-        """Read until the app ends."""
+        """Read until the app ends. Nothing wakes the thread while nothing is typed."""
         parser, pastes, answers = XTermParser(self._debug), PasteFilter(), AnswerFilter()
         decode = getincrementaldecoder("utf-8")("replace").decode
+        if self._acquired is not None:
+            self._acquired.wait()
+            self._acquired = None
+            data, background = answers.feed(pastes.feed(decode(self._typed)))
+            if background is not None:
+                self.process_message(BackgroundDetected(background))
+            for event in parser.feed(data) if data else ():
+                self.process_message(event)
+            self.process_message(TypedDelivered())
+        wake = self._wakes[0] if self._wakes is not None else None
+        read_at = time.monotonic()
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
-            while not self.exit_event.is_set():
+            if wake is not None:
+                selector.register(wake, selectors.EVENT_READ)
+            while not (self.exit_event.is_set() or self._is_ending):
                 if self._is_to_ask:
                     self._is_to_ask = False
                     answers.asked()
                     self.write(ASK)
                     self.flush()
                 data = ""
-                if selector.select(WAIT_S):
+                is_quiet = wake is not None and not answers.is_waiting and time.monotonic() > read_at + _QUIET_S
+                ready = {key.fd for key, _ in selector.select(None if is_quiet else WAIT_S)}
+                if wake in ready:
+                    _read(wake)
+                if self.fileno in ready:
                     read = _read(self.fileno)
                     if not read:
                         return
+                    read_at = time.monotonic()
                     data, background = answers.feed(pastes.feed(decode(read)))
                     if background is not None:
                         self.process_message(BackgroundDetected(background))
-                else:
+                elif not ready:
                     data = answers.release()
                 if data:
                     for event in parser.feed(data):
                         self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
+
+
+def _mark_changes(early: screen.InstantScreen) -> None:
+    """Report each change of the window's size to the first screen as well: the driver replaced its handler."""
+    resize = signal.getsignal(signal.SIGWINCH)
+
+    def mark(number: int, frame: FrameType | None) -> None:
+        early.is_moved = True
+        if callable(resize):
+            resize(number, frame)
+
+    signal.signal(signal.SIGWINCH, mark)
 
 
 def _read(descriptor: int) -> bytes:

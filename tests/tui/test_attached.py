@@ -107,9 +107,31 @@ def test_a_lost_connection_is_told_and_so_is_that_it_is_back(served: Served, ser
             terminal.sees("First answer.")
         terminal.sees("is lost")
         with served.serve():
-            terminal.sees("Connected to", timeout=20)
+            terminal.sees("Connected to")
             terminal.sees("First answer.")
             terminal.type("two\r")
             terminal.sees("Second answer.")
             terminal.press("ctrl+x", "q")
             assert terminal.ends() == 0
+
+
+def test_a_server_that_is_suspended_is_named_and_the_screen_stays_usable(served: Served) -> None:
+    with served.serve() as serving, served.attach() as terminal:
+        terminal.sees("Ask")
+        terminal.type("one\r")
+        terminal.sees("Echo: one")
+        serving.process.send_signal(signal.SIGSTOP)
+        try:
+            terminal.type("two\r")
+            terminal.sees("does not respond")
+            terminal.type("a draft")
+            terminal.sees("a draft")
+            serving.process.send_signal(signal.SIGCONT)
+            terminal.sees("Echo: two")
+            serving.process.send_signal(signal.SIGSTOP)
+            terminal.press("enter")
+            terminal.sees("does not respond")
+            terminal.press("ctrl+x", "q")
+            assert terminal.ends() == 0
+        finally:
+            serving.process.send_signal(signal.SIGCONT)

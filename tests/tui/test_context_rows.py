@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from opencode_tui.engine.agent.families import built_in_families
 from opencode_tui.schema.api.context import ContextItem
-from opencode_tui.tui.pages.context import context_rows, fold_turns, kind_words, name_words, token_words
+from opencode_tui.tui.pages.context import ContextRow, context_rows, fold_turns, kind_words, name_words, token_words
 
 
 def item(name: str, tokens: int = 0, **fields: Any) -> ContextItem:
@@ -12,6 +13,12 @@ def item(name: str, tokens: int = 0, **fields: Any) -> ContextItem:
 
 
 GONE = [item(f"old {n}", state="summarized", was=5_000, message_id=f"msg_{n // 2}") for n in range(6)]
+
+
+def test_a_prompt_for_a_family_of_models_is_named_in_words() -> None:
+    names = {name: name_words(ContextRow("", (item(name, kind="family"),))) for name in built_in_families()}
+    assert names["open-weights"] == "for open-weight models" and names["anthropic"] == "for Claude models"
+    assert all(name == words or not words.endswith(f"{name} models") for name, words in names.items())
 
 
 def test_what_one_summary_stands_for_is_one_row_until_it_is_opened() -> None:

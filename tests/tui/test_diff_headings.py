@@ -1,13 +1,13 @@
 """Which function or heading a line stands in."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.tui.diff.headings import Headings
+from tests.support.rows import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("path", "line", "name"),
     [
         ("a.py", "    async def close(self, *, now: bool) -> None:", "def close"),

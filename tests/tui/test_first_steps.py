@@ -1,7 +1,9 @@
 """From the first key to the answer, with the real engine."""
 
+import asyncio
 from pathlib import Path
 
+from opencode_tui.tui.dialogs.panel import Panel
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
 
@@ -40,3 +42,17 @@ async def test_a_key_typed_while_a_question_appears_answers_nothing_and_is_kept(
         assert len(await page.world.client.permissions.pending()) == 1
         await page.answer("enter")
         assert len(await page.world.client.permissions.pending()) == 1
+
+
+async def test_a_question_hears_keys_once_it_was_there_for_a_moment(environ: dict[str, str], tmp_path: Path) -> None:
+    asks = {"permission": {"bash": "ask"}}
+    call = Call("bash", {"command": "touch made", "description": "x"})
+    async with screen(environ, tmp_path, Answer(calls=(call,)), Answer(text="Made it."), settings=asks) as page:
+        await page.send("make it")
+        await page.sees("Run this command?")
+        panel = page.app.focused
+        assert isinstance(panel, Panel)
+        while panel.is_guarded:
+            await asyncio.sleep(0.02)
+        await page.press("y")
+        await page.sees("Made it.")

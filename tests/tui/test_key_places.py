@@ -3,11 +3,10 @@
 import re
 from pathlib import Path
 
-import pytest
-
 import opencode_tui.tui
 from opencode_tui.schema.api.keybinds import ACTIONS, MAIN_SCOPES, Action
 from opencode_tui.tui.keys.keymap import Keymap
+from tests.support.rows import each
 
 TUI = Path(opencode_tui.tui.__file__).parent
 SOURCES = {path.relative_to(TUI).as_posix(): path.read_text("utf-8") for path in TUI.rglob("*.py")}
@@ -27,7 +26,7 @@ def test_no_module_compares_a_key_with_an_action_of_a_page() -> None:
     assert places == ["dialogs/question.py", "dialogs/text_panel.py", "prompt/editor.py"]
 
 
-@pytest.mark.parametrize("action", SCOPED, ids=lambda action: action.id)
+@each("action", SCOPED, ids=lambda action: action.id)
 def test_an_action_of_a_page_panel_or_list_is_run_somewhere(action: Action) -> None:
     prefix, _, name = action.id.partition("_")
     moves = {"up", "down", "previous", "next", "first", "last"}
@@ -35,7 +34,7 @@ def test_an_action_of_a_page_panel_or_list_is_run_somewhere(action: Action) -> N
     assert is_move or any(re.search(rf"[\"`]{action.id}[\"`]", text) for text in SOURCES.values())
 
 
-@pytest.mark.parametrize("action", SCOPED, ids=lambda action: action.id)
+@each("action", SCOPED, ids=lambda action: action.id)
 def test_the_settings_move_an_action_of_a_page_panel_or_list(action: Action) -> None:
     keymap = Keymap({action.id: "f9"})
     assert keymap.keys(action.id) == ["f9"]

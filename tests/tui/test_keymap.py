@@ -38,6 +38,13 @@ def test_none_switches_a_key_off() -> None:
     assert keymap.first("agent_cycle") == ""
 
 
+def test_the_keys_after_the_leader_are_in_their_order() -> None:
+    keys = [key for key, _ in Keymap().leader_keys(("prompt", "chat", "app"))]
+    letters = [key for key in keys if len(key) == 1 and key.isalnum()]
+    assert "n" in letters
+    assert letters == sorted(letters) == keys[: len(letters)]
+
+
 def test_another_leader_leads() -> None:
     keymap = Keymap({"leader": "ctrl+space"})
     assert keymap.is_leader("ctrl+space", ["chat"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.tui.dialogs.plan import PlanStep, steps_of
+from opencode_tui.schema.plan import PlanStep, steps_of
 
 
 @pytest.mark.parametrize(

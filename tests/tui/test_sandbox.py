@@ -91,9 +91,9 @@ async def test_a_built_plan_is_carried_out_by_the_build_agent(environ: dict[str,
     answers = Answer(calls=(write,)), Answer(calls=(Call("plan_exit", {}),)), DONE, Answer(text="Built.")
     async with screen(environ, folder, *answers) as page:
         await page.press("tab")
-        await page.sees(" plan  fake-model")
+        await page.sees(" plan  fake/fake-model")
         await page.send("plan it")
         text = await page.sees("Plan ready. Start building?")
         assert "1 file, 2 steps" in text and "2  Do two" in text
         await page.answer("y")
-        await page.sees(" build  fake-model")
+        await page.sees(" build  fake/fake-model")

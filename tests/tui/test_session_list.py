@@ -28,8 +28,8 @@ def controlled(*titles: str) -> SessionController:
     return control
 
 
-def listed(*titles: str, chosen: str = "", keeps_place: bool = False) -> SessionList:
-    sessions = SessionList(KnownSessions(controlled(*titles)), chosen=chosen, keeps_place=keeps_place)
+def listed(*titles: str, chosen: str = "") -> SessionList:
+    sessions = SessionList(KnownSessions(controlled(*titles)), chosen=chosen)
     sessions.read(UNICODE)
     return sessions
 
@@ -62,21 +62,30 @@ def test_the_selection_stays_on_its_session_and_then_in_its_place() -> None:
     assert sessions.chosen == "ses_c"
 
 
-def test_a_filter_selects_the_best_match_or_keeps_the_place() -> None:
-    for keeps_place, chosen in ((False, "ses_retry"), (True, "ses_retry later")):
-        sessions = listed("parser", "docs", "retry later", "retry", chosen="ses_docs", keeps_place=keeps_place)
-        sessions.type("retry")
-        assert titles_of(sessions) == ["retry", "retry later"]
-        assert sessions.chosen == chosen
+def test_a_filter_selects_the_best_match_and_its_end_the_first_row() -> None:
+    sessions = listed("parser", "docs", "the retries", "let it retry", chosen="ses_docs")
+    sessions.type("retry")
+    assert titles_of(sessions) == ["let it retry"]
+    sessions.erase()
+    sessions.selection.move(1)
+    assert titles_of(sessions) == ["the retries", "let it retry"] and sessions.chosen == "ses_let it retry"
+    sessions.clear_filter()
+    assert sessions.chosen == "ses_parser"
+
+
+def test_of_sessions_that_match_alike_the_latest_is_first_however_long_its_title_is() -> None:
+    sessions = listed("reformat the csv reader of the importer", "csv", "excsv", "csv export")
+    sessions.type("csv")
+    assert titles_of(sessions) == ["reformat the csv reader of the importer", "csv", "csv export", "excsv"]
 
 
 def test_actions_are_for_the_marked_sessions_in_the_order_of_the_list_else_for_the_selected_one() -> None:
     sessions = listed("a", "b", "c")
-    assert [info.title for info in sessions.infos()] == ["a"]
+    assert [row.title for row in sessions.targets] == ["a"]
     sessions.mark()
     sessions.selection.move(1)
     sessions.mark()
-    assert [info.title for info in sessions.infos()] == ["a", "c"]
+    assert [row.title for row in sessions.targets] == ["a", "c"]
     sessions.show_next_view()
     assert sessions.view == "archived" and sessions.marked == []
 

@@ -11,6 +11,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.command import Terminal
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.cli import CommandLine
+from tests.support.world.waiting import PATIENCE_S
 
 ASKS = {"OPENCODE_PERMISSION": '{"edit": "ask"}'}
 EDIT = 'make it <<tool write {"filePath":"made.txt","content":"by the agent\\n"}>>\r'
@@ -93,12 +94,12 @@ def test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces
             second, third = (opened_during_a_turn(start, stack) for _ in range(2))
             first.process.kill()
             for terminal in (second, third):
-                terminal.sees("has ended")
+                terminal.sees("The other terminal closed")
             (record,) = paths.terminals.glob("*.json")
             pid = json.loads(record.read_text())["pid"]
             assert pid in (second.process.pid, third.process.pid)
             owner, other = (second, third) if pid == second.process.pid else (third, second)
-            shown = owner.sees("this one has the engine now")
+            shown = owner.sees("This one took over")
             assert "a draft" in shown and "Session ended unexpectedly" in shown and "interrupt" not in shown
             for terminal, name in ((owner, "one"), (other, "two")):
                 terminal.type(f" {name}\r")
@@ -113,7 +114,7 @@ def test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces
             owner.sees("1 other terminal will go on with another engine")
             owner.answer("y")
             assert owner.ends() == 0
-            other.sees("this one has the engine now")
+            other.sees("This one took over")
             other.sees("Interrupted")
             other.type("go on\r")
             other.sees("Echo: go on")
@@ -135,7 +136,7 @@ def test_the_command_line_and_the_chat_in_lines_share_the_engine_of_the_screen(
         first.type("a queued one\r")
         first.sees("queued")
         it_is_seen.set()
-        output, _ = process.communicate(timeout=30)
+        output, _ = process.communicate(timeout=PATIENCE_S)
         assert process.returncode == 0
         assert b"the-end" in output
         first.sees("Echo: a queued one")

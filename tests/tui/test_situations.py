@@ -138,7 +138,7 @@ def test_a_folder_that_cannot_be_written_to_says_so_and_the_agent_reads_there(
     with ScreenTerminal(words, folder=folder, environ=line.variables(), size=(200, 40)) as terminal:
         terminal.sees("Read-only folder")
         terminal.type('look <<tool write {"filePath":"n.txt","content":"hi"}>>\r')
-        terminal.sees("permission denied by")
+        terminal.sees("permission denied")
         terminal.sees("✓ Done")
         terminal.type('look <<tool read {"filePath":"a.txt"}>>\r')
         terminal.sees("✓ Read")

@@ -36,3 +36,19 @@ def test_each_act_is_offered_under_one_name() -> None:
     assert len(set(completion_names().values())) == len(completion_names())
     assert completion_names()["new"] == "session_new"
     assert "clear" not in completion_names()
+
+
+@pytest.mark.parametrize(
+    ("typed", "name", "action_id"),
+    [
+        ("cl", "clear", "session_new"),
+        ("q", "quit", "app_exit"),
+        ("resu", "resume", "session_list"),
+        ("SETT", "settings", "config_view"),
+        ("theme", "themes", "theme_list"),
+        ("n", "new", "session_new"),
+    ],
+)
+def test_another_name_is_offered_once_only_it_starts_with_what_is_typed(typed: str, name: str, action_id: str) -> None:
+    assert completion_names(typed)[name] == action_id
+    assert len(set(completion_names(typed).values())) == len(completion_names())

@@ -1,7 +1,10 @@
 """The real command in a real pseudo-terminal: bytes in, a screen out."""
 
 import json
+import platform
 import re
+import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -11,6 +14,11 @@ from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_server import ModelServer, provider_config
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import PACKAGE_ROOT
+from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S, wait_until
+
+_SOON_MS = 1_500
+"""A limit of a wait below which something is done every second."""
 
 
 class Place:
@@ -56,9 +64,9 @@ def test_a_megabyte_is_pasted_as_one_attachment_and_without_a_prompt_nothing_is_
     with place.open() as screen:
         screen.sees("fake-model")
         screen.paste("a line of a large paste\n" * 43_000)
-        screen.sees("[Pasted 43001 lines]")
+        screen.sees("[Pasted 43000 lines]")
         screen.type("x")
-        screen.sees("[Pasted 43001 lines]x")
+        screen.sees("[Pasted 43000 lines]x")
         screen.type("\x03")
         screen.sees("Ask anything")
         screen.type("\x04")
@@ -141,5 +149,45 @@ def test_keys_act_in_order_the_window_changes_and_closing_it_during_a_turn_leave
         terminal.type("count <<slow 20>> <<words 900>>\r")
         terminal.sees("word5 ")
         terminal.hang_up()
-        terminal.process.wait(30)
+        terminal.process.wait(PATIENCE_S)
     assert list(paths.log.glob("error-*")) == []
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="reads system calls by their numbers"
+)
+def test_at_rest_one_thread_looks_at_the_branch_and_nothing_else_wakes_the_program(place: Place) -> None:
+    make_repo(place.folder)
+    with place.open() as screen:
+        screen.sees("fake-model")
+        screen.type("hello\r")
+        screen.sees("Echo: hello")
+
+        def is_at_rest() -> bool:
+            screen.read_for(0.02)
+            return waits_of(screen.process.pid) == Counter(without_limit=1, soon=1)
+
+        wait_until(is_at_rest)
+        screen.type("still there")
+        screen.sees("still there")
+
+
+def waits_of(pid: int) -> Counter[str]:
+    """Return how many threads run, wait with a limit that is soon, and whether any waits without one or with a later one."""
+    found = Counter(without_limit=0)
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        number, *words = (task / "syscall").read_text().split()
+        if number == "running":
+            found["runs"] += 1
+            continue
+        arguments = [int(word, 16) for word in words[:6]]
+        match int(number):
+            case 202 | 270 | 23:  # futex, pselect6, select: the limit is at an address
+                is_soon = arguments[3 if number == "202" else 4] != 0
+            case 232 | 281:  # epoll_wait, epoll_pwait: milliseconds, -1 for none
+                is_soon = arguments[3] < _SOON_MS
+            case _:
+                is_soon = True
+        found["soon" if is_soon else "without_limit"] += 1
+    found["without_limit"] = min(found["without_limit"], 1)
+    return found

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.hostile.terminal import is_awake
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer, provider_config
-from tests.support.terminal.screen_terminal import PATIENCE_S, ScreenTerminal
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.terminal.threads import is_awake
 from tests.support.world.cli import PACKAGE_ROOT
+from tests.support.world.waiting import PATIENCE_S
 
 LONG = "".join(
     f"Line {name} of a long answer with `code` and **weight**, 日本語 too.\n\n```py\nrow = {name}\n```\n\n"

@@ -161,6 +161,19 @@ def test_a_turn_has_its_own_time_and_cost_when_a_queued_request_joined_it() -> N
     )
 
 
+def test_the_row_of_a_turn_is_drawn_again_when_a_queued_request_joined_it() -> None:
+    story = Story()
+    story.user("first", "1")
+    story.answer([], at="1", end="1:10", finish="tool-calls", cost=0.5)
+    story.user("queued", "1:05")
+    transcript = story.transcript()
+    first = next(item for item in transcript.items if isinstance(item, UserItem))
+    drawn = first.revision
+    give(transcript, story.answer(["both"], at="1:10", end="1:14"))
+    assert first.turn.ended is not None
+    assert first.revision > drawn
+
+
 def test_a_request_behind_an_open_turn_is_queued_until_it_is_answered() -> None:
     story, transcript = Story(), Transcript(SESSION)
     give(transcript, story.user("one"))

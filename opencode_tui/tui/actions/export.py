@@ -31,7 +31,7 @@ class _Format(Struct, frozen=True):
 
 _FORMATS: Mapping[str, _Format] = {
     "markdown": _Format(".md", "Markdown", "to read and to paste"),
-    "page": _Format(".html", "Web page", "one file that every browser shows"),
+    "page": _Format(".html", "Web page", "a self-contained page"),
     "json": _Format(".json", "JSON", "all records, for opencode-tui import"),
     "safe-page": _Format(".html", "Web page without secrets", "no keys, e-mail addresses, names", is_redacted=True),
     "safe-markdown": _Format(".md", "Markdown without secrets", "the same", is_redacted=True),

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Sequence
 from decimal import Decimal
+from pathlib import Path
 
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.api.project import Places
@@ -17,13 +18,13 @@ from opencode_tui.text.cells import pad
 from opencode_tui.text.cost import budget_text, plan_text, plan_words
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.prefix import prefix_text
-from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.text.quantity import amount, money, plural, short_path
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText
 
 
-@action("cost_view")
+@action("cost_view", loads="the cost")
 async def view_cost(chat: Chat) -> None:
     """Show the requests, tokens and cost of the shown session."""
     info = chat.shown_session()
@@ -46,7 +47,7 @@ async def view_cost(chat: Chat) -> None:
     chat.open_text(FullText("Cost", "\n\n".join([text, *filter(None, [plan]), *more])))
 
 
-@action("permissions_view")
+@action("permissions_view", loads="the permission rules")
 async def view_permissions(chat: Chat) -> None:
     """Show the rules of the chosen agent."""
     rules = await chat.control.client.rules.list(chat.control.choice.agent)
@@ -54,7 +55,7 @@ async def view_permissions(chat: Chat) -> None:
     chat.open_text(FullText("Permissions", rules_text(rules, places)))
 
 
-@action("config_view")
+@action("config_view", loads="the settings")
 async def view_settings(chat: Chat) -> None:
     """Show the effective settings, with their warnings."""
     settings = await chat.control.client.settings.effective()
@@ -64,23 +65,28 @@ async def view_settings(chat: Chat) -> None:
     chat.open_text(FullText("Settings", "\n".join(lines)))
 
 
-@action("doctor_view")
+@action("doctor_view", loads="what doctor finds")
 async def view_doctor(chat: Chat) -> None:
     """Check the installation and show the report."""
     if not chat.control.is_alone:
         chat.show_note("note", "Not available here", "run `opencode-tui doctor` on the server")
         return
-    chat.show_note("note", "Checking the installation")
+    folder = chat.control.client.directory
+    if not await asyncio.to_thread(os.path.isdir, folder):
+        raise OpencodeError(f"{folder} no longer exists; quit, and start in another folder")
     process = await asyncio.create_subprocess_exec(
         *python_command("-m", "opencode_tui", "doctor"),
-        cwd=chat.control.client.directory,
-        env={**python_environ(os.environ), "NO_COLOR": "1"},
+        cwd=folder,
+        env={**python_environ(os.environ, Path(folder)), "NO_COLOR": "1"},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    output, _ = await process.communicate()
-    chat.clear_note()
+    try:
+        output, _ = await process.communicate()
+    except asyncio.CancelledError:
+        process.kill()
+        raise
     chat.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
 
 
@@ -112,15 +118,17 @@ def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> st
 
 
 def rules_text(rules: PermissionRules, places: Places) -> str:
-    """Return the rules of an agent, of which the last match wins, and what is always allowed in this project."""
+    """Return the rules of an agent (the last match wins), and what is always allowed in this project."""
     sources = [*rules.sources, *[""] * len(rules.rules)]
     lines = [f"Rules for agent {rules.agent} (last match wins)"]
-    lines += [_rule(one, source, places) for one, source in zip(rules.rules, sources, strict=False)]
+    last = {(one.permission, one.pattern): at for at, one in enumerate(rules.rules)}  # it overrides those like it
+    lines += [_rule(rules.rules[at], sources[at], places) for at in sorted(last.values())]
     lines += ["", f"Always allowed in this project ({plural(len(rules.grants), 'rule')})"]
     lines += [_rule(one, "", places) for one in rules.grants]
     return "\n".join([*lines, "", "Revoke one:", "  opencode-tui permission revoke PERMISSION PATTERN"])
 
 
 def _rule(rule: Rule, source: str, places: Places) -> str:
-    row = f"  {pad(rule.action, 7)}{pad(rule.permission, 20)}{pad(rule.pattern, 40)} {short_source(source, places)}"
+    pattern = short_path(rule.pattern, os.path.expanduser("~"))
+    row = f"  {pad(rule.action, 7)}{pad(rule.permission, 20)}{pad(pattern, 40)} {short_source(source, places)}"
     return row.rstrip()  # the action first: a narrow window cuts the end

@@ -7,10 +7,12 @@ from decimal import Decimal
 from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, SESSIONS_PAGE, Action
 from opencode_tui.schema.model import Model, parse_model_ref
+from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action, can
+from opencode_tui.tui.actions.registry import action, can, is_useful
+from opencode_tui.tui.actions.settings import save_setting
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.keys.keymap import Keymap
@@ -20,21 +22,12 @@ from opencode_tui.tui.theme.themes import Themes
 FIRST_GROUP, LAST_GROUP = "Session", "Program"
 """The first and the last group, so that enter in a list that has just opened does not quit."""
 
-NOTES = {
-    "session_compact": "summarizes older messages",
-    "session_fork": "original is kept",
-    "session_delete": "asks first",
-    "messages_undo": "with preview",
-    "messages_redo": "until you send a message",
-}
-"""Notes next to the names of actions."""
-
 
 def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
     """Return all available actions by group, and the user's slash commands after the first group."""
     available = [row for row in ACTIONS if row.scope in ("chat", "app") and can(row)]
     choices = [
-        Choice(row.id, row.name, NOTES.get(row.id, ""), keymap.first(row.id), group, aliases=_aliases(row))
+        Choice(row.id, row.name, row.fact, keymap.first(row.id), group, aliases=_aliases(row))
         for group in _groups()
         for row in available
         if row.group == group and row.id != "command_list"
@@ -168,7 +161,7 @@ def _open(chat: Chat, content: ListContent, done: Callable[[str], object], typed
 @action("command_list")
 def list_commands(chat: Chat) -> None:
     """Open the list at once, so that no key after it goes to the prompt; the user's commands follow when they are read."""
-    available = {row.id for row in ACTIONS if can(chat, row)}
+    available = {row.id for row in ACTIONS if can(chat, row) and is_useful(chat, row)}
 
     def content(own: Sequence[CommandSummary]) -> ListContent:
         choices = command_choices(chat.app.keymap, lambda row: row.id in available, own)
@@ -287,7 +280,7 @@ def choose_theme(chat: Chat, typed: str = "") -> None:
             app.apply_look(before)
         else:
             app.apply_theme(chosen)
-            chat.show_note("note", "To make it permanent", f'set "theme": "{chosen}" in opencode.json')
+            chat.do(save_setting(chat, {"theme": chosen}, f"theme {chosen}"))
 
     content = ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme, typed=typed)
     app.open_overlay(content, done)
@@ -329,10 +322,28 @@ def _cycle_model(chat: Chat, step: int) -> None:
     chat.refresh_chrome()
 
 
+@action("approvals_list", with_words=True)
+def choose_approvals(chat: Chat, typed: str = "") -> None:
+    """Open the list of modes of approvals, each with what it means; or use the mode of this name."""
+
+    async def use(name: str) -> None:
+        _show_approvals(chat, await chat.control.set_approvals(APPROVALS[[*APPROVALS].index(name)]))
+        chat.refresh_chrome()
+
+    choices = [
+        Choice(mode, mode, approvals_words(mode, chat.notices.sandbox), is_current=mode == chat.control.approvals)
+        for mode in APPROVALS
+    ]
+    _open(chat, ListContent(choices, hint="Approvals", enter="use"), lambda mode: chat.do(use(mode)), typed)
+
+
 @action("approvals_cycle")
 async def cycle_approvals(chat: Chat) -> None:
     """Change the mode of approvals of the shown session."""
-    mode = await chat.control.cycle_approvals()
+    _show_approvals(chat, await chat.control.cycle_approvals())
+
+
+def _show_approvals(chat: Chat, mode: Approvals) -> None:
     chat.show_note("note", f"Approvals: {mode}", approvals_words(mode, chat.notices.sandbox))
 
 

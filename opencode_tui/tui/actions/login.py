@@ -13,7 +13,7 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.common import dismisses
 
 COMMON = ("anthropic", "openai", "google", "gemini", "openrouter", "deepseek", "mistral", "groq", "xai")
 """Providers that are listed first."""
@@ -64,7 +64,7 @@ def _ask_key(chat: Chat, provider_id: str) -> None:
 
 def _warn_of_copilot(chat: Chat) -> None:
     """Say with whose identity it would be asked; opencode-tui has no sign-in to it."""
-    close = (KeyAction("notice_close", "close", chat.panels.close), KeyAction("panel_cancel", "", chat.panels.close))
+    close = dismisses("close", chat.panels.close)
     question = Confirmation(
         title="GitHub Copilot",
         about=(f"{COPILOT_WARNING}.", f"{COPILOT_USE[:1].upper()}{COPILOT_USE[1:]}."),

@@ -10,6 +10,7 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import edit_file
+from opencode_tui.tui.keys.common import cancels
 from opencode_tui.tui.keys.router import KeyAction
 
 FILE = "AGENTS.md"
@@ -51,9 +52,9 @@ async def _ask(chat: Chat, text: str) -> None:
     answers = (
         KeyAction("memory_project", f"add to {short_path(str(project), home)}", choose(project)),
         KeyAction("memory_everywhere", f"for all projects: {short_path(str(own), home)}", choose(own)),
-        KeyAction("panel_cancel", "cancel", back),
+        cancels("cancel", back),
     )
-    sentence = "Instructions are sent with every request. To send this as a prompt, put a blank before the #."
+    sentence = "Instructions are sent with every request. To send it as a message, start with a space."
     chat.panels.open(ConfirmPanel(Confirmation("Keep this rule?", about, sentence, answers, "panel:memory")))
 
 

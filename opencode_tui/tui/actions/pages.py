@@ -31,7 +31,7 @@ def open_background(chat: Chat) -> None:
     chat.open_page(BackgroundScreen(chat.control))
 
 
-@action("language_view")
+@action("language_view", loads="the language servers")
 async def open_languages(chat: Chat) -> None:
     """Open the page of language servers, if there are any."""
     from opencode_tui.tui.pages.languages import LanguagesScreen
@@ -40,10 +40,10 @@ async def open_languages(chat: Chat) -> None:
     if states:
         chat.open_page(LanguagesScreen(chat.control, states))
     else:
-        chat.show_note("note", "No language servers", "none is for the files here, or they are off")
+        chat.show_note("note", "No language servers", "none match the files here, or they are off")
 
 
-@action("mcp_view")
+@action("mcp_view", loads="the MCP servers")
 async def open_mcp_servers(chat: Chat) -> None:
     """Open the page of MCP servers, if there are any."""
     from opencode_tui.tui.pages.mcp_servers import McpServersScreen
@@ -52,10 +52,10 @@ async def open_mcp_servers(chat: Chat) -> None:
     if servers:
         chat.open_page(McpServersScreen(chat.control, servers))
     else:
-        chat.show_note("note", "No MCP servers", "`opencode-tui mcp add NAME -- COMMAND` adds one")
+        chat.show_note("note", "No MCP servers", "add one with `opencode-tui mcp add NAME -- COMMAND`")
 
 
-@action("context_view")
+@action("context_view", loads="the context")
 async def open_context(chat: Chat) -> None:
     """Open the page of what the next request sends."""
     from opencode_tui.tui.pages.context import ContextScreen
@@ -69,7 +69,7 @@ async def open_context(chat: Chat) -> None:
         chat.open_page(ContextScreen(chat.control, view, partial(_jump, chat)))
 
 
-@action("diff_view")
+@action("diff_view", loads="the changes")
 async def open_diff(chat: Chat) -> None:
     """Open the page of the changes of the shown session, if there are any."""
     from opencode_tui.tui.pages.diff import DiffScreen
@@ -84,7 +84,7 @@ async def open_diff(chat: Chat) -> None:
         chat.show_note("note", "No file changes", "in this session so far")
 
 
-@action("session_timeline")
+@action("session_timeline", loads="the timeline")
 async def open_timeline(chat: Chat) -> None:
     """Open the page of the turns of the shown session."""
     from opencode_tui.tui.pages.timeline import TimelineScreen
@@ -120,7 +120,7 @@ def _jump(chat: Chat, item_id: str) -> None:
     chat.view.scroll_to_item(item_id)
 
 
-@action("status_view")
+@action("status_view", loads="the status")
 async def open_status(chat: Chat) -> None:
     """Show the facts of the folder that help with support."""
     from opencode_tui.tui.conversation.tools.tool import FullText

@@ -63,7 +63,7 @@ def submit(chat: Chat) -> None:
     if is_rule(draft.text) and chat.control.is_alone:
         add_rule(chat, draft.text)
         return
-    chat.run("messages_last")  # the message and its answer come there
+    chat.view.action_scroll_end()  # the message and its answer come there
     chat.do(_send(chat, draft))
 
 
@@ -160,7 +160,7 @@ def _queued_ids(chat: Chat) -> list[str]:
     return [*(one.message_id for one in chat.control.transcript.queued), *chat.control.waiting.ids]
 
 
-@action("prompt_queue_edit")
+@action("prompt_queue_edit", when=lambda chat: chat.control.waiting.texts)
 async def edit_queued(chat: Chat) -> None:
     """Move the last queued message into the prompt, unless it was sent to the model already."""
     queued = _queued_ids(chat)
@@ -170,7 +170,7 @@ async def edit_queued(chat: Chat) -> None:
         chat.show_note("note", "Too late", "the message was already sent")
 
 
-@action("prompt_queue_send")
+@action("prompt_queue_send", when=lambda chat: chat.control.waiting.texts)
 async def send_queued(chat: Chat) -> None:
     """Send the oldest queued message at once: a response that is being written is interrupted, tools are not."""
     queued = _queued_ids(chat)

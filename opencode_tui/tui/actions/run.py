@@ -2,17 +2,15 @@
 
 import os
 
+from opencode_tui.schema.api.keybinds import QUIT
 from opencode_tui.text.quantity import plural
 from opencode_tui.tui.actions.prompt import put_back_queued
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat, FirstPress
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
+from opencode_tui.tui.keys.common import cancels, confirms
 from opencode_tui.tui.keys.keymap import shown
-from opencode_tui.tui.keys.router import KeyAction
-
-SHARED = ("ctrl+c", "ctrl+d")
-"""Keys that quit and also edit the prompt."""
 
 ARMED_MS = 5_000
 """Milliseconds within which a second press interrupts or quits."""
@@ -24,7 +22,7 @@ STOPS_TURN = "The current turn will be stopped. Completed work is kept; resume t
 ENDS_COMMANDS = "Background commands end with the program; their changes of files are recorded."
 
 
-@action("session_interrupt")
+@action("session_interrupt", when=lambda chat: chat.control.is_busy)
 def interrupt(chat: Chat) -> None:
     """Interrupt the run on the second press; without a run, open the timeline on it."""
     if not chat.control.is_busy:
@@ -56,16 +54,17 @@ async def _abort(chat: Chat) -> None:
         await put_back_queued(chat, message_id)
 
 
-@action("app_exit")
+@action(QUIT)
 def press_quit(chat: Chat) -> None:
-    """Quit; keys with other uses need a second press, and ctrl+c interrupts a run first."""
-    if chat.app.last_key == "ctrl+c" and chat.control.is_busy:
+    """Quit; the first key that does so interrupts a run before, and keys that edit the prompt too need a second press."""
+    key, keymap = chat.app.last_key, chat.app.keymap
+    if chat.control.is_busy and keymap.is_first(QUIT, key):
         interrupt(chat)
-    elif chat.app.last_key not in SHARED or _is_second(chat, "quit"):
+    elif not keymap.actions(key, ("prompt",)) or _is_second(chat, "quit"):
         chat.end_first_press()
         quit(chat)
     else:
-        _arm(chat, "quit", Activity(key=chat.app.last_key, act="again to quit", action_id="app_exit"))
+        _arm(chat, "quit", Activity(key=key, act="again to quit", action_id=QUIT))
 
 
 def quit(chat: Chat) -> None:
@@ -92,8 +91,8 @@ def quit(chat: Chat) -> None:
                 about,
                 " ".join(sentences),
                 (
-                    KeyAction("panel_yes", ends, lambda: chat.do(_end_and_leave(chat))),
-                    KeyAction("panel_cancel", "stay", chat.panels.close),
+                    confirms(ends, lambda: chat.do(_end_and_leave(chat))),
+                    cancels("stay", chat.panels.close),
                 ),
             )
         )

@@ -1,18 +1,19 @@
 """Actions on sessions: new, rename, delete, fork, export, compact, and navigation between them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.tui.actions import session_sets
+from opencode_tui.tui.actions import session_verbs
 from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.actions.session_sets import Back
+from opencode_tui.tui.actions.session_verbs import Origin
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.options import Place
+from opencode_tui.tui.sessions.rows import row_of
 from opencode_tui.tui.sessions.session_list import Done
 
 
@@ -41,22 +42,15 @@ def rename_shown(chat: Chat, title: str = "") -> None:
         rename(chat, info)
 
 
-@action("session_delete")
-def delete_shown(chat: Chat) -> None:
-    """Move the shown session to the trash, after a confirmation."""
-    _with_shown(chat, session_sets.delete)
+def act_on_shown(chat: Chat, what: str) -> None:
+    """Do what a verb says with the shown session."""
+    info = chat.shown_session()
+    if info is not None:
+        session_verbs.act(chat, what, [row_of(info)], Origin(partial(_note, chat)))
 
 
-@action("session_archive")
-def archive_shown(chat: Chat) -> None:
-    """Archive the shown session."""
-    _with_shown(chat, session_sets.archive)
-
-
-@action("session_pin")
-def pin_shown(chat: Chat) -> None:
-    """Pin the shown session, or unpin it."""
-    _with_shown(chat, session_sets.pin)
+for _what in ("delete", "archive", "pin"):
+    action(f"session_{_what}")(partial(act_on_shown, what=_what))
 
 
 @action("session_fork")
@@ -77,7 +71,7 @@ async def compact_shown(chat: Chat, focus: str = "") -> None:
 
 def open_session(chat: Chat, session_id: str) -> None:
     """Show another session."""
-    chat.do(chat.control.open(session_id))
+    chat.load_page("Loading the session", chat.control.open(session_id), lets_type=True)
 
 
 def open_elsewhere(chat: Chat, directory: str, session_id: str, place: Place | None = None) -> None:
@@ -126,7 +120,7 @@ def _note(chat: Chat, result: Done) -> None:
 def restore_session(chat: Chat) -> None:
     """Bring back what was deleted or archived last in this run."""
     if chat.sessions.moved:
-        session_sets.undo(chat, partial(_note, chat))
+        session_verbs.undo(chat, Origin(partial(_note, chat)))
     else:
         chat.show_note("note", "Nothing to restore", "older deleted sessions are in the trash of the session list")
 
@@ -151,7 +145,13 @@ async def _compact(chat: Chat, info: SessionInfo, focus: str | None = None) -> N
     chat.show_note("done", "Compacted")
 
 
-@action("session_parent")
+def _has_relatives(chat: Chat) -> bool:
+    """Return whether the shown session has subagent sessions, or is one."""
+    facts = chat.control.facts
+    return facts is not None and (bool(facts.info.parent_id) or len(chat.control.folder.family(facts.info.id)) > 1)
+
+
+@action("session_parent", when=lambda chat: chat.control.facts is not None and chat.control.facts.info.parent_id)
 def open_parent(chat: Chat) -> None:
     """Open the parent of the shown subagent session."""
     facts = chat.control.facts
@@ -159,13 +159,13 @@ def open_parent(chat: Chat) -> None:
         open_session(chat, facts.info.parent_id)
 
 
-@action("session_child_cycle")
+@action("session_child_cycle", when=_has_relatives)
 def next_child(chat: Chat) -> None:
     """Open the next subagent session."""
     _cycle(chat, 1)
 
 
-@action("session_child_cycle_reverse")
+@action("session_child_cycle_reverse", when=_has_relatives)
 def previous_child(chat: Chat) -> None:
     """Open the previous subagent session."""
     _cycle(chat, -1)
@@ -182,9 +182,3 @@ def _cycle(chat: Chat, step: int) -> None:
     if ids:
         at = ids.index(facts.info.id) + step if facts.info.id in ids else (0 if step > 0 else -1)
         open_session(chat, ids[at % len(ids)])
-
-
-def _with_shown(chat: Chat, act: Callable[[Chat, Sequence[SessionInfo], Back], None]) -> None:
-    info = chat.shown_session()
-    if info is not None:
-        act(chat, [info], partial(_note, chat))

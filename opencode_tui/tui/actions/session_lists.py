@@ -1,23 +1,15 @@
 """Actions of the lists of sessions: the session browser in the place of the sidebar, and the sessions page."""
 
-from collections.abc import Callable, Sequence
 from functools import partial
 
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.tui.actions import session, session_sets
+from opencode_tui.tui.actions import session, session_verbs
 from opencode_tui.tui.actions.export import export
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.search import search
-from opencode_tui.tui.actions.session_sets import Back
+from opencode_tui.tui.actions.session_verbs import Origin
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.sessions.session_list import NOTHING, Done, SessionList
-
-ON_SETS: dict[str, Callable[[Chat, Sequence[SessionInfo], Back], None]] = {
-    "delete": session_sets.delete,
-    "archive": session_sets.archive,
-    "unarchive": session_sets.unarchive,
-    "pin": session_sets.pin,
-}
 
 
 @action("session_browser")
@@ -35,95 +27,87 @@ def list_sessions(chat: Chat, words: str = "") -> None:
 def _open_page(chat: Chat, sessions: SessionList, result: Done = NOTHING) -> None:
     from opencode_tui.tui.sessions.page import SessionsScreen  # pages load on demand
 
-    def act(what: str, stays: bool) -> None:
-        def back(result: Done = NOTHING) -> None:
-            if result.head:
-                sessions.marked.clear()
-            if stays:
-                page.show_result(result)
-            else:
-                _open_page(chat, sessions, result)
+    def back(result: Done) -> None:
+        if page.has_left:
+            _open_page(chat, sessions, result)
+        elif page.is_attached:
+            page.show_result(result)
 
-        if what == "search":
-            search(chat, sessions.typed, back)
-        else:
-            _act(chat, what, sessions, back)
-
-    page = SessionsScreen(chat.control, sessions, act, result=result)
+    origin = Origin(back, leave=lambda: page.leave())
+    page = SessionsScreen(chat.control, sessions, lambda what: _act(chat, what, sessions, origin), result=result)
     chat.open_page(page)
 
 
-def act_in_browser(chat: Chat, what: str) -> None:
-    """Run an action of the session browser."""
+def _act_in_browser(chat: Chat, what: str) -> None:
+    def back(result: Done) -> None:
+        """Show what was done, which can be undone in the browser; a pin is seen in its row."""
+        sessions.select(result.selected)
+        if result.head and what != "pin":
+            chat.show_note("note", result.head, result.facts)
+        chat.browser.redraw()
+
     sessions = chat.browser.sessions
-    match what:
-        case "new":
-            chat.close_browser()
-            chat.control.leave()
-        case "everywhere":
-            chat.do(_toggle_everywhere(chat, sessions))
-        case "search":
-            search(chat, sessions.typed)
-        case _:
-            _act(chat, what, sessions, partial(_back_in_browser, chat, what))
+    _act(chat, what, sessions, Origin(back))
 
 
-def _back_in_browser(chat: Chat, what: str, result: Done = NOTHING) -> None:
-    """Show what was done, which can be undone in the browser; a pin is seen in its row."""
-    if what == "undo" and chat.sessions.last_restored:
-        chat.browser.select(chat.sessions.last_restored)
-    if result.head and what != "pin":
-        chat.show_note("note", result.head, result.facts)
-    chat.browser.redraw()
+for _what in ("open", "rename", "fork", "pin", "archive", "delete", "undo", "search"):
+    action(f"browser_{_what}")(partial(_act_in_browser, what=_what))
 
 
-async def _toggle_everywhere(chat: Chat, sessions: SessionList) -> None:
+@action("browser_new")
+def leave_session(chat: Chat) -> None:
+    """Close the browser, and show the empty chat."""
+    chat.close_browser()
+    chat.control.leave()
+
+
+@action("browser_everywhere")
+async def toggle_everywhere(chat: Chat) -> None:
+    """Show the sessions of all projects in the browser, or only those of this one."""
+    sessions = chat.browser.sessions
     sessions.is_everywhere = not sessions.is_everywhere
-    if sessions.is_everywhere:
-        await chat.sessions.load_everywhere()
-    else:
-        chat.sessions.drop_everywhere()
+    await sessions.load()
     chat.refresh_chrome()
 
 
-def _act(chat: Chat, what: str, sessions: SessionList, back: Back) -> None:
-    """Act on the targets of a list; `back` is called at the end, except where another session is shown then."""
-    infos = sessions.infos()
-    chosen = next((info for info in infos if info.id == sessions.chosen), None)
-    match what:
-        case "undo":
-            session_sets.undo(chat, back)
-        case "restore":
-            session_sets.restore(chat, sessions.trashed(), back)
-        case "remove":
-            session_sets.remove(chat, sessions.trashed(), back)
-        case _ if not infos:
-            return
-        case _ if what in ON_SETS:
-            ON_SETS[what](chat, infos, back)
-        case "export" if len(infos) > 1:
-            session_sets.export(chat, infos, back)
-        case _ if chosen is not None:
-            _act_on_one(chat, what, chosen, back)
-        case _:
-            back(NOTHING)
+@action("browser_leave")
+def leave_browser(chat: Chat) -> None:
+    """Close the session browser."""
+    chat.close_browser()
 
 
-def _act_on_one(chat: Chat, what: str, info: SessionInfo, back: Back) -> None:
+def _act(chat: Chat, what: str, sessions: SessionList, origin: Origin) -> None:
+    """Act on the targets of a list, or on the selected session; its frame is left for a question or another view."""
+    targets, selected = sessions.targets, sessions.selected
+    if what == "undo":
+        session_verbs.undo(chat, origin)
+    elif what in session_verbs.VERBS and (what != "export" or len(targets) > 1):
+        if targets:
+            session_verbs.act(chat, what, targets, origin)
+    elif what == "search":
+        origin.leave()
+        search(chat, sessions.typed, partial(origin.back, NOTHING))
+    elif selected is not None and isinstance(selected.of, SessionInfo):
+        origin.leave()
+        _act_on_one(chat, what, selected.of, origin)
+
+
+def _act_on_one(chat: Chat, what: str, info: SessionInfo, origin: Origin) -> None:
+    back, is_here = partial(origin.back, NOTHING), chat.sessions.is_here(info.id)
     match what:
-        case "open" if chat.sessions.is_here(info):
+        case "open" if is_here:
             chat.close_browser()
             session.open_session(chat, info.id)
         case "open":
             session.open_elsewhere(chat, info.directory, info.id)
         case "rename":
-            session.rename(chat, info, partial(back, NOTHING))
+            session.rename(chat, info, back)
         case "export":
-            export(chat, info, partial(back, NOTHING))
-        case _ if chat.sessions.is_here(info):
+            export(chat, info, back)
+        case _ if is_here:
             chat.do(_fork(chat, info))
         case _:
-            chat.show_note("note", "Open it first", "a session is forked in its own folder")
+            origin.back(Done("Open it first", "a session is forked in its own folder"))
 
 
 async def _fork(chat: Chat, info: SessionInfo) -> None:

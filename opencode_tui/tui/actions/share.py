@@ -6,6 +6,7 @@ from opencode_tui.tui.actions.export import export
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
+from opencode_tui.tui.keys.common import cancels, confirms
 from opencode_tui.tui.keys.router import KeyAction
 
 
@@ -28,7 +29,7 @@ async def share_shown(chat: Chat) -> None:
         words = (status.obstacle or "").capitalize()
         answers = (
             KeyAction("share_export", "export it instead", lambda: _export(chat, info)),
-            KeyAction("panel_cancel", "close", chat.panels.close),
+            cancels("close", chat.panels.close),
         )
         chat.panels.open(ConfirmPanel(Confirmation("Sessions cannot be shared", [words], "", answers, "panel:share")))
     elif status.is_known:
@@ -36,8 +37,8 @@ async def share_shown(chat: Chat) -> None:
     else:
         name = server_name(status.server)
         answers = (
-            KeyAction("panel_yes", "share", lambda: chat.do(_share(chat, info))),
-            KeyAction("panel_cancel", "cancel", chat.panels.close),
+            confirms("share", lambda: chat.do(_share(chat, info))),
+            cancels("cancel", chat.panels.close),
         )
         chat.panels.open(
             ConfirmPanel(Confirmation(f"Share this session to {name}?", [GOES_THERE], STAYS_HERE, answers))
@@ -52,7 +53,7 @@ async def _share(chat: Chat, info: SessionInfo) -> None:
     _show_link(chat, "Shared", shared)
 
 
-@action("session_unshare")
+@action("session_unshare", when=lambda chat: chat.control.facts is not None and chat.control.facts.info.share)
 async def unshare_shown(chat: Chat) -> None:
     """Stop sharing the shown session."""
     info = chat.shown_session()

@@ -11,7 +11,7 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.dialogs.sign_in import SignInPanel
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.common import cancels, confirms, dismisses
 
 CHATGPT = "chatgpt"
 ADD = "add"
@@ -100,8 +100,8 @@ def _confirm_sign_out(chat: Chat, account: SignInAccount, accounts: Sequence[Sig
         title=f"Sign out {account.label}?",
         about=about,
         answers=(
-            KeyAction("panel_yes", "sign out", lambda: _sign_out(chat, account)),
-            KeyAction("panel_cancel", "cancel", chat.panels.close),
+            confirms("sign out", lambda: _sign_out(chat, account)),
+            cancels("cancel", chat.panels.close),
         ),
     )
     chat.panels.open(ConfirmPanel(question))
@@ -142,7 +142,7 @@ async def _finish(chat: Chat, provider_id: str, done: SignInDone) -> None:
         report()
         return
     title, *about = done.first_use
-    got_it = (KeyAction("notice_close", "got it", report), KeyAction("panel_cancel", "", report))
+    got_it = dismisses("got it", report)
     chat.panels.open(
         ConfirmPanel(Confirmation(title=title.rstrip("."), about=about, answers=got_it, scope="panel:notice"))
     )

@@ -6,7 +6,7 @@ from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.common import cancels, confirms
 from opencode_tui.tui.start import apply_settings
 
 
@@ -19,8 +19,8 @@ async def view_trust(chat: Chat) -> None:
         chat.show_note("note", "Nothing needs your trust")
         return
     answers = (
-        KeyAction("panel_yes", "trust", lambda: chat.do(_trust(chat, report))),
-        KeyAction("panel_cancel", "don't trust", chat.panels.close),
+        confirms("trust", lambda: chat.do(_trust(chat, report))),
+        cancels("don't trust", chat.panels.close),
     )
     hint = "It can start programs as you. Changes must be trusted again."
     chat.panels.open(ConfirmPanel(Confirmation("Trust this folder?", lines_of(waiting), hint, answers)))

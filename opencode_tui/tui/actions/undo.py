@@ -75,7 +75,7 @@ async def _undo(chat: Chat, session_id: str, preview: RevertPreview, only: UndoO
     editor = chat.prompt.editor
     if text and not scope.part_id and not editor.text.strip():
         editor.put(text)
-        chat.restored_text = editor.text
+        editor.restored_text = editor.text
     if report.failed:
         chat.show_note("failed", "Some files could not be restored", "undo again to retry")
 
@@ -94,7 +94,7 @@ async def _request_text(chat: Chat, session_id: str, message_id: str) -> str:
     return "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
 
 
-@action("messages_redo")
+@action("messages_redo", when=lambda chat: chat.control.facts is not None and chat.control.facts.info.revert)
 async def ask_redo(chat: Chat) -> None:
     """Redo what was undone, after a preview if files would change that were changed since."""
     session_id = chat.control.session_id
@@ -119,7 +119,7 @@ async def _redo(chat: Chat, session_id: str) -> None:
     chat.panels.close()
     report: RevertReport = await chat.control.client.undo.unrevert(session_id)
     editor = chat.prompt.editor
-    if chat.restored_text and editor.text == chat.restored_text:
+    if editor.restored_text and editor.text == editor.restored_text:
         editor.put("")  # the chat shows it again
     if report.unavailable:
         chat.show_note("note", "Messages restored", unchanged_files(report))

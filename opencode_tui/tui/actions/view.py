@@ -6,6 +6,7 @@ from functools import partial
 
 from opencode_tui.schema.api.keybinds import ACTIONS
 from opencode_tui.tui.actions.registry import action
+from opencode_tui.tui.actions.settings import save_setting
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.find import FoundText
 from opencode_tui.tui.conversation.view import ConversationView
@@ -156,5 +157,6 @@ def switch_vim(chat: Chat) -> None:
     """Edit the prompt with the keys of vim, or without them."""
     prompt = chat.prompt
     prompt.use_vim(is_on=prompt.vim is None)
-    chat.show_note("note", "Vim mode off" if prompt.vim is None else "Vim mode on")
+    is_on = prompt.vim is not None
     chat.refresh_chrome()
+    chat.do(save_setting(chat, {"tui": {"vim": is_on}}, "vim mode on" if is_on else "vim mode off"))

@@ -1,15 +1,20 @@
 """The open chat: its widgets, its session, its panels, and the state of its actions."""
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from rich.style import Style
 from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
 from opencode_tui.client.client import Client
+from opencode_tui.instant.line import KEYS
+from opencode_tui.instant.page import Page
 from opencode_tui.schema.api.keybinds import Action
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.session.session import SessionInfo
@@ -17,11 +22,18 @@ from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chat.panel_host import PanelHost
 from opencode_tui.tui.chat.parts import NARROW, ChatParts
 from opencode_tui.tui.chat.refresh import ChromeRefresh
-from opencode_tui.tui.chrome.activity import Activity, Kind
+from opencode_tui.tui.chrome.activity import INTERRUPT, Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
 from opencode_tui.tui.chrome.leader_keys import LeaderKey
+from opencode_tui.tui.first_page import runs_of
+from opencode_tui.tui.keys.common import close_key
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.options import Ending, Place, StartOptions
+from opencode_tui.tui.output.terminal_output import abilities
 from opencode_tui.tui.state.controller import SessionController
+
+SHOWN_AFTER_S = 0.3
+"""Seconds from which on a wait is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +81,6 @@ class Chat(ChatParts):
         self.chrome = ChromeRefresh(self, sync_panels=lambda: self.panels.sync(), is_asking=lambda: self.panels.is_open)
         self.panels = PanelHost(self, self.chrome)
         self.first_press = FirstPress()
-        self.restored_text = ""
-        """The prompt text that the last undo restored."""
         self.visited = ""
         """The ID of the prompt in the conversation that was visited last."""
 
@@ -78,13 +88,40 @@ class Chat(ChatParts):
         """Return whether an action of the chat is available now; a panel keeps escape and tab, the browser its keys."""
         if self.browser.keeps(self.app.last_key):
             return False
-        if action.id == "session_interrupt" and self.panels.closes_on_escape:
+        if action.id == INTERRUPT and self.panels.closes_on_escape:
             return False
         return not (self.panels.is_open and action.id.startswith("agent_")) and self._actions.can(self, action)
 
     def run(self, action_id: str) -> None:
         """Run an action."""
         self._actions.run(self, action_id)
+
+    def load_page(self, words: str, work: Coroutine[object, object, None], *, lets_type: bool = False) -> None:
+        """Run work that shows something else at its end: keys typed meanwhile are for that, and escape ends the work.
+
+        With `lets_type` text is typed into the prompt until another key is pressed.
+        """
+
+        async def held() -> None:
+            try:
+                with self.waiting(words, cancel=close_key(self.keymap)):
+                    await work
+            finally:
+                release()
+
+        release = self.app.hold_until_shown(lambda: worker.cancel(), lets_type=lets_type)
+        worker = self.start(held())
+
+    @contextmanager
+    def waiting(self, words: str, *, cancel: str = "") -> Generator[None]:
+        """Show `words` in the activity line from 0.3 s on until the block ends, with the key that cancels it."""
+        wait = Activity("busy", words, key=cancel, act="cancel" if cancel else "", action_id="")
+        timer = self.screen.set_timer(SHOWN_AFTER_S, lambda: self.chrome.show_wait(wait))
+        try:
+            yield
+        finally:
+            timer.stop()
+            self.chrome.end_wait(wait)
 
     def is_for_prompt(self, event: events.Key, focused: Widget | None) -> bool:
         """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
@@ -125,9 +162,9 @@ class Chat(ChatParts):
         """Draw the conversation in the current look."""
         self.view.request_frame()
 
-    def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
-        """Show a message in the activity line until the next key with an action."""
-        self.chrome.show_note(kind, words, facts)
+    def show_note(self, kind: Kind, words: str, facts: str = "", *, for_ms: float = 0) -> None:
+        """Show a message in the activity line until the next key with an action, at most `for_ms` if that is not 0."""
+        self.chrome.show_note(kind, words, facts, for_ms=for_ms)
 
     def clear_note(self) -> None:
         """Remove the message from the activity line."""
@@ -159,6 +196,27 @@ class Chat(ChatParts):
         if control.is_elsewhere:
             self.do(control.follow_elsewhere())
         self.refresh_chrome()
+
+    def start_page(self) -> Page | None:
+        """Return the screen as it is for the first frame of the next start; None if it is not that of an empty prompt."""
+        editor, options, rows = self.prompt.editor, self.options, self.app.shown_rows
+        is_usual = options == StartOptions(options.directory) and self.control.facts is None
+        is_calm = not editor.text and editor.has_focus and not self.panels.is_open and not self.activity.activity.word
+        if not (is_usual and is_calm and rows and self.screen.is_current):
+            return None
+        area, palette = editor.content_region, self.app.look.palette
+        typed = palette.style("text", "surface")
+        usual, scopes = Keymap() if self.settings.keybinds else self.keymap, ("prompt", "chat", "app")
+        has_usual_keys = all(self.keymap.actions(key, scopes) == usual.actions(key, scopes) for key in KEYS)
+        return Page(
+            (self.app.size.width, self.app.size.height),
+            [runs_of(row) for row in rows],
+            prompt=(area.x, area.y, area.width),
+            pens=(self.app.pen(typed), self.app.pen(typed + Style(reverse=True))),
+            is_echoing=has_usual_keys and not self.settings.uses_vim,
+            is_dark=palette.dark,
+            erases=abilities(os.environ).erases,
+        )
 
     async def _read_again(self, reason: str) -> None:
         await self.control.reload()

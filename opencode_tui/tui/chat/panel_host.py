@@ -104,8 +104,13 @@ class PanelHost:
         try:
             panel = await self._make(request)
         finally:
-            self._loading = None
-        if request.id not in self._control.folder.asking:
+            if self._loading == request.id:
+                self._loading = None
+        waiting = self._control.questions()
+        if not waiting or waiting[0].id != request.id:  # answered, or one of an earlier call came meanwhile
+            self.sync()
+            return
+        if self._request_id == request.id:
             return
         self._close_question()
         self._question = panel
@@ -194,14 +199,14 @@ class PanelHost:
         self._open_text_panel(ask, lambda words: self._answer_question(request, [[words or no]]))
 
     def _open_text_panel(self, ask: TextAsk, done: Callable[[str], object]) -> None:
-        self._text_panel = TextPanel(ask, done=done, back=self._close_text_panel)
+        self._text_panel = TextPanel(ask, done=done, back=lambda: self._close_text_panel(is_back=True))
         self._parts.ask.mount(self._text_panel)
         self._arrange()
 
-    def _close_text_panel(self) -> None:
+    def _close_text_panel(self, *, is_back: bool = False) -> None:
         self._remove(self._text_panel)
         self._text_panel = None
-        self._arrange()
+        self._arrange(is_back=is_back)
 
     async def _reply(
         self,
@@ -248,8 +253,8 @@ class PanelHost:
         if panel is not None:
             panel.remove()
 
-    def _arrange(self) -> None:
-        """Show the panel with the highest priority, or the prompt."""
+    def _arrange(self, *, is_back: bool = False) -> None:
+        """Show the panel with the highest priority, or the prompt; `is_back`: the user has left a panel in front of it."""
         shown = self._shown
         for panel in (self._user_panel, self._text_panel, self._question):
             if panel is not None:
@@ -259,15 +264,15 @@ class PanelHost:
         if self._parts.is_browsing and self._user_panel is None:
             self._parts.browser.focus()  # keys of the browser must not answer a question that appears
         else:
-            self.focus()
+            self.focus(is_back=is_back)
         if shown is not None:  # last: a widget that is hidden with the focus gives it up at some later time
             self._parts.prompt.display = False
         self._chrome.soon()
 
-    def focus(self) -> None:
-        """Focus the shown panel, which accepts no key before it can be read, or the prompt."""
+    def focus(self, *, is_back: bool = False) -> None:
+        """Focus the shown panel, or the prompt. A panel accepts no key before it can be read, unless the user goes back to it."""
         target = self._shown or self._parts.prompt.editor
-        if isinstance(target, Panel) and target.is_mounted:
+        if isinstance(target, Panel) and target.is_mounted and not is_back:
             target.guard_again()
         if isinstance(target, Panel | Editor) and target.is_mounted:
             self._parts.screen.set_focus(target)  # at once: the next key may be waiting already

@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from textual.screen import Screen
+from textual.worker import Worker
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.tui.base_app import BaseApp
@@ -17,6 +18,7 @@ from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.prompt.completing import Completing
+from opencode_tui.tui.screen_guards import failure_words
 from opencode_tui.tui.sessions.browser import SessionBrowser
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
@@ -61,9 +63,10 @@ class ChatParts:
         self.ask = frame.ask
         self.status = frame.status
         self.sidebar = Sidebar(SessionList(self.sessions))
-        self.browser = SessionBrowser(SessionList(self.sessions, keeps_place=True))
+        self.browser = SessionBrowser(SessionList(self.sessions))
         self.leader_keys = LeaderKeys()
-        self.view = ConversationView(control.transcript, root=str(control.client.directory), clock=clock)
+        root = str(control.client.directory)
+        self.view = ConversationView(control.transcript, root=root, clock=clock, drawn=self.activity.join_frame)
         self.welcome = Welcome()
         self.completing = Completing(frame.prompt.editor, control.client)
         self._report = report
@@ -95,16 +98,19 @@ class ChatParts:
 
     def do(self, work: Coroutine[object, object, None]) -> None:
         """Run work in the background; report its failure in one line above the prompt."""
-        self.screen.run_worker(self._guarded(work), exit_on_error=False)
+        self.start(work)
+
+    def start(self, work: Coroutine[object, object, None]) -> Worker[None]:
+        """Do the same, and return what can be canceled."""
+        return self.screen.run_worker(self._guarded(work), exit_on_error=False)
 
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
         try:
             await work
-        except OpencodeError as error:
-            self._report(str(error))
         except Exception as error:  # noqa: BLE001 - one action must not end the screen
-            _log.exception("an action of the screen failed")
-            self._report(f"{type(error).__name__}: {error}; the log has the details")
+            if not isinstance(error, OpencodeError):
+                _log.exception("an action of the screen failed")
+            self._report(failure_words(error))
 
     def show_at_right(self, at_right: Activity) -> None:
         """Show something at the right end of the activity line; an empty activity removes it."""

@@ -7,7 +7,7 @@ from textual.timer import Timer
 
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.parts import ChatParts
-from opencode_tui.tui.chrome.activity import Activity, Kind
+from opencode_tui.tui.chrome.activity import INTERRUPT, Activity, Kind
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.words import (
     Mode,
@@ -31,6 +31,8 @@ READABLE_MS = 3_000
 DELAY_S = 0.25
 """Seconds between updates of numbers that grow with every token."""
 
+_SOON = "soon"
+
 
 class ChromeRefresh:
     """Updates the widgets whose content changed."""
@@ -51,6 +53,8 @@ class ChromeRefresh:
         self._outside = OutsideFacts(parts.control, lambda: parts.settings, parts.do)
         self._note: Activity | None = None
         self._noted_at = 0
+        self._wait: Activity | None = None
+        """What is being loaded, if that takes longer than a moment."""
         self._last_message: Activity | None = None
         """The last message that was given, not the end of a run."""
         self._busy: tuple[str, int] | None = None
@@ -59,12 +63,26 @@ class ChromeRefresh:
         self._timer: Timer | None = None
         parts.screen.set_interval(IDLE_S, self.refresh)
 
-    def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
-        """Show a message in the activity line until the next key or run.
+    def show_note(self, kind: Kind, words: str, facts: str = "", *, for_ms: float = 0) -> None:
+        """Show a message in the activity line until the next key or run, with `for_ms` for so long at most.
 
         During a run the activity replaces it after 3 s, except for a failure.
         """
-        self._change_note(Activity(kind, screen_line(" ".join(words.split())), screen_line(facts)))
+        note = Activity(kind, screen_line(" ".join(words.split())), screen_line(facts))
+        self._change_note(note)
+        if for_ms > 0:
+            self._parts.screen.set_timer(for_ms / 1000, lambda: self._change_note(None) if self._note is note else None)
+
+    def show_wait(self, wait: Activity) -> None:
+        """Show what is being loaded in the activity line, instead of anything else, until `end_wait`."""
+        self._wait = wait
+        self.refresh()
+
+    def end_wait(self, wait: Activity) -> None:
+        """Show the activity again that a wait replaced, if it did."""
+        if self._wait is wait:
+            self._wait = None
+            self.refresh()
 
     def clear_note(self) -> None:
         """Remove the message from the activity line."""
@@ -98,8 +116,10 @@ class ChromeRefresh:
         """Update after a short delay; at once for a new question and when a run starts or ends."""
         if self._control.pop_urgent():
             self.refresh()
-        elif self._timer is None:
-            self._timer = self._parts.screen.set_timer(DELAY_S, self.refresh)
+        elif self._timer is None or self._timer.name != _SOON:  # that of the seconds of a run would be late
+            if self._timer is not None:
+                self._timer.stop()
+            self._timer = self._parts.screen.set_timer(DELAY_S, self.refresh, name=_SOON)
 
     def refresh(self) -> None:
         """Update everything now."""
@@ -116,8 +136,8 @@ class ChromeRefresh:
         self._notifier.follow(len(control.questions()))
         parts.app.title_line.show(control.facts.title if control.facts is not None else "", self._state_sign())
         parts.header.show(title_of(control, is_folded=parts.is_folded))
-        doing = activity_of(control, now, interrupt_key=parts.keymap.first("session_interrupt"))
-        parts.activity.show(doing if self._note is None else self._note)
+        doing = activity_of(control, now, interrupt_key=parts.keymap.first(INTERRUPT))
+        parts.activity.show(self._wait or self._note or doing)
         self._show_status()
         self._show_queue()
         parts.prompt.editor.show_hints(prompt_hints(control, has_examples=parts.prompt.has_examples))

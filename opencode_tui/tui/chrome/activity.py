@@ -1,6 +1,7 @@
 """The activity line: what the session does now, with a spinner."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,6 +18,9 @@ Kind = Literal["idle", "busy", "asks", "retry", "failed", "note", "done"]
 
 FRAMES_PER_SECOND = 8
 
+INTERRUPT = "session_interrupt"
+"""The action that escape and a click on the line run while a run goes on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Activity:
@@ -30,18 +34,22 @@ class Activity:
     facts: str = ""
     key: str = ""
     act: str = ""
-    action_id: str = "session_interrupt"
+    action_id: str = INTERRUPT
 
 
 class ActivityLine(Rows):
     """One row above the prompt, with a spinner while `kind` is busy."""
 
     activity = Activity()
+    clock: Callable[[], float] = time.monotonic
     at_right = Activity()
     """Content of the right end that replaces the key, such as `↓ 14 new   end`."""
 
     _frame = 0
     _timer: Timer | None = None
+    _turned_at = 0.0
+    _joined_at = 0.0
+    """When the last frame of the conversation was drawn."""
 
     def show(self, activity: Activity) -> None:
         """Show an activity."""
@@ -57,14 +65,26 @@ class ActivityLine(Rows):
             self.at_right = at_right
             self.redraw()
 
+    def join_frame(self) -> None:
+        """Turn the spinner, if it is time, in a frame that is drawn anyway: one of its own costs as much again."""
+        self._joined_at = now = self.clock()
+        if self._timer is not None and now - self._turned_at > 0.9 / FRAMES_PER_SECOND:
+            self._step()
+
     def _turn(self, wanted: bool) -> None:
         if wanted and self._timer is None:
-            self._timer = self.set_interval(1 / FRAMES_PER_SECOND, self._step)
+            self._timer = self.set_interval(1 / FRAMES_PER_SECOND, self._step_alone)
         elif not wanted and self._timer is not None:
             self._timer.stop()
             self._timer = None
 
+    def _step_alone(self) -> None:
+        """Turn the spinner, unless frames come that do it."""
+        if self.clock() - self._joined_at > 1 / FRAMES_PER_SECOND:
+            self._step()
+
     def _step(self) -> None:
+        self._turned_at = self.clock()
         self._frame += 1
         self.redraw()
 

@@ -1,6 +1,7 @@
 """The list of keys that can follow the leader key."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual import events
 from textual.geometry import Size
@@ -39,9 +40,13 @@ class LeaderKeys(Rows):
         """Show what `keys` returns after a moment; None hides the list."""
         if self._timer is not None:
             self._timer.stop()
-        self._timer = None if keys is None else self.set_timer(DELAY_S, lambda: self._show(keys()))
+        self._timer = None if keys is None else self.set_timer(DELAY_S, partial(self._show_waited, keys))
         if keys is None:
             self._show(())
+
+    def _show_waited(self, keys: Callable[[], Sequence[LeaderKey]]) -> None:
+        if self._timer is not None:  # a timer that has fired is still in the queue when it is stopped
+            self._show(keys())
 
     def _show(self, keys: Sequence[LeaderKey]) -> None:
         self._keys = keys

@@ -15,7 +15,8 @@ from opencode_tui.text.language import SERVER_WORDS
 from opencode_tui.text.quantity import age, amount, byte_words
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressing
-from opencode_tui.tui.theme.glyphs import Glyphs, change_letter, todo_sign
+from opencode_tui.tui.diff.folding import ChangeRow, change_rows, in_order
+from opencode_tui.tui.theme.glyphs import Glyphs, todo_sign
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, change_counts, row, strip
 
@@ -112,24 +113,26 @@ class Sections:
             return []
         added, removed = sum(one.additions for one in diffs), sum(one.deletions for one in diffs)
         head = self.head("Changes", change_counts(self.look, added, removed, PANEL))
-        shown = diffs if len(diffs) <= room - 1 else diffs[: max(1, room - 2)]
+        changes = change_rows(in_order(diffs))
+        shown = changes if len(changes) <= room - 1 else changes[: max(1, room - 2)]
         rows = [self._change(one) for one in shown]
-        if len(shown) < len(diffs):
-            more = f"{self.look.glyphs.ellipsis} {len(diffs) - len(shown)} more"
+        if len(shown) < len(changes):
+            more = f"{self.look.glyphs.ellipsis} {len(diffs) - sum(one.files for one in shown)} more"
             rows.append(self.line([(f"  {more}", self.style("muted"))]))
         return [head, *rows]
 
-    def _change(self, diff: FileDiff) -> Strip:
-        """Return one file with two columns of counts; additions end four cells before deletions."""
+    def _change(self, diff: ChangeRow) -> Strip:
+        """Return one file or folder with two columns of counts; additions end four cells before deletions."""
         glyphs = self.look.glyphs
-        letter = change_letter(diff.status)
         added = f"{glyphs.plus}{diff.additions}" if diff.additions else ""
         removed = f"{glyphs.minus}{diff.deletions}" if diff.deletions else ""
         gap = max(4, len(removed) + 1) - len(removed)
         right = [(added, self.style("diff_add")), (" " * gap, self.fill), (removed, self.style("diff_del"))]
-        room = self.width - 2 * MARGIN - len(added) - gap - len(removed) - 3
-        path = clip_front(screen_line(diff.file), room, glyphs.ellipsis)
-        return self.line([(f"{letter} ", self.style("muted")), (path, self.style("text"))], right)
+        room = self.width - 2 * MARGIN - len(added) - gap - len(removed) - 3 - len(diff.words)
+        path = clip_front(diff.path, room, glyphs.ellipsis)
+        press = pressing("diff_view")
+        left: list[Piece] = [(f"{diff.letter} ", self.style("muted") + press), (path, self.style("text") + press)]
+        return self.line([*left, (diff.words, self.style("muted") + press)], right)
 
     def background(self, commands: Sequence[BackgroundCommand], now: int) -> list[Strip]:
         """Return the background commands, each with its state and how long it has run; a click opens their page."""

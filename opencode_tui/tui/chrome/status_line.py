@@ -115,21 +115,27 @@ class StatusLine(Rows):
         return [row(width, left, hints, fill=fill, mark=self.look.glyphs.ellipsis)]
 
     def _arranged(self, width: int) -> tuple[list[Piece], list[Piece]]:
-        """Return the fields and the hints; by default the branch leaves its space to the hints, which are needed more."""
+        """Return the fields and the hints, which are needed more: by default the branch, then words of fields make room for one."""
         chosen = self.status.fields
         order = [*chosen, *(one for one in ("waiting", "background") if one not in chosen)] if chosen else FIELDS
-        left = [piece for field in order for piece in self._field(field) if piece[0]]
-        if not left or not left[0][0].startswith(" "):
-            left = [(" ", self.look.palette.area("background")), *left]
-        hints = self._hints(width - measure(left) - 3)
-        if hints or chosen or not self.status.branch:
-            return left, hints
-        branch = self._field("branch")
-        left = [piece for piece in left if piece not in branch]
-        return left, self._hints(width - measure(left) - 3)
+        if chosen:
+            left = self._fields(order)
+            return left, self._hints(width - measure(left) - 3)
+        without_branch = [one for one in order if one != "branch"]
+        whole, short = self._fields(order), self._fields(without_branch)
+        brief = self._fields(without_branch, is_brief=True)
+        for left, fewest in ((whole, 2), (short, 2), (whole, 1), (short, 1), (brief, 1)):
+            if hints := self._hints(width - measure(left) - 3, fewest=fewest):
+                return left, hints
+        return short, []
 
-    def _field(self, field: str) -> Sequence[Piece]:
-        """Return a field with the gap before it."""
+    def _fields(self, order: Sequence[str], *, is_brief: bool = False) -> list[Piece]:
+        left = [piece for field in order for piece in self._field(field, is_brief=is_brief) if piece[0]]
+        is_indented = bool(left) and left[0][0].startswith(" ")
+        return left if is_indented else [(" ", self.look.palette.area("background")), *left]
+
+    def _field(self, field: str, *, is_brief: bool) -> Sequence[Piece]:
+        """Return a field with the gap before it; in brief, signs without words where there is a sign."""
         palette, status = self.look.palette, self.status
         muted, text = palette.style("muted"), palette.style("text")
         match field:
@@ -145,11 +151,11 @@ class StatusLine(Rows):
             case "waiting":
                 return self._waiting(is_brief=False)
             case "background":
-                return self._background(is_brief=False)
+                return self._background(is_brief=is_brief)
             case "approvals":
                 return self._approvals()
             case "sandbox":
-                return self._sandbox(is_brief=False)
+                return self._sandbox(is_brief=is_brief and self.status.is_confined and not self.status.is_exposed)
             case "branch":
                 return [(f"   {status.branch}" if status.branch else "", muted)]
             case "folder":
@@ -188,8 +194,8 @@ class StatusLine(Rows):
 
     def _approvals(self) -> list[Piece]:
         approvals = self.status.approvals
-        style = self.look.palette.style("muted" if approvals == "normal" else "text")
-        return [(f"   {approvals}", style + pressing("approvals_cycle"))] if approvals else []
+        style = self.look.palette.style({"normal": "muted", "auto": "warning"}.get(approvals, "text"))
+        return [(f"   {approvals}", style + pressing("approvals_list"))] if approvals else []
 
     def _sandbox(self, *, is_brief: bool) -> list[Piece]:
         palette, glyphs, status = self.look.palette, self.look.glyphs, self.status
@@ -204,10 +210,11 @@ class StatusLine(Rows):
         if act := pressed(event):
             self.post_message(Pressed(act))
 
-    def _hints(self, room: int) -> list[Piece]:
+    def _hints(self, room: int, *, fewest: int = 1) -> list[Piece]:
+        """Return as many hints as fit, the most important ones; none if these are not `fewest`, where there are so many."""
         palette = self.look.palette
         shown = list(self.status.hints)
-        while shown:
+        while len(shown) >= max(1, min(fewest, len(self.status.hints))):
             pieces: list[Piece] = []
             for key, words, act in shown:
                 meta = pressing(act)

@@ -9,7 +9,8 @@ from textual.strip import Strip
 
 from opencode_tui import __version__
 from opencode_tui.schema.api.folder import InactiveSetting
-from opencode_tui.text.cells import breaks, pad
+from opencode_tui.text.cells import breaks, clip, pad
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.requests import SessionRequested
@@ -25,6 +26,9 @@ RECENT = "Recent sessions"
 
 NOTE = 38
 """Column of the notes, from the left edge of the text."""
+
+AGE = 6
+"""Cells at the end of the text for the age of a session."""
 
 _MOST_SERVERS = 4
 
@@ -46,7 +50,7 @@ class Welcome(Rows):
 
     def show(self, control: SessionController, notices: FolderNotices, key: Callable[[str], str]) -> None:
         """Show the text for a run without a key, an untrusted folder, or recent sessions; `key` returns the key of an action."""
-        help_key, list_key = key("help_view") or "/help", key("session_list")
+        help_key = key("help_view") or "/help"
         is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
         groups: list[Group] = []
         if is_demo:
@@ -76,7 +80,7 @@ class Welcome(Rows):
                 else f". {help_key} lists the keys"
             )
             self._sentence = ((f"Type a request{more}.", False),)
-        groups += self._recent(control, f", {list_key} lists all" if list_key else "", is_demo=is_demo)
+        groups += self._recent(control, key, is_demo=is_demo)
         if notices.can_import:
             groups.append(("Sessions of other programs were found", "", [("/import", "open and continue them here")]))
         groups += _warnings(notices, control.client.directory)
@@ -110,7 +114,7 @@ class Welcome(Rows):
         if session_id:
             self.post_message(SessionRequested(str(session_id)))
 
-    def _recent(self, control: SessionController, note: str, *, is_demo: bool) -> list[Group]:
+    def _recent(self, control: SessionController, key: Callable[[str], str], *, is_demo: bool) -> list[Group]:
         infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
         if is_demo or not infos:
             self._recent_ids, self._chosen = (), ""
@@ -119,7 +123,9 @@ class Welcome(Rows):
         now = control.now()
         self._recent_ids = [one.id for one in newest]
         self._chosen = self._chosen if self._chosen in self._recent_ids else ""
-        return [(RECENT, f"down chooses one{note}", [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
+        keys = [(key("recent_down"), "select"), (key("session_list"), "all")]
+        note = "   ".join(f"{pressed} {words}" for pressed, words in keys if pressed)
+        return [(RECENT, note, [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the text block, a little above the middle."""
@@ -139,7 +145,7 @@ class Welcome(Rows):
         palette = self.look.palette
         muted, text = palette.style("muted"), palette.style("text")
         bold = palette.style("text", bold=True)
-        lines: list[Sequence[Piece]] = [[("opencode_tui", bold), (f"  {__version__}", muted)], []]
+        lines: list[Sequence[Piece]] = [[("opencode-tui", bold), (f"  {__version__}", muted)], []]
         lines += self._wrapped_sentence(block)
         lines.append([])
         for head, note, entries in self._groups:
@@ -154,13 +160,14 @@ class Welcome(Rows):
     def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:
         """Yield the heading and a line for each recent session, the chosen one on another background."""
         style = self.look.palette.style
-        note = "enter opens it, esc leaves the list" if self._chosen else note
+        note = "enter open   esc back" if self._chosen else note
         yield self._entry(RECENT, note, style("muted"), style("muted"), block)
+        ages_at = min(max(NOTE, *(cells(words) + 2 for words, _ in entries)), block - AGE)
         for number, (words, fact) in enumerate(entries):
             area = "selection" if self._recent_ids[number] == self._chosen else "background"
             meta = Style(meta={"session": self._recent_ids[number]})
             text, muted = style("text", area, bold=area == "selection") + meta, style("muted", area) + meta
-            pieces = self._entry(words, fact, text, muted, block)
+            pieces = self._entry(words, fact, text, muted, block, at=ages_at)
             yield [*pieces, (" " * max(0, block - measure(pieces)), muted)] if area == "selection" else pieces
 
     def _wrapped(self, words: str, style: Style, block: int) -> list[Sequence[Piece]]:
@@ -182,12 +189,12 @@ class Welcome(Rows):
                 used += len(word)
         return list(lines)
 
-    def _entry(self, words: str, note: str, style: Style, muted: Style, block: int) -> list[Piece]:
-        if not note:
-            return [(self.look.words(words), style)]
-        if block < NOTE + 20:
-            return [(self.look.words(words), style)]
-        return [(pad(self.look.words(words), NOTE), style), (note, muted)]
+    def _entry(self, words: str, note: str, style: Style, muted: Style, block: int, *, at: int = NOTE) -> list[Piece]:
+        """Return words with a note in column `at`, where there is space for one."""
+        words = self.look.words(words)
+        if not note or block < NOTE + 20:
+            return [(words, style)]
+        return [(pad(clip(words, at - 2, self.look.glyphs.ellipsis), at), style), (note, muted)]
 
 
 def _inactive(one: InactiveSetting, folder: Path) -> str:

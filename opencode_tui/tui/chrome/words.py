@@ -7,7 +7,7 @@ from typing import Literal
 from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.message import Delivery
-from opencode_tui.schema.session.session import RetryStatus, SessionInfo
+from opencode_tui.schema.session.session import BusyStatus, RetryStatus, SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cost import cost_words, plan_words
@@ -15,6 +15,7 @@ from opencode_tui.text.quantity import duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import exit_code
+from opencode_tui.text.wait import wait_time, wait_words
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.header import Title
 from opencode_tui.tui.chrome.status_facts import OutsideFacts
@@ -40,6 +41,9 @@ READING = (
     ("item_leave", "prompt"),
 )
 """Actions on the focused item that the status line shows, the most important last."""
+
+WIDE = 110
+"""Columns from which hints are not shortened."""
 
 PLAN = "plan"
 """The agent that does not edit files."""
@@ -78,6 +82,8 @@ def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> 
     if questions:
         word = "approval" if isinstance(questions[0], PermissionRequest) else "answer"
         return Activity("asks", f"Waiting for your {word}", elapsed, interrupt_key, "interrupt")
+    if isinstance(status, BusyStatus) and status.wait is not None:
+        return Activity("busy", wait_words(status.wait), wait_time(status.wait, now), interrupt_key, "interrupt")
     return Activity("busy", facts.word, _facts(elapsed, token_words(facts.turn_tokens)), interrupt_key, "interrupt")
 
 
@@ -121,13 +127,8 @@ def status_of(
     facts = control.facts
     is_child = facts is not None and bool(facts.info.parent_id)
     agent = screen_line((facts.agent if is_child and facts is not None else "") or control.choice.agent or "")
-    variant = f" {control.choice.variant}" if control.choice.variant else ""
-    chosen = control.choice.model
-    model = (
-        screen_line(f"{chosen if _is_demo(control) else chosen.model_id}{variant}")
-        if chosen is not None
-        else "no model"
-    )
+    variant = f" {control.choice.variant}" if control.choice.variant and control.choice.model else ""
+    model = screen_line(f"{control.choice.name}{variant}")
     share, cost = "", ""
     is_full = is_folded or bool(settings.status_fields)
     if is_full:
@@ -225,10 +226,11 @@ def _prompt_keys(control: SessionController, delivery: str, width: int, key: Cal
     first = ("model_list", "models") if _is_demo(control) else ("agent_cycle", "agent")
     wanted = [("command_list", "commands"), first, ("approvals_cycle", "approvals"), ("help_view", "help")]
     if width < 100:
-        wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands")]
+        wanted = [("sidebar_toggle", "sidebar"), ("command_list", "commands"), ("help_view", "help")]
     if delivery:  # what enter does while the turn runs
-        words = "steering" if delivery == "steer" else "queueing"
-        wanted = [*wanted[-2:], ("prompt_delivery_toggle", words)]
+        words = f"{'queue' if delivery == 'steer' else 'steer'}{' instead' if width >= WIDE else ''}"
+        steer = ("prompt_delivery_toggle", words)
+        wanted = [steer, wanted[-1]] if width < 100 else [*wanted[-2:], steer]  # help is there at any width
     return tuple((key(action), word, action) for action, word in wanted if key(action))
 
 

@@ -36,11 +36,13 @@ def draw_output(lines: Sequence[str], page: RenderContext, *, token: str = "mute
     return [guarded([(line, page.style(token))] if line else [], page, guide=guide) for line in lines]
 
 
-def draw_open(text: str, page: RenderContext, *, token: str = "muted", is_least: bool = False) -> list[Line]:
-    """Return the beginning of an output, and how many lines there are more."""
+def draw_open(
+    text: str, page: RenderContext, *, token: str = "muted", count: int | None = None, is_least: bool = False
+) -> list[Line]:
+    """Return the beginning of an output, and how many lines there are more of the `count` that it had."""
     lines = _first_lines(text, OPEN_LINES)
     drawn = draw_output(lines, page, token=token)
-    more = count_lines(text) - len(lines)
+    more = (count_lines(text) if count is None else count) - len(lines)
     if more > 0:
         drawn.append(draw_more(more, page, "read all", is_least=is_least))
     return drawn

@@ -1,7 +1,7 @@
 """Draws items and caches the drawn lines."""
 
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import assert_never
@@ -198,7 +198,8 @@ def draw_stop(item: StopItem, page: RenderContext, scene: ViewState) -> list[Lin
     """Return the line of an answer that the user interrupted, or whose process ended."""
     pen = LineBuilder(page).move(GUTTER).put(page.look.glyphs.interrupted, page.style("muted"))
     pen.move(TEXT).begin_copy().put(
-        "Session ended unexpectedly" if item.is_killed else "Interrupted by you", page.style("muted")
+        "Session ended unexpectedly, send a message to go on" if item.is_killed else "Interrupted by you",
+        page.style("muted"),
     )
     time = clock(item.time)
     return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
@@ -253,15 +254,18 @@ def _muted_rows(text: str, page: RenderContext) -> list[Line]:
 
 def _undone_words(item: UndoItem, page: RenderContext) -> str:
     """Return what the undo did, in fewer words in a narrow window."""
-    changed = sum(not file.is_left for file in item.files)
-    kept = len(item.files) - changed
+    counts = Counter("kept" if file.is_left else file.fate for file in item.files)
     nouns = page.width >= 80
     count = plural(item.messages, "message") if nouns else str(item.messages)
     words = [f"{count if item.messages else 'Files'} undone"]
     if item.undo_off:
         return f"{words[0]}, files unchanged"
-    words += [f"{plural(changed, 'file') if nouns else changed} restored"] if changed else []
-    words += [f"{kept} kept"] if kept else []
+    if nouns:
+        verbs = {"restored": "restored", "deleted": "removed"}
+        words += [f"{plural(counts[fate], 'file')} {verb}" for fate, verb in verbs.items() if counts[fate]]
+    elif changed := counts["restored"] + counts["deleted"]:
+        words.append(f"{changed} reverted")
+    words += [f"{counts['kept']} kept"] if counts["kept"] else []
     return f" {page.look.glyphs.separator} ".join(words)
 
 

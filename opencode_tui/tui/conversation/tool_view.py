@@ -127,7 +127,9 @@ def is_ticking(item: AnyItem) -> bool:
     """Return whether the item's line shows a time that runs."""
     if isinstance(item, ThoughtItem):
         return not item.is_closed
-    return isinstance(item, ToolItem) and isinstance(item.part.state, ToolStateRunning) and not item.wait
+    if not isinstance(item, ToolItem) or item.wait or row_of(item.part.tool).asks_user:
+        return False
+    return isinstance(item.part.state, ToolStateRunning)
 
 
 def _appearance(item: ToolItem, page: RenderContext, scene: ViewState) -> tuple[State, Sequence[Fact]]:
@@ -144,6 +146,8 @@ def _appearance(item: ToolItem, page: RenderContext, scene: ViewState) -> tuple[
         return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("needs approval", "warning", "approval")]
     if item.wait == "waits" or not isinstance(state, ToolStateRunning):
         return State(glyphs.waiting, "muted", argument="muted"), [Fact("queued", short="queued")]
+    if row_of(item.part.tool).asks_user:
+        return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("needs your answer", "warning", "answer")]
     seconds = state.time.worked(scene.now) // 1000
     facts = [Fact("running", "accent", "running")]
     if seconds >= 1:

@@ -119,7 +119,7 @@ class Acts:
             full = renderer_of(item.part.tool).full(item.part) if isinstance(state, ToolStateCompleted) else None
             if full is not None:
                 title = f"{name_of(item.part.tool)}  {argument_of(item.part, self._root)}"
-                return requests.FullTextRequested(FullText(title, full.text, full.path))
+                return requests.FullTextRequested(FullText(title, full.text, full.path, is_output=True))
             self._scene.opened[item.id] = "folded"
             self._scene.excerpts.pop(item.id, None)
         elif isinstance(state, ToolStateCompleted | ToolStateError):
@@ -159,8 +159,10 @@ class ConversationView(LineView, can_focus=True):
         *,
         root: str = "",
         clock: Callable[[], float] = time.time,
+        drawn: Callable[[], object] = lambda: None,
         id: str | None = None,
     ) -> None:
+        """`drawn` is called in each frame of growing text, so that others can be drawn in the same one."""
         super().__init__(id=id)
         self._transcript = transcript
         self._root = root
@@ -173,6 +175,7 @@ class ConversationView(LineView, can_focus=True):
             "item_leave": lambda: self.post_message(requests.Left()),
         }
         self._clock = clock
+        self._drawn = drawn
         self._drawn_at = 0.0
         self._copied = ("", -1)
         """The item whose code block was copied last, and the index of the block."""
@@ -379,6 +382,7 @@ class ConversationView(LineView, can_focus=True):
         if now - self._drawn_at > 0.9 / FRAMES_PER_SECOND or self.viewport.layout.is_behind:
             self._drawn_at = now
             self._frame()
+            self._drawn()
 
     def _frame(self) -> None:
         """Apply changes and repaint the lines that differ."""

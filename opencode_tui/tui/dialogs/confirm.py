@@ -14,8 +14,8 @@ from opencode_tui.tui.widgets.row import Piece
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """The question, its subject (unsafe lines), a muted sentence, and the answers, which should include
-    `panel_cancel`; `scope` is that of answers other than yes and cancel.
+    """The question, its subject (unsafe lines), a muted sentence, and the answers, among which should be one that
+    `cancels`; `scope` is that of answers other than yes and cancel.
     """
 
     title: str

@@ -11,13 +11,14 @@ from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
 from opencode_tui.tui.dialogs.listing import ListContent, Listing
-from opencode_tui.tui.keys.router import Keyed, moves, router_of
+from opencode_tui.tui.keys.common import by_id, chooses, filters, leaves
+from opencode_tui.tui.keys.router import KeyedScreen, moves, router_of
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import look_of
 
 
-class Overlay(Keyed, ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
+class Overlay(KeyedScreen, ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
     """Returns the ID of the choice, None if it was closed."""
 
     def __init__(self, content: ListContent) -> None:
@@ -45,11 +46,11 @@ class Overlay(Keyed, ErrorBoundary, DismissOnce[str | None], ModalScreen[str | N
         if self._is_awaited and not content.is_reading and self.listing.chosen is not None:
             self.dismiss(self.listing.chosen)
 
-    def handle_now(self, event: events.Key) -> bool:
-        """Handle a key at once unless it must wait for what was forwarded; return whether it was handled.
-
-        In the queue of this screen the keys after an escape would be for the closed list, and lost.
-        """
+    def handle_now(self, event: events.Key | events.Paste) -> bool:
+        """Handle a key at once unless it must wait for what was forwarded; return whether it was handled."""
+        if isinstance(event, events.Paste):
+            self.count_queued()
+            return False
         action = router_of(self).find(event.key, self)
         is_choice = action is not None and (action.id == "list_choose" or action.id in self.listing.content.extra)
         if is_choice or self._queued or not self.listing.is_mounted:
@@ -74,11 +75,9 @@ class Overlay(Keyed, ErrorBoundary, DismissOnce[str | None], ModalScreen[str | N
         return {
             **{name: partial(listing.move, rows) for name, rows in moves("list", 10).items()},
             **extra,
-            "list_choose": self._choose,
-            "list_erase": lambda: listing.erase(whole=False),
+            **filters(erase=lambda: listing.erase(whole=False), clear=lambda: listing.erase(whole=True)),
             "list_erase_word": lambda: listing.erase(whole=True),
-            "list_clear": lambda: listing.erase(whole=True),
-            "list_close": lambda: self.dismiss(None),
+            **by_id(chooses("", self._choose), leaves("", lambda: self.dismiss(None))),
         }
 
     def act(self, action_id: str) -> None:
@@ -90,8 +89,11 @@ class Overlay(Keyed, ErrorBoundary, DismissOnce[str | None], ModalScreen[str | N
     def type_key(self, event: events.Key) -> None:
         """Add a character to the filter."""
         self._is_awaited = False
-        if event.is_printable and event.character:
-            self.listing.type(event.character)
+        super().type_key(event)
+
+    def type_text(self, text: str) -> None:
+        """Add text to the filter."""
+        self.listing.type(text)
 
     def _choose(self) -> None:
         if self.listing.chosen is not None:

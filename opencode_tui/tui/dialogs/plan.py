@@ -1,7 +1,6 @@
 """The panel that asks whether to build a finished plan: its steps, and keys without a preselection."""
 
 import asyncio
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from msgspec import Struct
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.plan import PlanStep, steps_of
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.cells import clip_front, pad, wrap
@@ -19,37 +19,6 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece
-
-_NUMBERED = re.compile(r"^ {0,3}\d+[.)]\s+(.*\S)")
-_BULLET = re.compile(r"^ {0,3}[-*+]\s+(.*\S)")
-_HEADING = re.compile(r"^#{2,6}\s+(.*\S)")
-_BOX = re.compile(r"^\[[ xX]\]\s+")
-_CODE = re.compile(r"`([^`]+)`")
-_FILE = re.compile(r"^[\w./@~-]*\w\.\w{1,8}$|^[\w.@~-]+(?:/[\w.@~-]+)+/?$")
-_MARKS = re.compile(r"\*\*|__|`")
-
-
-class PlanStep(Struct, frozen=True):
-    """A step in one line, and the files that it names."""
-
-    text: str
-    files: tuple[str, ...] = ()
-
-
-def steps_of(plan: str) -> list[PlanStep]:
-    """Return the steps of a plan: its numbered items, else its bullets, else its headings, else its lines."""
-    lines = plan.splitlines()
-    for kind in (_NUMBERED, _BULLET, _HEADING):
-        if found := [match[1] for line in lines if (match := kind.match(line))]:
-            return [_step(text) for text in found]
-    return [_step(line.strip()) for line in lines if line.strip() and not line.startswith("#")]
-
-
-def _step(text: str) -> PlanStep:
-    text = _BOX.sub("", text)
-    files = dict.fromkeys(code for code in _CODE.findall(text) if _FILE.match(code))
-    return PlanStep(_MARKS.sub("", text), tuple(files))
-
 
 _FILE_WIDTH = 30
 _WIDE = 70

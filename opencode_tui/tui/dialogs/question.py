@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from textual import events
 
 from opencode_tui.schema.api.question import QuestionRequest
-from opencode_tui.text.cells import breaks, pad
+from opencode_tui.text.cells import breaks, pad, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel
@@ -14,9 +14,12 @@ from opencode_tui.tui.widgets.row import Piece
 
 Answers = list[list[str]]
 
+_GAP = 3
+"""Cells between an option and its description."""
+
 
 class QuestionPanel(Panel):
-    """No option is selected at first. `answer` receives a list of labels per question; `write` asks for a typed answer."""
+    """The first option is selected at first. `answer` receives a list of labels per question; `write` asks for a typed answer."""
 
     bar = "accent"
     scopes = ("panel:question", "panel")
@@ -38,7 +41,9 @@ class QuestionPanel(Panel):
         self._write = write
         self._chosen: list[list[str]] = [[] for _ in request.questions]
         self._at = 0
-        self._row = -1
+        self._row = 0
+        self._is_nothing_ticked = False
+        """Whether the answer was sent without a tick, which the panel then says."""
 
     def set_place(self, place: tuple[int, int]) -> None:
         """Show the number of open questions."""
@@ -93,23 +98,46 @@ class QuestionPanel(Panel):
     def body(self, width: int) -> Sequence[Line]:
         """Return the full question, then the options."""
         palette = self.look.palette
-        question = self.request.questions[self._at]
         lines = self._asked(width)
-        labels = [screen_line(option.label) for option in question.options]
-        column = min(max(map(cells, labels), default=0), max(8, (width - 5) // 2))
-        for number, option in enumerate(question.options):
-            area = "selection" if number == self._row else "surface"
-            is_chosen = option.label in self._chosen[self._at]
-            sign = self.look.glyphs.done if is_chosen else " "
-            pieces: list[Piece] = [
-                (f"{sign} ", palette.style("success", area)),
-                (f"{number + 1}  " if number < 9 else "   ", palette.style("accent", area, bold=True)),
-                (pad(labels[number], column), palette.style("text", area, bold=number == self._row)),
-            ]
-            if option.description:
-                pieces.append((f"   {screen_line(option.description)}", palette.style("muted", area)))
-            lines.append(pieces)
+        for option_lines in self._option_lines(width):
+            lines += option_lines
+        if self._is_nothing_ticked:
+            lines += [[], [("Tick an answer first, or type one.", palette.style("warning", "surface"))]]
         return lines
+
+    def _option_lines(self, width: int) -> list[list[Line]]:
+        """Return the lines of each option: one with its description beside it if all fit so, else both in full."""
+        palette, glyphs = self.look.palette, self.look.glyphs
+        question = self.request.questions[self._at]
+        signs = (glyphs.checked, glyphs.unchecked) if question.multiple else (glyphs.done, " ")
+        indent = max(map(cells, signs)) + 4
+        room = max(1, width - indent)
+        texts = [(screen_line(option.label), screen_line(option.description)) for option in question.options]
+        column = max((cells(label) for label, said in texts if said), default=0)
+        fits = all(column + _GAP + cells(said) <= room for _, said in texts if said)
+        options: list[list[Line]] = []
+        for number, (label, said) in enumerate(texts):
+            area = "selection" if number == self._row else "surface"
+            is_chosen = question.options[number].label in self._chosen[self._at]
+            label_style, said_style = (
+                palette.style("text", area, bold=number == self._row),
+                palette.style("muted", area),
+            )
+            if said and fits:
+                rows: list[list[Piece]] = [[(pad(label, column + _GAP), label_style), (said, said_style)]]
+            else:
+                rows = [[(line, label_style)] for line in wrap(label, room)]
+                rows += [[(line, said_style)] for line in (wrap(said, room) if said else ())]
+            head: list[Piece] = [
+                (
+                    pad(signs[0] if is_chosen else signs[1], indent - 3),
+                    palette.style("success" if is_chosen else "muted", area),
+                ),
+                (f"{number + 1}  " if number < 9 else "   ", palette.style("accent", area, bold=True)),
+            ]
+            below = [(" " * indent, palette.area(area))]
+            options.append([[*(below if at else head), *row] for at, row in enumerate(rows)])
+        return options
 
     def _asked(self, width: int) -> list[Line]:
         """Return the lines of the question, with an empty one before the options."""
@@ -121,8 +149,9 @@ class QuestionPanel(Panel):
 
     def _move(self, step: int) -> None:
         count = len(self.request.questions[self._at].options)
-        self._row = (self._row + step) % count if self._row >= 0 else (0 if step > 0 else count - 1)
-        self.scroll_to_line(len(self._asked(self.inside)) + self._row)
+        self._row = (self._row + step) % count
+        above = sum(len(lines) for lines in self._option_lines(self.inside)[: self._row])
+        self.scroll_to_line(len(self._asked(self.inside)) + above)
 
     def _pick(self, number: int) -> None:
         question = self.request.questions[self._at]
@@ -131,6 +160,8 @@ class QuestionPanel(Panel):
         label, chosen = question.options[number].label, self._chosen[self._at]
         if question.multiple:
             chosen.remove(label) if label in chosen else chosen.append(label)
+            self._row, self._is_nothing_ticked = number, False
+            self.refresh(layout=True)
             self.redraw()
             return
         self._chosen[self._at] = [label]
@@ -138,14 +169,18 @@ class QuestionPanel(Panel):
 
     def _enter(self) -> None:
         question = self.request.questions[self._at]
-        if question.multiple and self._chosen[self._at]:
-            self._next()
-        elif not question.multiple and self._row >= 0:
+        if not question.multiple:
             self._pick(self._row)
+        elif self._chosen[self._at]:
+            self._next()
+        else:
+            self._is_nothing_ticked = True
+            self.refresh(layout=True)
+            self.redraw()
 
     def _next(self) -> None:
         if self._at + 1 < len(self.request.questions):
-            self._at, self._row = self._at + 1, -1
+            self._at, self._row, self._is_nothing_ticked = self._at + 1, 0, False
             self.guard_again()
         else:
             self._answer(self._chosen)

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from opencode_tui.text.cells import breaks
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel, keys_of
 from opencode_tui.tui.prompt.box import Bar
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.widgets.row import Piece, Rows, row
@@ -21,8 +21,8 @@ PASTE = "If the browser is on another machine, paste the address that it shows a
 _OTHER_ROWS = 12
 """Rows of the panel and of the screen around it that are not those of the address."""
 
-_COPY = (("input_submit", "copy the address"), ("panel_cancel", "cancel"))
-_USE = (("input_submit", "sign in with this address"), ("panel_cancel", "cancel"))
+_COPY = keys_of("copy the address", "cancel")
+_USE = keys_of("sign in with this address", "cancel")
 
 
 class SignInAddress(Rows):

@@ -39,6 +39,11 @@ class _Head(Rows):
         return [empty, row(width, left, right, fill=fill), empty]
 
 
+def keys_of(enter: str, escape: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the actions of the keys of a panel with a text, with their words: what submits the text, what closes the panel."""
+    return ("input_submit", enter), ("panel_cancel", escape)
+
+
 class _Keys(Rows):
     area = "surface"
 
@@ -95,7 +100,7 @@ class TextPanel(Keyed, ErrorBoundary, Horizontal):
         self.editor.hints = ()
         self.editor.is_secret = ask.is_secret
         self._head = _Head(ask.title, ask.hint)
-        self._key_words = (("input_submit", ask.enter), ("panel_cancel", ask.escape))
+        self._key_words = keys_of(ask.enter, ask.escape)
         self._keys = _Keys(*self._key_words)
         self._ask = ask
         self._done = done

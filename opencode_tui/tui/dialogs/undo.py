@@ -8,7 +8,8 @@ from opencode_tui.text.cells import clip_front, pad, width, wrap
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.dialogs.panel import Line, Panel
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.router import KeyAction, keymap_of
 from opencode_tui.tui.widgets.row import Piece, measure
 
 LABEL = 10
@@ -42,10 +43,10 @@ class UndoPanel(Panel):
         self._limited = limited if preview.restored or preview.deleted else None
         verb = "undo both" if self._limited else "undo" if is_undo else "redo"
         self._answers = (
-            KeyAction("panel_yes", f"{verb}{' messages' if preview.unavailable else ''}", act),
+            confirms(f"{verb}{' messages' if preview.unavailable else ''}", act),
             *self._choices(),
             *((KeyAction("undo_diff", "show the diff", show),) if show is not None and self._files else ()),
-            KeyAction("panel_cancel", "cancel", back),
+            cancels("cancel", back),
         )
 
     @property
@@ -78,12 +79,18 @@ class UndoPanel(Panel):
             if beside := self._warning(beside_commands(self._preview), width):
                 lines += [[], *beside]
             if self._limited is not None:
-                muted, text = (self.look.palette.style(name, "surface") for name in ("muted", "text"))
-                words = (("c ", text), ("Files stay as they are. ", muted), ("f ", text), ("Messages stay.", muted))
-                lines += [[], [("Only      ", muted), *words]]
+                lines += [[], self._alternatives()]
         elif not lines:
             lines = [[("No file changes.", self.look.palette.style("muted", "surface"))]]
         return lines
+
+    def _alternatives(self) -> Line:
+        """Return the line about undoing the messages or the files alone, with the keys for it."""
+        muted, text = (self.look.palette.style(name, "surface") for name in ("muted", "text"))
+        effects = {"undo_conversation": "undo messages, keep files", "undo_files": "undo files, keep messages"}
+        keymap = keymap_of(self)
+        pairs = [((f"{keymap.first(action)}  ", text), (f"{words}   ", muted)) for action, words in effects.items()]
+        return [("Or".ljust(LABEL), muted), *(piece for pair in pairs for piece in pair)]
 
     def _messages(self) -> list[Line]:
         scope = self._preview.scope

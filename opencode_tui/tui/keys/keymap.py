@@ -12,6 +12,7 @@ _SIGNS = {
 }  # fmt: skip
 _ALIKE = {
     "ctrl+underscore": "ctrl+minus",
+    "ctrl+@": "ctrl+space",
     "ctrl+m": "enter",
     "ctrl+i": "tab",
     "ctrl+h": "backspace",
@@ -77,12 +78,13 @@ class Keymap:
         return normal(key) == self.leader and any(True for _ in self._after_leader(scopes))
 
     def leader_keys(self, scopes: Sequence[str]) -> Sequence[tuple[str, Action]]:
-        """Return the keys after the leader in readable form, each with its first action, by group."""
+        """Return the keys after the leader in readable form, each with its first action: characters first, in their order."""
         first: dict[str, Action] = {}
         order = {action.id: at for at, action in enumerate(ACTIONS)}
         for key, action in sorted(self._after_leader(scopes), key=lambda one: order[one[1].id]):
             first.setdefault(key, action)
-        return [(shown(key.removeprefix(LEADER), self.leader), action) for key, action in first.items()]
+        found = [(shown(key.removeprefix(LEADER), self.leader), action) for key, action in first.items()]
+        return sorted(found, key=lambda one: (len(one[0]) > 1, not one[0].isalnum(), one[0]))
 
     def _after_leader(self, scopes: Sequence[str]) -> Iterator[tuple[str, Action]]:
         for scope in scopes:
@@ -98,6 +100,11 @@ class Keymap:
     def first(self, action_id: str, scope: str = "") -> str:
         """Return the key to show in a hint; empty when the action has none."""
         return next(iter(self.keys(action_id, scope)), "")
+
+    def is_first(self, action_id: str, key: str) -> bool:
+        """Return whether a key, as the terminal reported it, is the first of an action's keys that need no leader key."""
+        own = (one for one in self._keys[action_id, BY_ID[action_id].scope] if not one.startswith(LEADER))
+        return normal(key) == next(own, None)
 
 
 def _split(keys: str) -> list[str]:

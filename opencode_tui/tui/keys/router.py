@@ -118,7 +118,44 @@ class Keyed(KeyTarget, MessagePump):
             self.type_key(event)
 
     def type_key(self, event: events.Key) -> None:
-        """Handle a key without an action; ignored unless a subclass has a text."""
+        """Handle a key without an action: a character is typed text."""
+        if event.is_printable and event.character:
+            self.type_text(event.character)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Handle pasted text as typed in one line."""
+        event.stop()
+        self.type_text(" ".join(event.text.split()))
+
+    def type_text(self, text: str) -> None:
+        """Handle typed text; ignored unless a subclass has a text."""
+
+
+class KeyedScreen(Keyed):
+    """A screen over the chat. Keys and pastes are handled when they arrive, those before it is mounted right afterwards.
+
+    In the queue of the screen those behind a key that closes it would still be for this screen, not for the next one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._early: list[events.Key | events.Paste] | None = []
+
+    def handle_now(self, event: events.Key | events.Paste) -> bool:
+        """Handle a key or paste; return whether it was, or will be."""
+        if self._early is not None:
+            self._early.append(event)
+        elif isinstance(event, events.Key):
+            self.receive_key(event)
+        else:
+            self.on_paste(event)
+        return True
+
+    def on_mount(self) -> None:
+        """Handle what was typed before; handlers of subclasses have run already."""
+        early, self._early = self._early or [], None
+        for event in early:
+            self.handle_now(event)
 
 
 def moves(scope: str, page: int) -> Mapping[str, int]:

@@ -63,6 +63,23 @@ class Canvas:
                 if strip is not None and x <= end and stop > start:
                     self._put(y, x, [strip if stop <= end else strip.crop(0, end - x)], colors)
 
+    def echo(self, character: str, x: int, y: int, first: int) -> bool:
+        """Draw a typed character of one cell where the cursor is, and the cursor behind it; the text's first column is `first`.
+
+        Return False, and draw nothing, where no letter of the text shows its style, or where the two cells are not blank.
+        """
+        row = self.rows[y] if y < len(self.rows) else blank_row(0)
+        letter = next(
+            (at for at in range(min(x, len(row.text)) - 1, first - 1, -1) if row.text[at] not in (" ", "")), -1
+        )
+        if letter < 0 or row.text[x : x + 2] != [" ", " "]:
+            return False
+        text, pens = row.text.copy(), row.pens.copy()
+        text[x] = character
+        pens[x : x + 2] = pens[letter], pens[x]
+        self.rows[y] = Row(text, pens)
+        return True
+
     def _put(self, y: int, x: int, strips: Iterable[Strip], colors: ColorSystem) -> None:
         """Replace cells from column `x` on."""
         cells, columns = [self._cells(strip, colors) for strip in strips], self.size[0]
@@ -101,8 +118,8 @@ def cells_of(strip: Strip, colors: ColorSystem) -> Row:
         if words.isascii():
             text += words
         else:
-            _put_wide(text, words)
-        pen = PLAIN if style is None else _pen_of(style, colors)
+            spread(text, words)
+        pen = PLAIN if style is None else pen_of(style, colors)
         if words.isspace() and not pen.attributes:
             pen = _without_foreground(pen)
         pens += [pen] * (len(text) - before)
@@ -111,7 +128,8 @@ def cells_of(strip: Strip, colors: ColorSystem) -> Row:
     return Row([*text, *[" "] * blanks][:size], [*pens, *[PLAIN] * blanks][:size])
 
 
-def _put_wide(text: list[str], words: str) -> None:
+def spread(text: list[str], words: str) -> None:
+    """Append the cells of words: a wide character has two, marks are in the cell before."""
     is_joined = False
     for letter in words:
         size = width(letter)
@@ -124,7 +142,8 @@ def _put_wide(text: list[str], words: str) -> None:
 
 
 @lru_cache(4096)
-def _pen_of(style: Style, colors: ColorSystem) -> Pen:
+def pen_of(style: Style, colors: ColorSystem) -> Pen:
+    """Return the parameters of SGR of a style."""
     front, behind = style.color, style.bgcolor
     codes = (
         Strip.render_ansi(style.without_color, colors),

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from rich.color import ColorSystem
 from rich.console import RenderableType
+from rich.style import Style
 from textual import events
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
@@ -13,7 +14,7 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
-from opencode_tui.tui.output.canvas import Canvas
+from opencode_tui.tui.output.canvas import Canvas, Pen, Row, pen_of
 from opencode_tui.tui.output.painter import Frame
 from opencode_tui.tui.output.terminal_output import FRAME, TerminalOutput
 
@@ -30,6 +31,26 @@ class TerminalApp(App[T]):
     def show_failure(self, error: Exception) -> None:
         """Report in one line that a part of the screen failed."""
         raise NotImplementedError
+
+    @property
+    def shown_rows(self) -> Sequence[Row]:
+        """The cells of the screen as they were drawn last; none without a terminal."""
+        return self._canvas.rows
+
+    def pen(self, style: Style) -> Pen:
+        """Return how a style is written to this terminal."""
+        return pen_of(style, self._colors)
+
+    @property
+    def _colors(self) -> ColorSystem:
+        return self.console._color_system or ColorSystem.TRUECOLOR  # pyright: ignore[reportPrivateUsage] - as Textual's strips do
+
+    def begin_with(self, rows: Sequence[Row]) -> None:
+        """Show frames from now on; `rows` is what the terminal shows, empty if that is not known."""
+        output = self._output
+        is_known = len(rows) == self.size.height and len(rows[0].text) == self.size.width
+        if output is not None and output.release(rows if is_known else None) and self._driver is not None:
+            self._driver.write(FRAME)
 
     def own_filters(self) -> Sequence[LineFilter]:
         """Return the filters of the app itself, for what is drawn over an open overlay's background."""
@@ -60,9 +81,18 @@ class TerminalApp(App[T]):
             canvas, line = self._canvas, self._cursor[1]
             canvas.resize(*self.screen.outer_size)
             before = canvas.rows[line : line + 1]
-            canvas.draw(renderable, self.console._color_system or ColorSystem.TRUECOLOR)  # pyright: ignore[reportPrivateUsage] - as Textual's strips do
+            canvas.draw(renderable, self._colors)
             self._show(output, is_urgent=canvas.rows[line : line + 1] != before)
         self.post_display_hook()
+
+    def echo(self, character: str, cursor: tuple[int, int], first: int) -> None:
+        """Show a character before the widget gets it that draws it at the cursor, in a text that begins at column `first`.
+
+        The frame that the widget causes then finds nothing to change. Nothing is shown where the cells do not say how.
+        """
+        output, (x, y) = self._output, cursor
+        if output is not None and not self._batch_count and self._canvas.echo(character, x, y, first):
+            self._show(output, is_urgent=True, cursor=(x + 1, y))
 
     @property
     def _cursor(self) -> tuple[int, int]:
@@ -70,8 +100,8 @@ class TerminalApp(App[T]):
         position = getattr(self.focused, "cursor_screen_offset", self.cursor_position)
         return self.screen.outer_size.clamp_offset(position)
 
-    def _show(self, output: TerminalOutput, *, is_urgent: bool) -> None:
-        frame = Frame([*self._canvas.rows], self._cursor, self._sync_available, is_urgent)
+    def _show(self, output: TerminalOutput, *, is_urgent: bool, cursor: tuple[int, int] | None = None) -> None:
+        frame = Frame([*self._canvas.rows], cursor or self._cursor, self._sync_available, is_urgent)
         if output.show(frame) and self._driver is not None:
             self._driver.write(FRAME)
 

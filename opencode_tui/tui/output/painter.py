@@ -54,6 +54,9 @@ class Abilities:
     erases: bool = True
     """Whether it erases cells, in the current background."""
 
+    turns_off: bool = True
+    """Whether it turns single attributes off, not only all of them."""
+
 
 class Painter:
     """Keeps the cells that the terminal shows, and writes what differs."""
@@ -67,6 +70,11 @@ class Painter:
     def reset(self) -> None:
         """Assume nothing about the terminal's cells: the next frame is written whole."""
         self._rows = [None] * len(self._rows)
+
+    def begin_with(self, rows: Sequence[Row]) -> None:
+        """Assume that the terminal shows these cells, which something else has written."""
+        self._rows = [*rows]
+        self._size = (len(rows[0].text), len(rows)) if rows else (0, 0)
 
     def paint(self, frame: Frame, send: Callable[[str], bool]) -> None:
         """Write a frame; when `send` returns False, stop: what is missing is part of the next frame's difference."""
@@ -101,7 +109,7 @@ class Painter:
 
     def _turn(self, pen: Pen) -> str:
         before, self._pen = self._pen, pen
-        return _turned(before, pen)
+        return _turned(before, pen, self._abilities.turns_off)
 
     def _row(self, y: int, old: Row | None, new: Row) -> Iterator[str]:
         """Yield what turns a row into another one."""
@@ -154,17 +162,28 @@ class Painter:
         return f"{self._turn(PLAIN)}\x1b[{top + 1};{bottom}r{moves}\x1b[r"
 
 
+_OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "9": "29"}
+"""What turns one attribute of SGR off; bold and dim have one code in common."""
+
+
 @lru_cache(4096)
-def _turned(before: Pen, after: Pen) -> str:
-    """Return what changes the current style."""
-    if before.attributes != after.attributes:
-        codes = ["0", *filter(None, after)] if any(after) else [""]
-    else:
-        codes = [after.foreground or "39"] if before.foreground != after.foreground else []
+def _turned(before: Pen, after: Pen, turns_off: bool) -> str:
+    """Return the shortest sequence that changes the current style; `turns_off` is that of `Abilities`."""
+    if before == after:
+        return ""
+    had, wanted = ({*pen.attributes.split(";")} - {""} for pen in (before, after))
+    ways = [["0", *filter(None, after)] if any(after) else [""]]
+    gone = had - wanted
+    if not gone or (turns_off and gone <= _OFF.keys()):
+        off = {_OFF[code] for code in gone}
+        kept = {code for code in wanted & had if _OFF.get(code) in off}  # bold ends with dim
+        codes = [*sorted(off), *sorted(kept | (wanted - had))]
+        codes += [after.foreground or "39"] if before.foreground != after.foreground else []
         codes += [after.background or "49"] if before.background != after.background else []
-        if len(codes) == 2 and not any(after):
-            codes = [""]
-    return f"\x1b[{';'.join(codes)}m" if codes else ""
+        if not codes:
+            return ""  # the same attributes in another order
+        ways.append(codes)
+    return f"\x1b[{min(map(';'.join, ways), key=len)}m"
 
 
 def _spans(old: Row | None, new: Row) -> list[tuple[int, int]]:

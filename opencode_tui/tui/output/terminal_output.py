@@ -2,10 +2,11 @@
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
+from opencode_tui.tui.output.canvas import Row
 from opencode_tui.tui.output.painter import Abilities, Frame, Painter
 
 _log = logging.getLogger(__name__)
@@ -27,6 +28,12 @@ class TerminalOutput:
         self.is_unknown = True
         """Whether something else may have been written: the next frame is written whole."""
 
+        self._held: list[str] | None = None
+        """Control sequences that wait for `begin`; None when the terminal is owned."""
+        self._left_out: Collection[str] = ()
+        self._is_blind = False
+        """Whether frames wait for `release`."""
+
         self._file = file
         self._painter = Painter(abilities(environ))
         self._waiting: Frame | None = None
@@ -41,12 +48,42 @@ class TerminalOutput:
             self._waiting = frame
         return waiting is None
 
+    def hold(self, *, without: Collection[str]) -> None:
+        """Write nothing until `begin`, and then all but these sequences; show no frame until `release`."""
+        self._held, self._left_out, self._is_blind = [], without, True
+
+    def stop(self) -> None:
+        """Leave frames out, also one that waits for `release`, until the screen is started again."""
+        with self._lock:
+            self.is_stopped, self._is_blind, self._waiting = True, False, None
+
+    def begin(self) -> None:
+        """Write what was held."""
+        with self._lock:
+            held, self._held = self._held or (), None
+            self._send("".join(held))
+
+    def release(self, rows: Sequence[Row] | None) -> bool:
+        """Show frames from now on; return whether `FRAME` must be written for one. `rows` is what the terminal shows, if known."""
+        with self._lock:
+            self._is_blind = False
+            if rows is not None:
+                self._painter.begin_with(rows)
+                self.is_unknown = False
+            return self._waiting is not None
+
     def write(self, text: str) -> int:
         """Write a control sequence, or paint the waiting frame."""
         if text != FRAME:
+            with self._lock:
+                if self._held is not None:
+                    self._held += [] if text in self._left_out else [text]
+                    return len(text)
             self._send(text)
             return len(text)
         with self._lock:
+            if self._is_blind:
+                return 0
             frame, self._waiting = self._waiting, None
         if frame is not None and not self.is_stopped:
             if self.is_unknown:
@@ -82,4 +119,4 @@ class TerminalOutput:
 def abilities(environ: Mapping[str, str]) -> Abilities:
     """Return what the terminal can do, by its name; GNU screen erases in the default background."""
     is_rich = environ.get("TERM", "dumb") not in ("dumb", "unknown", "linux", "vt100", "vt220", "ansi", "")
-    return Abilities(scrolls=is_rich, erases=is_rich and "STY" not in environ)
+    return Abilities(scrolls=is_rich, erases=is_rich and "STY" not in environ, turns_off=is_rich)

@@ -9,6 +9,7 @@ from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sections import background_state
+from opencode_tui.tui.keys.common import opens
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
@@ -55,7 +56,7 @@ class BackgroundScreen(ListPage):
         """Return the actions for the selected or shown command."""
         actions: list[KeyAction] = []
         if not self._shown and self.listing.chosen:
-            actions.append(KeyAction("page_open", "output", self._open))
+            actions.append(opens("output", self._open))
         one = self._find(self._shown or self.listing.chosen)
         if one is not None and one.is_running:
             actions.append(KeyAction("background_stop", "stop", self._stop))

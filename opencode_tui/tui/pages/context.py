@@ -14,6 +14,7 @@ from opencode_tui.text.prefix import prefix_line
 from opencode_tui.text.quantity import amount, clock, money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
+from opencode_tui.tui.keys.common import opens
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.state.controller import SessionController
@@ -21,13 +22,13 @@ from opencode_tui.tui.theme.derive import mix
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure
 
-GROUPS: tuple[tuple[ContextGroup, str], ...] = (
-    ("outputs", "tool output"),
-    ("messages", "messages"),
-    ("summary", "summary"),
-    ("system", "system and tools"),
+GROUPS: tuple[tuple[ContextGroup, str, str], ...] = (
+    ("outputs", "tool output", "output"),
+    ("messages", "messages", "messages"),
+    ("summary", "summary", "summary"),
+    ("system", "system and tools", "system"),
 )
-"""The parts of the bar; what can be freed comes first."""
+"""The parts of the bar, each with its name and a shorter one; what can be freed comes first."""
 
 _SHADES = ("accent", "muted", "guide", "border")
 _FADED = (0.0, 0.35, 0.6, 0.82)
@@ -43,7 +44,7 @@ class ContextHead:
     def __init__(self, look: Look, view: ContextView) -> None:
         self._look = look
         self._view = view
-        self._sums = [sum(item.tokens for item in view.items if item.group == group) for group, _ in GROUPS]
+        self._sums = [sum(item.tokens for item in view.items if item.group == group) for group, _, _ in GROUPS]
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the title, with the used tokens at the right."""
@@ -69,23 +70,31 @@ class ContextHead:
 
     def legend(self, width: int) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the tokens of each part, the free ones and, where it fits, the limit of compaction."""
+        view = self._view
+        pieces = self._parts(are_short=False, has_empty=True)
+        if measure(pieces) + MARGIN > width:
+            pieces = self._parts(are_short=True, has_empty=True)
+        if measure(pieces) + MARGIN > width:
+            pieces = self._parts(are_short=True, has_empty=False)
+        if not view.usable:
+            return pieces, []
+        right = [(f"compacts at {amount(view.usable)}", self._look.palette.style("muted"))]
+        return pieces, right if measure([*pieces, *right]) + MARGIN + 3 <= width else []
+
+    def _parts(self, *, are_short: bool, has_empty: bool) -> list[Piece]:
+        """Return each part with its tokens: by its short name, without those that have no tokens, as far as the space demands."""
         palette, view = self._look.palette, self._view
         muted, text = palette.style("muted"), palette.style("text")
-        parts: list[list[Piece]] = []
-        for number, (total, (_, words)) in enumerate(zip(self._sums, GROUPS, strict=True)):
-            sign = (f"{self._sign(number)} ", self._shade(number))
-            parts.append([sign, (f"{words} ", muted), (f"{_whole(total)}   ", text)])
+        pieces: list[Piece] = []
+        for number, (total, (_, words, short)) in enumerate(zip(self._sums, GROUPS, strict=True)):
+            if total or has_empty:
+                sign = (f"{self._sign(number)} ", self._shade(number))
+                pieces += [sign, (f"{short if are_short else words} ", muted), (f"{_whole(total)}   ", text)]
         if view.usable:
             free = max(0, view.usable - view.tokens)
             sign = (f"{self._look.glyphs.shades[4]} ", palette.style("guide"))
-            parts.append([sign, ("free ", muted), (_whole(free), text)])
-        pieces = [piece for part in parts for piece in part]
-        if measure(pieces) + MARGIN > width:  # without the words of the parts; the bar has their colors
-            pieces = [piece for sign, _, total in parts for piece in (sign, total)]
-        if not view.usable:
-            return pieces, []
-        right = [(f"compacts at {amount(view.usable)}", muted)]
-        return pieces, right if measure([*pieces, *right]) + MARGIN + 3 <= width else []
+            pieces += [sign, ("free ", muted), (_whole(free), text)]
+        return pieces
 
     def _sign(self, number: int) -> str:
         return self._look.glyphs.shades[0 if self._look.palette.tones else number]
@@ -121,7 +130,16 @@ _KINDS = {
     "marker": "Compaction",
     "added": "Added",
 }
-_NAMED = {"provider": "header of", "family": "family", "agent": "agent"}
+_NAMED = {"provider": "header of", "agent": "agent"}
+_FAMILIES = {
+    "anthropic": "Claude models",
+    "gemini": "Gemini models",
+    "openai-chat": "OpenAI's chat models",
+    "openai-reasoning": "OpenAI's reasoning models",
+    "open-weights": "open-weight models",
+}
+"""The families of models with a system prompt of their own, in words."""
+
 SENT = ("sent", "kept")
 """States of items that are sent in full."""
 
@@ -232,6 +250,8 @@ def name_words(row: ContextRow) -> str:
         items = plural(len(row.items), "item") if row.turns else ""
         return ", ".join(words for words in (span, items) if words)
     name = screen_line(" ".join(row.item.name.split()))
+    if row.item.kind == "family":
+        return f"for {_FAMILIES.get(name, f'{name} models')}"
     return f"{_NAMED[row.item.kind]} {name}" if row.item.kind in _NAMED else name
 
 
@@ -300,9 +320,9 @@ class ContextScreen(PageScreen):
             keys.append(KeyAction("context_restore", words, lambda: self._begin(self._restore(None))))
         keys.append(KeyAction("context_compact", "compact", lambda: self._begin(self._compact())))
         if row is not None and row.is_fold:
-            keys.append(KeyAction("page_open", "fold" if row.id in self._opened else "open", self.on_page_list_opened))
+            keys.append(opens("fold" if row.id in self._opened else "open", self.on_page_list_opened))
         elif item is not None and self._chat_id(item):
-            keys.append(KeyAction("page_open", "show in chat", self.on_page_list_opened))
+            keys.append(opens("show in chat", self.on_page_list_opened))
         keys.append(KeyAction("context_sort", "sort by position" if self._by_size else "sort by size", self._sort))
         return keys
 

@@ -21,12 +21,12 @@ from opencode_tui.text.cells import clip_front, pad
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of, unified
+from opencode_tui.tui.diff.folding import ChangeRow, change_rows, in_order
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.router import KeyAction, Keyed
+from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
 from opencode_tui.tui.pages.page import PageFoot, PageHead, Preview
-from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
-from opencode_tui.tui.theme.glyphs import change_letter
+from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_words
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
 
 LEFT_MARGIN, RIGHT_MARGIN = 3, 2
@@ -158,7 +158,7 @@ TURN = ("before turn", "after")
 """Headings of the two columns."""
 
 
-class DiffScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False):
+class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     """Shows one file at a time and renders each when it is first shown."""
 
     DEFAULT_CSS = """
@@ -181,7 +181,8 @@ class DiffScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False
     ) -> None:
         """`places` returns the worktree that the files are in."""
         super().__init__()
-        self._diffs = diffs
+        self._diffs = in_order(diffs)
+        self._rows = change_rows(self._diffs)
         self._places = places
         self._is_stacked = is_stacked
         self._sides = sides
@@ -231,6 +232,10 @@ class DiffScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False
         if self._at not in self._read:
             self.run_worker(partial(self._load, self._at), exclusive=True, exit_on_error=False)
 
+    def show_failed_work(self, error: Exception) -> None:
+        """Show above the keys why a file is not shown."""
+        self.foot.show_message(screen_line(failure_words(error)), "error")
+
     async def _load(self, at: int) -> None:
         self._read[at] = await asyncio.to_thread(_read, self._diffs[at])
         if at == self._at:
@@ -273,25 +278,26 @@ class DiffScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False
         added, removed = sum(one.additions for one in self._diffs), sum(one.deletions for one in self._diffs)
         title = [("Changes", look.palette.style("text", "panel", bold=True))]
         head = _to_edge(title, change_counts(look, added, removed, "panel"), room, look.palette.area("panel"))
-        return [head, [], *(self._file(at, room) for at in self._visible_files())]
+        return [head, [], *(self._file(one, room) for one in self._visible_files())]
 
-    def _file(self, at: int, room: int) -> list[Piece]:
-        diff, look = self._diffs[at], self.body.look
-        area = "selection" if at == self._at else "panel"
-        letter = change_letter(diff.status)
-        counts = change_columns(look, diff.additions, diff.deletions, area)
-        path = clip_front(screen_line(diff.file), room - measure(counts) - 4, look.glyphs.ellipsis)
+    def _file(self, one: ChangeRow, room: int) -> list[Piece]:
+        look, is_shown = self.body.look, one.has(self._at)
+        area = "selection" if is_shown else "panel"
+        counts = change_columns(look, one.additions, one.deletions, area)
+        path = clip_front(one.path, room - measure(counts) - 4 - len(one.words), look.glyphs.ellipsis)
         left = [
-            (f"{letter} ", look.palette.style("muted", area)),
-            (path, look.palette.style("text", area, bold=at == self._at)),
+            (f"{one.letter} ", look.palette.style("muted", area)),
+            (path, look.palette.style("text", area, bold=is_shown)),
+            (one.words, look.palette.style("muted", area)),
         ]
         return _to_edge(left, counts, room, look.palette.area(area))
 
-    def _visible_files(self) -> range:
-        """Return the indexes of the visible files, the shown one among them."""
+    def _visible_files(self) -> Sequence[ChangeRow]:
+        """Return the visible rows of files and folders, the shown file's among them."""
         rows = max(1, self.files.size.height - 3)
-        first = max(0, min(self._at - rows // 2, len(self._diffs) - rows))
-        return range(first, min(first + rows, len(self._diffs)))
+        here = next(at for at, one in enumerate(self._rows) if one.has(self._at))
+        first = max(0, min(here - rows // 2, len(self._rows) - rows))
+        return self._rows[first : first + rows]
 
     def key_actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the available actions."""

@@ -12,7 +12,8 @@ from textual.strip import Strip
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.keys.router import KeyAction, Keyed
+from opencode_tui.tui.keys.common import by_id, closes
+from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
 from opencode_tui.tui.pages.page import PageFoot
 from opencode_tui.tui.prompt.draft import Attachment
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
@@ -63,7 +64,7 @@ class _Head(Rows):
         return [empty, row(width, pieces, fill=fill, mark=self.look.glyphs.ellipsis), empty]
 
 
-class FullTextScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=False):
+class FullTextScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings=False):
     """A page with one text; escape closes it."""
 
     DEFAULT_CSS = """
@@ -86,8 +87,9 @@ class FullTextScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=F
 
     def subtitle(self) -> str:
         """Return the text next to the title."""
-        lines = self._full.text.count("\n") + 1
-        return plural(lines, "line") + (f"   full text: {screen_line(self._full.path)}" if self._full.path else "")
+        lines = self._full.text.count("\n") + (not self._full.text.endswith("\n"))
+        words = plural(lines, "line") if self._full.is_output else ""
+        return words + (f"   full text: {screen_line(self._full.path)}" if self._full.path else "")
 
     scopes = ("page",)
 
@@ -99,19 +101,18 @@ class FullTextScreen(Keyed, ErrorBoundary, DismissOnce[None], inherit_bindings=F
         """Return the available actions."""
         text = self._text
         return {
-            "page_up": text.action_scroll_up,
-            "page_down": text.action_scroll_down,
-            "page_previous": text.action_page_up,
-            "page_next": text.action_page_down,
-            "page_first": text.action_scroll_home,
-            "page_last": text.action_scroll_end,
-            "page_close": self._close,
-            **{one.id: one.act for one in self.page_actions()},
+            "page_up": text.scroll_up,
+            "page_down": text.scroll_down,
+            "page_previous": text.scroll_page_up,
+            "page_next": text.scroll_page_down,
+            "page_first": text.scroll_home,
+            "page_last": text.scroll_end,
+            **by_id(closes("back", self._close), *self.page_actions()),
         }
 
     def on_mount(self) -> None:
         """Focus the text and show the keys."""
-        self._foot.show([*self.page_actions(), KeyAction("page_close", "back", self._close)])
+        self._foot.show([*self.page_actions(), closes("back", self._close)])
         self._text.focus()
 
     def _close(self) -> None:

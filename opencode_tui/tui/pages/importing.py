@@ -10,6 +10,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, clip_front, pad
 from opencode_tui.text.quantity import plural, short_path
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.keys.common import opens
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.state.controller import SessionController
@@ -58,13 +59,13 @@ class ImportScreen(PageScreen):
             case "stores" if self._stores:
                 actions = [KeyAction("import_choose", "choose", self._toggle)]
                 if self._chosen:
-                    actions.append(KeyAction("page_open", "import", self._import))
+                    actions.append(opens("import", self._import))
                     actions.append(KeyAction("import_preview", "show what would be imported", self._preview))
                 return actions
             case "preview":
-                return [KeyAction("page_open", "import", self._import)]
+                return [opens("import", self._import)]
             case "done":
-                return [KeyAction("page_open", "open", self._open)] if self._openable() else []
+                return [opens("open", self._open)] if self._openable() else []
             case _:
                 return []
 
@@ -81,7 +82,7 @@ class ImportScreen(PageScreen):
 
     def close_words(self) -> str:
         """Return what closing the page does in its state."""
-        return {"stores": "later", "preview": "back", "running": "stop"}.get(self._mode, "close")
+        return {"preview": "back", "running": "stop"}.get(self._mode, "close")
 
     def close_page(self) -> None:
         """Go back, stop the import, or close the page."""

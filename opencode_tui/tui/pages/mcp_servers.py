@@ -10,6 +10,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.keys.common import opens
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
@@ -63,9 +64,9 @@ class McpServersScreen(ListPage):
             restart = KeyAction("mcp_restart", "restart", lambda: self._work(name, client.restart))
             return [restart, KeyAction("mcp_off", "switch off", lambda: self._work(name, client.disconnect))]
         if one.state in ("needs_auth", "needs_client_registration"):
-            start = KeyAction("page_open", "sign in", lambda: self._begin_sign_in(name))
+            start = opens("sign in", lambda: self._begin_sign_in(name))
         else:
-            start = KeyAction("page_open", "start", lambda: self._work(name, client.connect))
+            start = opens("start", lambda: self._work(name, client.connect))
         if one.state == "disabled":
             return [start]
         return [start, KeyAction("mcp_off", "switch off", lambda: self._work(name, client.disconnect))]
@@ -192,7 +193,7 @@ def _sign(state: McpState, glyphs: Glyphs) -> tuple[str, str]:
 
 def _row_facts(one: McpServerStatus, separator: str) -> str:
     """Return the reason of a failure, else what the server provides."""
-    if one.error and one.state not in ("connected", "disabled"):
+    if one.error and one.state != "disabled":
         return one.error
     if not one.is_listed:
         return "its tools are not known yet"

@@ -14,8 +14,9 @@ from textual.strip import Strip
 
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
-from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of, moves
-from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
+from opencode_tui.tui.keys.common import by_id, closes
+from opencode_tui.tui.keys.router import KeyAction, KeyedScreen, keymap_of, moves
+from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_words
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 from opencode_tui.tui.widgets.selection import Selection
 
@@ -241,7 +242,7 @@ class Preview(Rows):
         return [*rows, *[empty] * (height - len(rows))][:height]
 
 
-class PageScreen(Keyed, ErrorBoundary, DismissOnce[str | None], inherit_bindings=False):
+class PageScreen(KeyedScreen, ErrorBoundary, DismissOnce[str | None], inherit_bindings=False):
     """A page. Subclasses implement `page_actions` and `fill`, and name their scope; escape closes it."""
 
     DEFAULT_CSS = """
@@ -295,8 +296,7 @@ class PageScreen(Keyed, ErrorBoundary, DismissOnce[str | None], inherit_bindings
         """Return the actions of the page, those that move in the list, and the one that closes the page."""
         return {
             **{name: partial(self.move, rows) for name, rows in moves("page", 15).items()},
-            "page_close": self.close_page,
-            **{one.id: one.act for one in self.page_actions()},
+            **by_id(closes(self.close_words(), self.close_page), *self.page_actions()),
         }
 
     def move(self, rows: int) -> None:
@@ -313,7 +313,11 @@ class PageScreen(Keyed, ErrorBoundary, DismissOnce[str | None], inherit_bindings
 
     def show_keys(self) -> None:
         """Draw the row of keys again."""
-        self.foot.show([*self.page_actions(), KeyAction("page_close", self.close_words(), self.close_page)])
+        self.foot.show([*self.page_actions(), closes(self.close_words(), self.close_page)])
+
+    def show_failed_work(self, error: Exception) -> None:
+        """Show above the keys why what the page loads is missing."""
+        self.foot.show_message(screen_line(failure_words(error)), "error")
 
     def close_words(self) -> str:
         """Return what closing the page does, in one word."""

@@ -12,6 +12,7 @@ from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.search import correction, count_words, found_words, hit_clock, hit_label, marked, progress
+from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
 from opencode_tui.tui.keys.router import KeyAction, moves
 from opencode_tui.tui.pages.page import ListRow, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
@@ -141,7 +142,7 @@ class SearchScreen(PageScreen):
         order = "newest first" if self._is_ranked else "by relevance"
         scope = "all projects" if self._is_here else "this project only"
         actions = [
-            KeyAction("list_choose", "open at the match", self._open),
+            chooses("open at the match", self._open),
             KeyAction("search_order", order, self._switch_order),
         ]
         if self._is_editing:
@@ -159,10 +160,8 @@ class SearchScreen(PageScreen):
             **{name: partial(self._move, rows) for name, rows in moves("list", 15).items()},
             **({} if self._is_editing else in_list),
             **{one.id: one.act for one in self.page_actions()},
-            "list_erase": lambda: self._edit(self.typed[:-1]),
-            "list_clear": lambda: self._edit(""),
-            "list_erase_word": lambda: self._edit(self.typed.rstrip().rpartition(" ")[0]),
-            "list_close": self.close_page,
+            **edits(self.typed, self._edit),
+            **by_id(leaves("back", self.close_page)),
         }
 
     def close_page(self) -> None:
@@ -170,15 +169,9 @@ class SearchScreen(PageScreen):
         self.dismiss(None)
         self._back()
 
-    def type_key(self, event: events.Key) -> None:
-        """Add a character to the query."""
-        if event.is_printable and event.character:
-            self._edit(self.typed + clean(event.character))
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Add pasted text to the query."""
-        event.stop()
-        self._edit(self.typed + clean(" ".join(event.text.split())))
+    def type_text(self, text: str) -> None:
+        """Add text to the query."""
+        self._edit(self.typed + clean(text))
 
     def on_page_list_opened(self) -> None:
         """Open the clicked row."""
@@ -270,8 +263,10 @@ class SearchScreen(PageScreen):
     def _empty(self) -> ListRow:
         if not self.typed.strip():
             words = "Search the content of all sessions"
-        elif self._is_waiting or not self.result.is_complete:
-            words = "No matches so far"
+        elif not self.result.is_complete:
+            words = f"Indexing sessions{self.listing.look.glyphs.ellipsis} {self.result.indexed:,} of {self.result.sessions:,}"
+        elif self._is_waiting:
+            words = f"Searching{self.listing.look.glyphs.ellipsis}"
         else:
             words = "No matches"
         return ListRow(lambda area: [(f"  {words}", self.style("muted", area))])

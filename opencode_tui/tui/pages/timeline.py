@@ -15,6 +15,7 @@ from opencode_tui.text.quantity import amount, clock, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
+from opencode_tui.tui.keys.common import opens
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.pages.timeline_moments import Moment, Step
@@ -170,9 +171,9 @@ class TimelineScreen(PageScreen):
         if not chosen:
             return ()
         if chosen.startswith("ses_"):
-            return (KeyAction("page_open", "open the fork", lambda: self._leave("open", chosen)),)
+            return (opens("open the fork", lambda: self._leave("open", chosen)),)
         return (
-            KeyAction("page_open", "jump", lambda: self._leave("jump", chosen)),
+            opens("jump", lambda: self._leave("jump", chosen)),
             KeyAction("timeline_revert", "revert to here", lambda: self._leave("revert", chosen)),
             KeyAction("timeline_fork", "fork from here", lambda: self._leave("fork", chosen)),
             KeyAction(

@@ -16,8 +16,6 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import argument_of, name_of, relative
 from opencode_tui.tui.state.session_state import name_of as session_name
 
-NO_CHANGE = "no file changes"
-
 
 @dataclass(slots=True)
 class Step:
@@ -160,13 +158,11 @@ def _counts(state: ToolStateCompleted) -> tuple[int, int]:
 
 
 def _add_answers(found: Sequence[Moment], messages: Sequence[MessageWithParts]) -> None:
-    """Add the response to the last turn, and a row to turns that changed nothing."""
-    turns = [one for one in found if not one.is_rule]
-    answers = {one.info.parent_id for one in messages if isinstance(one.info, AssistantMessage)}
-    for moment in turns:
-        gist = _gist(messages) if moment is turns[-1] else ""
-        if gist or (not moment.steps and moment.message_id in answers):
-            moment.steps.append(Step("response", gist or NO_CHANGE))
+    """Add the response to the last turn."""
+    last = next((one for one in reversed(found) if not one.is_rule), None)
+    gist = _gist(messages)
+    if last is not None and gist:
+        last.steps.append(Step("response", gist))
 
 
 def _gist(messages: Sequence[MessageWithParts]) -> str:

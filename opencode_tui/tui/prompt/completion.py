@@ -117,7 +117,7 @@ class Completer:
         commands = await self.read_commands()
         built_in = [
             Completion(f"/{name}", f"/{name}", BY_ID[action_id].name)
-            for name, action_id in completion_names().items()
+            for name, action_id in completion_names(query).items()
             if name not in self.own_commands
         ]
         own = [

@@ -1,4 +1,4 @@
-"""The list of completions above the prompt."""
+"""The list of completions above the prompt, as high as a third of the window."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,13 @@ from opencode_tui.tui.prompt.completion import Completion
 from opencode_tui.tui.widgets.row import Piece, Rows, row
 
 MOST = 8
+"""Rows of the list in a window of usual height; a third of a higher one."""
+
 NOTE = 30
 
 
 class Completions(Rows):
-    """The list of completions: at most eight rows, the selected one visible."""
+    """The list of completions, the selected one visible; the last row counts them where some are hidden."""
 
     area = "surface"
 
@@ -53,22 +55,37 @@ class Completions(Rows):
             self.redraw()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the text of the rows."""
-        return min(MOST, max(1, len(self.found)))
+        """Return the number of rows, with that of the count."""
+        most = max(MOST, viewport.height // 3)
+        return min(most + 1 if len(self.found) > most else most, max(1, len(self.found)))
 
     def on_click(self, event: events.Click) -> None:
         """Select the clicked row."""
         event.stop()
-        self._at = min(len(self.found) - 1, self._top(self.size.height) + event.y)
+        room = self._room(self.size.height)
+        if event.y >= room:
+            return  # the count
+        self._at = min(len(self.found) - 1, self._top(room) + event.y)
         self.post_message(self.Chosen())
 
-    def _top(self, height: int) -> int:
-        return max(0, min(self._at - height // 2, len(self.found) - height))
+    def _room(self, height: int) -> int:
+        """Return the rows of completions, without the count."""
+        return height if len(self.found) <= height or height < 2 else height - 1
+
+    def _top(self, room: int) -> int:
+        return max(0, min(self._at - room // 2, len(self.found) - room))
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the visible rows."""
-        top = self._top(height)
-        return [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + height])]
+        room = self._room(height)
+        top = self._top(room)
+        shown = [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + room])]
+        return [*shown, self._count(width)] if room < height and self.found else shown
+
+    def _count(self, width: int) -> Strip:
+        palette = self.look.palette
+        words = f"  {self._at + 1} of {len(self.found)}"
+        return row(width, [(words, palette.style("muted", self.area))], fill=palette.area(self.area))
 
     def _row(self, one: Completion, is_here: bool, width: int) -> Strip:
         palette = self.look.palette

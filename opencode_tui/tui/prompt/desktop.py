@@ -7,9 +7,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from opencode_tui.programs import find_program, safe_environ
+from opencode_tui.programs import find_program, present_folder, safe_environ
 from opencode_tui.schema.error import OpencodeError
 
 PATIENCE_S = 3.0
@@ -47,7 +46,7 @@ async def read_text() -> str:
 
 async def _first(commands: Sequence[Sequence[str]]) -> bytes:
     for command in commands:
-        program = find_program(command[0], os.environ, Path.cwd())
+        program = find_program(command[0], os.environ, present_folder())
         if program is not None and (found := await _run([program, *command[1:]])):
             return found
     return b""
@@ -57,7 +56,7 @@ async def _run(command: Sequence[str]) -> bytes:
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
-            *command, env=safe_environ(os.environ, Path.cwd()), stdin=nothing, stdout=pipe, stderr=nothing
+            *command, env=safe_environ(os.environ, present_folder()), stdin=nothing, stdout=pipe, stderr=nothing
         )
     except OSError:
         return b""
@@ -76,14 +75,14 @@ VIEWERS = ("open",) if sys.platform == "darwin" else ("xdg-open", "wslview")
 
 def view_image(data: bytes, mime: str) -> None:
     """Write an image to a private temporary file and start a viewer, without waiting for it. Blocks. Raises OpencodeError."""
-    program = next((found for name in VIEWERS if (found := find_program(name, os.environ, Path.cwd()))), None)
+    program = next((found for name in VIEWERS if (found := find_program(name, os.environ, present_folder()))), None)
     if program is None:
         raise OpencodeError(f"no image viewer is known here ({' or '.join(VIEWERS)})")
     ending = "." + mime.rpartition("/")[2].partition("+")[0]
     descriptor, path = tempfile.mkstemp(suffix=ending, prefix="opencode-tui-")
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
-    quiet, environ = subprocess.DEVNULL, safe_environ(os.environ, Path.cwd())
+    quiet, environ = subprocess.DEVNULL, safe_environ(os.environ, present_folder())
     try:
         subprocess.Popen([program, path], env=environ, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
     except OSError as error:

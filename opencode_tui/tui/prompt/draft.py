@@ -83,8 +83,13 @@ class Draft:
         return found
 
 
+def line_count(text: str) -> int:
+    """Return how many lines a text has; a line feed at its end starts no further one."""
+    return text.count("\n") + (not text.endswith("\n"))
+
+
 def paste_marker(text: str, number: int) -> str:
     """Return `[Pasted 120 lines]`; a number distinguishes two of the same size."""
-    lines = clean(text).count("\n") + 1
+    lines = line_count(clean(text))
     size = f"{lines} lines" if lines > 1 else f"{len(text)} characters"
     return f"[Pasted {size}]" if number == 1 else f"[Pasted {size} #{number}]"

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
 
+from opencode_tui.text.cells import width
 from opencode_tui.text.safe_text import spell_flags
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.screen_guards import ErrorBoundary
@@ -92,6 +93,9 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
     can_request_help = False
     """Whether `?` in the empty editor shows help; checked here to preserve the order of characters."""
 
+    restored_text = ""
+    """The text that an undo put here. A slash typed behind it replaces it: the next command is not a part of that prompt."""
+
     is_secret = False
     """Whether characters are drawn as bullets, and pastes are never attachments."""
 
@@ -113,6 +117,8 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             self.post_message(self.HelpRequested())
         elif event.character == "#" and _REFERENCE.search(self.before_cursor):
             self.action_delete_left()  # the lines of a file belong to its name: `@parser.py#L3-5`
+        elif event.character == "/":
+            self._make_way_for_command()
 
     def on_mount(self) -> None:
         """Draw the cursor and the selection in the colors of the look."""
@@ -198,6 +204,15 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         line, column = self.cursor_location
         return self.document.get_line(line)[:column]
 
+    def echo_cell(self, character: str) -> tuple[int, int] | None:
+        """Return the column and row of the screen where a typed character is drawn; None if more than that changes."""
+        line, column = self.cursor_location
+        x, y = self.cursor_screen_offset
+        is_plain = not (self.is_secret or self.read_only or character == "#") and width(character) == 1
+        is_at_end = self.selection.is_empty and column == len(self.document.get_line(line))
+        area = self.content_region
+        return (x, y) if is_plain and is_at_end and area.x < x < area.right - 1 and area.y <= y < area.bottom else None
+
     def continue_line(self) -> bool:
         """Replace a backslash before the cursor at the end of the text by a new line; return whether there was one."""
         line, column = self.cursor_location
@@ -222,8 +237,14 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         event.prevent_default()
         self.paste(event.text)
 
+    def _make_way_for_command(self) -> None:
+        if self.restored_text and self.text == self.restored_text and self.cursor_location == self.document.end:
+            self.put("")
+
     def paste(self, text: str) -> None:
         """Insert a pasted text; a large one becomes an attachment, unless the settings disable that."""
+        if text.startswith("/"):
+            self._make_way_for_command()
         if self.writes_out_pastes or self.is_secret:
             self.put_in(text)
             return

@@ -1,6 +1,6 @@
 """The built-in slash commands: names of actions that also have keys."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 from opencode_tui.schema.api.keybinds import ACTIONS
 
@@ -14,10 +14,17 @@ SUGGESTED_FIRST = (
 """The names that are suggested before others that match as well."""
 
 
-def completion_names() -> Mapping[str, str]:
-    """Return the names that completion suggests, one per action, with its id."""
-    names = {action.slash.partition(" ")[0]: action.id for action in ACTIONS if action.slash}
-    return {**{name: names[name] for name in SUGGESTED_FIRST}, **names}
+def completion_names(typed: str = "") -> Mapping[str, str]:
+    """Return the names that completion suggests, one per action, with its id.
+
+    That is the first name of an action, unless only another one starts with what was typed: `clear` for `cl`.
+    """
+    names = {_suggested(action.slash.split(), typed): action.id for action in ACTIONS if action.slash}
+    return {**{name: names[name] for name in SUGGESTED_FIRST if name in names}, **names}
+
+
+def _suggested(names: Sequence[str], typed: str) -> str:
+    return next((name for name in names if name.startswith(typed.casefold())), names[0])
 
 
 def parse(text: str, known: Container[str] = ()) -> tuple[str, str] | None:

@@ -1,1 +1,1 @@
-"""Lists of sessions: the page and the browser in the place of the sidebar, over the rows of `session_tree`."""
+"""Lists of sessions: one list model (`session_list.py`), shown by the sidebar, the session browser and the sessions page."""

@@ -6,10 +6,11 @@ from functools import partial
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.message import Message
 from textual.strip import Strip
 
 from opencode_tui.tui.chrome.sections import MARGIN, PANEL
+from opencode_tui.tui.chrome.status_line import Pressed
+from opencode_tui.tui.keys.common import filters
 from opencode_tui.tui.keys.router import Keyed, keymap_of, moves, router_of
 from opencode_tui.tui.sessions.lines import SessionLines
 from opencode_tui.tui.sessions.session_list import SessionList
@@ -35,20 +36,10 @@ EVERY_MS = 1000
 
 
 class SessionBrowser(Keyed, Rows, can_focus=True):
-    """Posts `Acted` for the selected session and `Left` on escape; `follow` keeps it up to date."""
+    """Posts `Pressed` for the actions on the selected session; `follow` keeps it up to date."""
 
     area = PANEL
     scopes = ("browser", "page")
-
-    class Acted(Message):
-        """A key with an action was pressed."""
-
-        def __init__(self, action: str) -> None:
-            super().__init__()
-            self.action = action
-
-    class Left(Message):
-        """The user closed the browser."""
 
     def __init__(self, sessions: SessionList) -> None:
         super().__init__()
@@ -62,78 +53,69 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
 
     def follow(self, now: int) -> None:
         """Show the sessions as they are now, in ms since 1970."""
-        before = self.sessions.rows
-        self.sessions.read(self.look.glyphs)
-        if self.sessions.rows != before or now - self._now >= EVERY_MS:
+        if self.sessions.read(self.look.glyphs) or now - self._now >= EVERY_MS:
             self._now = now
             self.redraw()
 
     def select(self, session_id: str) -> None:
         """Select a session, which may come with the next rows."""
-        self.sessions.selection.select(session_id)
-        self.redraw()
+        self._change(partial(self.sessions.select, session_id))
 
     def reset(self) -> None:
         """Remove the filter."""
-        self._filter(self.sessions.clear_filter)
+        self.sessions.clear_filter()
         self._set_filtering(False)
+
+    def _change(self, change: Callable[[], object]) -> None:
+        change()
+        self.redraw()
 
     def key_actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions on the selected session, and those that move and filter."""
         sessions = self.sessions
         common = {
             **{name: partial(self._move, rows) for name, rows in moves(self.scopes[1], 10).items()},
-            "browser_everywhere": partial(self._post, "everywhere"),
+            "browser_everywhere": partial(self._press, "browser_everywhere"),
         }
         if self._is_filtering:
             return {
                 **common,
                 "browser_accept": partial(self._set_filtering, False),
-                "browser_search": partial(self._post, "search"),
+                "browser_search": partial(self._press, "browser_search"),
                 "browser_leave": self.reset,
-                "list_erase": partial(self._filter, sessions.erase),
-                "list_clear": partial(self._filter, sessions.clear_filter),
+                **filters(
+                    erase=partial(self._change, sessions.erase), clear=partial(self._change, sessions.clear_filter)
+                ),
             }
         return {
             **common,
-            **{name: partial(self._post, name.removeprefix("browser_")) for name in WORDS},
-            **({"browser_undo": partial(self._post, "undo")} if sessions.can_undo else {}),
+            **{name: partial(self._press, name) for name in WORDS},
+            **({"browser_undo": partial(self._press, "browser_undo")} if sessions.can_undo else {}),
             "browser_filter": partial(self._set_filtering, True),
-            "browser_leave": self.reset if sessions.typed else lambda: self.post_message(self.Left()),
+            "browser_leave": self.reset if sessions.typed else partial(self._press, "browser_leave"),
         }
 
-    def type_key(self, event: events.Key) -> None:
-        """Add a character to the filter while it is typed."""
-        if self._is_filtering and event.is_printable and event.character:
-            self._filter(partial(self.sessions.type, event.character))
-
-    def on_paste(self, event: events.Paste) -> None:
-        """Add pasted text to the filter."""
-        event.stop()
+    def type_text(self, text: str) -> None:
+        """Add text to the filter while it is typed."""
         if self._is_filtering:
-            self._filter(partial(self.sessions.type, " ".join(event.text.split())))
+            self._change(partial(self.sessions.type, text))
 
-    def _post(self, action: str) -> None:
-        self.post_message(self.Acted(action))
+    def _press(self, action_id: str) -> None:
+        self.post_message(Pressed(action_id))
 
     def _set_filtering(self, is_filtering: bool) -> None:
         self._is_filtering = is_filtering
         self.scopes = ("browser", "list") if is_filtering else ("browser", "page")  # letters are text
         self.redraw()
 
-    def _filter(self, change: Callable[[], object]) -> None:
-        change()
-        self.redraw()
-
     def _move(self, rows: int) -> None:
-        self.sessions.selection.move(rows)
-        self.redraw()
+        self._change(partial(self.sessions.selection.move, rows))
 
     def on_click(self, event: events.Click) -> None:
         """Select a session; open the selected one."""
         chosen = str(event.style.meta.get("session", ""))
         if chosen and chosen == self.sessions.chosen:
-            self._post("open")
+            self._press("browser_open")
         elif chosen:
             self.select(chosen)
 
@@ -173,7 +155,7 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
         sessions = self.sessions
         lines = sessions.lines or ["No matches" if sessions.is_filtered else "No sessions yet"]
         shown = [lines[at] for at in sessions.selection.visible(room)] if sessions.lines else lines
-        rows = drawn.lines(shown, sessions.chosen, self._now, is_flat=sessions.is_filtered)
+        rows = drawn.lines(shown, sessions.chosen, self._now)
         return [*rows, *[drawn.empty()] * (room - len(rows))]
 
     def _key_rows(self, drawn: SessionLines, room: int) -> list[Strip]:

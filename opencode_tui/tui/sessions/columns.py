@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 
+from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoNote
@@ -12,10 +13,11 @@ from opencode_tui.text.quantity import age, byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.cells import change_columns
 from opencode_tui.tui.pages.page import ListRow
-from opencode_tui.tui.sessions.session_list import Row, SessionList
-from opencode_tui.tui.sessions.tree import SessionRow, TrashRow
+from opencode_tui.tui.sessions.lines import session_pieces
+from opencode_tui.tui.sessions.rows import Row
+from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.session_state import HUES, sign_of
+from opencode_tui.tui.state.session_state import HUES
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, measure
 
@@ -47,24 +49,18 @@ class SessionColumns:
         self._control = control
         self._sessions = sessions
         self._look = look
-        self._costs = _with_agents([one for one in sessions.rows if isinstance(one, SessionRow)], costs)
+        self._costs = _with_agents(sessions.rows, costs)
         self._width = width
 
     def entry(self, one: Row | str, *, is_first: bool) -> ListRow:
         """Return a line; the heading of a group has the names of the columns if it is the first line."""
-        match one:
-            case SessionRow():
-                return ListRow(lambda area: self._left(one, area), lambda area: self._right(one, area), one.id)
-            case TrashRow():
-                return ListRow(
-                    lambda area: self._left_of_trash(one, area), lambda area: self._right_of_trash(one, area), one.id
-                )
-            case "":
-                return ListRow(lambda _area: [])
-            case str():
-                muted = partial(self._look.palette.style, "muted")
-                names = self._names() if is_first else ""
-                return ListRow(lambda area: [(f"  {one}", muted(area))], lambda area: [(names, muted(area))])
+        if isinstance(one, Row):
+            return ListRow(partial(self._left, one), partial(self._right, one), one.id)
+        if not one:
+            return ListRow(lambda _area: [])
+        muted = partial(self._look.palette.style, "muted")
+        names = self._names() if is_first else ""
+        return ListRow(lambda area: [(f"  {one}", muted(area))], lambda area: [(names, muted(area))])
 
     def _names(self) -> str:
         if self._sessions.view == "trash":
@@ -73,29 +69,33 @@ class SessionColumns:
         changes = pad("changes", CHANGES, is_right=True) if self._width() >= CHANGES_FROM else ""
         return f"{state}{changes}{pad('cost', COST, is_right=True)}{pad('age', AGE, is_right=True)}"
 
-    def _left(self, one: SessionRow, area: str) -> Sequence[Piece]:
+    def _left(self, one: Row, area: str) -> Sequence[Piece]:
         style = self._look.palette.style
-        is_loud = one.state in ("running", "asks")
-        sign = (f"{sign_of(one.state, self._look.glyphs)} ", style(HUES[one.state], area, bold=is_loud))
+        sign, *name = session_pieces(one, self._look, area, is_loud=False, gap="  ")
+        agents = len(one.of.session_ids) - 1 if isinstance(one.of, TrashedSession) else 0
+        words = f"  and {plural(agents, 'subagent session')}" if agents else ""
+        words = "  in the text" if one.id in self._sessions.found_in_text else words
+        mark = self._look.glyphs.checked if len(self._look.glyphs.checked) == 1 else "+"  # one cell, as the sign
+        is_marked = one.id in self._sessions.marked
         return [
-            self._mark(area) if one.id in self._sessions.marked else sign,
-            (one.branch, style("guide", area)),
-            (f"{one.kind}  " if one.kind else "", style("muted", area)),
-            (one.title, style("text", area, bold=area == "selection")),
-            ("  in the text" if one.id in self._sessions.found_in_text else "", style("muted", area)),
+            (f"{mark} ", style("accent", area, bold=True)) if is_marked else sign,
+            *name,
+            (words, style("muted", area)),
         ]
 
-    def _right(self, one: SessionRow, area: str) -> Sequence[Piece]:
-        style = self._look.palette.style
+    def _right(self, one: Row, area: str) -> Sequence[Piece]:
+        style, last = self._look.palette.style, age(one.time, self._control.now())
+        if isinstance(one.of, TrashedSession):
+            figures = pad(byte_words(one.of.bytes), SIZE, is_right=True) + pad(last, DELETED, is_right=True)
+            return [(figures, style("muted", area))]
         pieces: list[Piece] = []
         if self._width() >= STATE_FROM:
             hue = HUES[one.state] if one.state != "done" else "muted"
-            words = clip(state_words(one, self._control), STATE - 2, self._look.glyphs.ellipsis)
+            words = clip(state_words(one, one.of, self._control), STATE - 2, self._look.glyphs.ellipsis)
             pieces.append((pad(words, STATE), style(hue, area)))
         if self._width() >= CHANGES_FROM:
-            pieces += self._changes(one.info, area)
-        updated = age(one.info.time.updated, self._control.now())
-        figures = pad(cost_words(self._costs[one.id]), COST, is_right=True) + pad(updated, AGE, is_right=True)
+            pieces += self._changes(one.of, area)
+        figures = pad(cost_words(self._costs[one.id]), COST, is_right=True) + pad(last, AGE, is_right=True)
         return [*pieces, (figures, style("muted", area))]
 
     def _changes(self, info: SessionInfo, area: str) -> list[Piece]:
@@ -105,32 +105,14 @@ class SessionColumns:
         )
         return [(" " * max(0, CHANGES - measure(counts)), self._look.palette.area(area)), *counts]
 
-    def _mark(self, area: str) -> Piece:
-        glyph = self._look.glyphs.checked
-        sign = glyph if len(glyph) == 1 else "+"  # one cell, as the sign of a state
-        return f"{sign} ", self._look.palette.style("accent", area, bold=True)
 
-    def _left_of_trash(self, one: TrashRow, area: str) -> Sequence[Piece]:
-        style = self._look.palette.style
-        count = len(one.entry.session_ids) - 1
-        return [
-            self._mark(area) if one.id in self._sessions.marked else ("  ", style("muted", area)),
-            (one.title, style("text", area, bold=area == "selection")),
-            (f"  and {plural(count, 'subagent session')}" if count > 0 else "", style("muted", area)),
-        ]
-
-    def _right_of_trash(self, one: TrashRow, area: str) -> Sequence[Piece]:
-        size, deleted = byte_words(one.entry.bytes), age(one.entry.deleted, self._control.now())
-        figures = pad(size, SIZE, is_right=True) + pad(deleted, DELETED, is_right=True)
-        return [(figures, self._look.palette.style("muted", area))]
-
-
-def _with_agents(rows: Sequence[SessionRow], costs: Mapping[str, float]) -> dict[str, Decimal]:
+def _with_agents(rows: Sequence[Row], costs: Mapping[str, float]) -> dict[str, Decimal]:
     """Return the cost of each session with its subagent sessions."""
     totals = {one.id: Decimal(str(costs.get(one.id, 0))) for one in rows}
     for one in reversed(rows):  # a parent comes before its children
-        if one.info.parent_id in totals:
-            totals[one.info.parent_id] += totals[one.id]
+        parent = one.of.parent_id if isinstance(one.of, SessionInfo) else None
+        if parent in totals:
+            totals[parent] += totals[one.id]
     return totals
 
 
@@ -141,7 +123,7 @@ def cost_words(usd: Decimal) -> str:
     return f"{usd:.2f}" if usd >= Decimal("0.005") else "<0.01"
 
 
-def state_words(one: SessionRow, control: SessionController) -> str:
+def state_words(one: Row, info: SessionInfo, control: SessionController) -> str:
     """Return what a session does or waits for, in two or three safe words."""
     asked = control.folder.waits(one.id)
     if isinstance(asked, PermissionRequest):
@@ -152,15 +134,11 @@ def state_words(one: SessionRow, control: SessionController) -> str:
         case "retry":
             return "waiting to retry"
         case "running" if control.facts is not None and control.session_id == one.id:
-            return _lowered(control.facts.word)
+            return control.facts.word[:1].lower() + control.facts.word[1:]
         case "undone":
-            return _undone(one.info)
+            return _undone(info)
         case _:
             return one.state
-
-
-def _lowered(words: str) -> str:
-    return words[:1].lower() + words[1:]
 
 
 def _undone(info: SessionInfo) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec.structs import replace
@@ -10,29 +11,22 @@ from textual.strip import Strip
 
 from opencode_tui.schema.api.keybinds import SESSIONS_PAGE
 from opencode_tui.schema.api.search import SearchRequest
+from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.keys.common import by_id, filters, leaves
 from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
 from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
 from opencode_tui.tui.sessions.columns import SessionColumns
 from opencode_tui.tui.sessions.known_sessions import View
 from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
 from opencode_tui.tui.sessions.session_list import NOTHING, Done, SessionList
-from opencode_tui.tui.sessions.tree import SessionRow, TrashRow
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
 NARROW = 64
 """Cells of the page under which the filter has a shorter hint."""
-
-
-EMPTY: Mapping[View, str] = {
-    "active": "No sessions yet",
-    "archived": "No archived sessions",
-    "trash": "The trash is empty",
-}
-
 
 PAUSE_S = 0.25
 """Seconds without a key before all messages of a session are counted, or the content of all sessions is searched."""
@@ -43,7 +37,21 @@ LIVE_S = 1.0
 COSTS_S = 3.0
 """Seconds between updates of the costs."""
 
-WORDS = {
+SHORTEST = 3
+"""Characters from which a filter also searches the content."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewWords:
+    """The title of a view, what it says without sessions, and its verbs by the action of their keys."""
+
+    title: str
+    empty: str
+    verbs: Mapping[str, str]
+
+
+VERBS = {
+    "list_choose": "open",
     "session_delete": "delete",
     "session_archive": "archive",
     "session_rename": "rename",
@@ -51,19 +59,16 @@ WORDS = {
     "session_fork": "fork",
     "session_pin": "pin",
 }
-"""Names of the actions on the selected session, or on the marked ones."""
 
-SHORTEST = 3
-"""Characters from which a filter also searches the content."""
-
-TITLES: Mapping[View, str] = {"active": "Sessions", "archived": "Archived sessions", "trash": "Trash"}
-
-STAYING = frozenset({"archive", "unarchive", "pin", "restore", "undo"})
-"""Actions that need no question for one session, so the page stays."""
+VIEW_WORDS: Mapping[View, ViewWords] = {
+    "active": ViewWords("Sessions", "No sessions yet", VERBS),
+    "archived": ViewWords("Archived sessions", "No archived sessions", {**VERBS, "session_archive": "unarchive"}),
+    "trash": ViewWords("Trash", "The trash is empty", {"list_choose": "restore", "session_delete": "remove"}),
+}
 
 
 class SessionsScreen(PageScreen):
-    """The page; `act` gets the chosen action, which is for the targets of `sessions`, and whether the page stays open."""
+    """The page; `act` gets the chosen verb, which is for the targets of `sessions`."""
 
     DEFAULT_CSS = """
     SessionsScreen Preview { width: 31.5%; }
@@ -75,7 +80,7 @@ class SessionsScreen(PageScreen):
         self,
         control: SessionController,
         sessions: SessionList,
-        act: Callable[[str, bool], object],
+        act: Callable[[str], object],
         *,
         result: Done = NOTHING,
     ) -> None:
@@ -85,6 +90,8 @@ class SessionsScreen(PageScreen):
         self.sessions = sessions
         self.listing.selection = sessions.selection
         self._control = control
+        self.has_left = False
+        """Whether the page was closed for a question or another page."""
         self._act = act
         self._result = result
         self._glimpses: dict[str, Glimpse] = {}
@@ -100,19 +107,24 @@ class SessionsScreen(PageScreen):
         self.preview.show(self._draw_preview)
         self._refill()
         self._update_costs()
-        if self.sessions.view == "trash" or self.sessions.is_everywhere:
-            self.reload()
-        if self._result.head:
-            self.show_result(self._result)
+        self.show_result(self._result)
+
+    def leave(self) -> None:
+        """Close the page for a question or another page."""
+        self.has_left = True
+        self.dismiss(None)
 
     def show_result(self, result: Done) -> None:
-        """Show what was done; it can be undone with one key as long as it is shown."""
+        """Show what was done, if anything; it can be undone with one key as long as it is shown."""
+        self.reload()
+        if not result.head:
+            return
         self.sessions.marked.clear()
+        self.sessions.select(result.selected)
         self._may_undo = self.sessions.can_undo and result.may_undo
         key = keymap_of(self).first("sessions_undo_shown")
         hint = f"   {key} brings it back" if self._may_undo and key else ""
         self.foot.show_message(screen_line(" ".join(str(result).split())) + hint, "text")
-        self.reload()
 
     def reload(self) -> None:
         """Load what no event reports: the trash, and the sessions of other projects."""
@@ -120,10 +132,7 @@ class SessionsScreen(PageScreen):
 
     async def _load(self) -> None:
         try:
-            if self.sessions.view == "trash":
-                await self.sessions.known.load_trash()
-            if self.sessions.is_everywhere:
-                await self.sessions.known.load_everywhere()
+            await self.sessions.load()
         except OpencodeError as error:
             self.foot.show_message(screen_line(str(error)), "error")
         self._refill()
@@ -132,14 +141,14 @@ class SessionsScreen(PageScreen):
         """Return the actions on the selected session, and those that show other sessions."""
         sessions = self.sessions
         scope = "this project" if sessions.is_everywhere else "all projects"
-        undo = [KeyAction("sessions_undo", "undo", partial(self._run, "undo"))] if sessions.can_undo else []
-        on_session = [(action_id, words) for action_id in WORDS if (words := self._words(action_id))]
+        verbs = VIEW_WORDS[sessions.view].verbs
+        choose, *others = [KeyAction(action_id, verb, partial(self._run, verb)) for action_id, verb in verbs.items()]
         next_view = "sessions" if sessions.next_view == "active" else sessions.next_view
         return [
-            KeyAction("list_choose", "restore" if sessions.view == "trash" else "open", self._enter),
-            KeyAction("sessions_mark", "mark", self._mark),
-            *undo,
-            *(KeyAction(action_id, words, partial(self._run, words)) for action_id, words in on_session),
+            choose,
+            KeyAction("sessions_mark_filtered" if sessions.typed else "sessions_mark", "mark", self._mark),
+            *([KeyAction("sessions_undo", "undo", partial(self._act, "undo"))] if sessions.can_undo else []),
+            *others,
             KeyAction("sessions_everywhere", scope, self._toggle_everywhere),
             KeyAction("sessions_view", next_view, self._show_next),
         ]
@@ -149,27 +158,19 @@ class SessionsScreen(PageScreen):
         return {
             **{name: partial(self.listing.move, rows) for name, rows in moves("list", 15).items()},
             **{one.id: one.act for one in self.page_actions()},
-            **({"sessions_undo_shown": partial(self._run, "undo")} if self._is_undo_shown else {}),
-            "sessions_search": self._search,
-            "list_erase": partial(self._filter, self.sessions.erase),
-            "list_clear": partial(self._filter, self.sessions.clear_filter),
-            "list_close": self.close_page,
+            **({"sessions_undo_shown": partial(self._act, "undo")} if self._is_undo_shown else {}),
+            "sessions_mark_filtered": self._mark,
+            "sessions_search": partial(self._act, "search"),
+            **filters(
+                erase=partial(self._filter, self.sessions.erase),
+                clear=partial(self._filter, self.sessions.clear_filter),
+            ),
+            **by_id(leaves("back", self.close_page)),
         }
 
     def show_keys(self) -> None:
         """Draw the row of keys again; a message stays until a key is pressed."""
-        self.foot.show([*self.page_actions(), KeyAction("list_close", "back", self.close_page)], keeps_message=True)
-
-    def _words(self, action_id: str) -> str:
-        """Return the name of an action in this view; empty when it has none."""
-        words = WORDS[action_id]
-        match self.sessions.view:
-            case "trash":
-                return "remove" if words == "delete" else ""
-            case "archived" if words == "archive":
-                return "unarchive"
-            case _:
-                return words
+        self.foot.show([*self.page_actions(), leaves("back", self.close_page)], keeps_message=True)
 
     def receive_key(self, event: events.Key) -> None:
         """Handle a key; the message about what was done ends, and with it the one key that undoes it."""
@@ -177,13 +178,9 @@ class SessionsScreen(PageScreen):
         self._is_undo_shown, self._may_undo = self._may_undo, False
         super().receive_key(event)
 
-    def type_key(self, event: events.Key) -> None:
-        """Add a character to the filter."""
-        if event.is_printable and event.character:
-            self._filter(partial(self.sessions.type, event.character))
-
-    def _enter(self) -> None:
-        self._run("restore" if self.sessions.view == "trash" else "open")
+    def type_text(self, text: str) -> None:
+        """Add text to the filter."""
+        self._filter(partial(self.sessions.type, text))
 
     def _mark(self) -> None:
         """Mark the selected row or remove its mark, and go to the next one."""
@@ -208,26 +205,16 @@ class SessionsScreen(PageScreen):
 
     def on_page_list_opened(self) -> None:
         """Open the clicked session."""
-        self._enter()
+        self._run(VIEW_WORDS[self.sessions.view].verbs["list_choose"])
 
     def on_resize(self, event: events.Resize) -> None:
         """Show the columns that fit, and all keys."""
         self.foot.styles.height = 4 if event.size.width >= WIDE else 5 if event.size.width >= 80 else 6
         self.call_after_refresh(self._refill)
 
-    def _run(self, what: str) -> None:
-        """Act on the targets; the page closes for what needs a question or shows a session."""
-        sessions = self.sessions
-        if what and (sessions.chosen or what == "undo"):
-            stays = what in STAYING and (len(sessions.targets) == 1 or what not in ("archive", "pin"))
-            if not stays:
-                self.dismiss(None)
-            self._act(what, stays)
-
-    def _search(self) -> None:
-        """Search the content of all sessions for what is typed."""
-        self.dismiss(None)
-        self._act("search", False)
+    def _run(self, verb: str) -> None:
+        if self.sessions.chosen:
+            self._act(verb)
 
     def _filter(self, change: Callable[[], object]) -> None:
         change()
@@ -255,9 +242,9 @@ class SessionsScreen(PageScreen):
         drawn = SessionColumns(self._control, sessions, look, self._costs, width=width)
         entries = [drawn.entry(one, is_first=at == 0) for at, one in enumerate(sessions.lines)]
         if not entries:
-            words = "No matches" if sessions.is_filtered else EMPTY[sessions.view]
+            words = "No matches" if sessions.is_filtered else VIEW_WORDS[sessions.view].empty
             entries = [ListRow(lambda area: [(f"  {words}", self.style("muted", area))])]
-        spent = sum(self._costs.get(one.id, 0.0) for one in sessions.rows if isinstance(one, SessionRow))
+        spent = sum(self._costs.get(one.id, 0.0) for one in sessions.rows)
         self._show_head(len(sessions.rows), spent)
         self.listing.show(entries, near=sessions.selection.at)
 
@@ -265,7 +252,7 @@ class SessionsScreen(PageScreen):
         look, sessions = self.listing.look, self.sessions
         folder = "all projects" if sessions.is_everywhere else screen_line(self._control.client.directory.name)
         summary = " · ".join([folder, plural(count, "session"), *([money(spent)] if spent else [])])
-        title: list[Piece] = [(TITLES[sessions.view], self.style("text", bold=True))]
+        title: list[Piece] = [(VIEW_WORDS[sessions.view].title, self.style("text", bold=True))]
         marked = len(sessions.targets) if sessions.marked else 0
         title += [(f"   {marked} marked", self.style("accent"))] if marked else []
         by = " by title" if sessions.view == "trash" else " by title or text"  # only titles are searched in the trash
@@ -297,12 +284,10 @@ class SessionsScreen(PageScreen):
         self.preview.redraw()
 
     def _draw_preview(self, room: int) -> Sequence[Sequence[Piece] | Strip]:
-        chosen = self.listing.chosen
-        if self.sessions.view == "trash":
-            rows = (one for one in self.sessions.rows if isinstance(one, TrashRow))
-            return draw_trashed([one.entry for one in rows if one.id == chosen], self.listing.look)
-        info = self.sessions.known.get(chosen)
-        if info is None:
+        chosen, look = self.sessions.selected, self.listing.look
+        if chosen is None:
             return []
-        title = screen_line(" ".join(info.title.split()))
-        return draw_glimpse(title, self._glimpses.get(chosen, Glimpse()), self.listing.look, room)
+        if isinstance(chosen.of, TrashedSession):
+            return draw_trashed(chosen.title, chosen.of, look)
+        title = screen_line(" ".join(chosen.of.title.split()))
+        return draw_glimpse(title, self._glimpses.get(chosen.id, Glimpse()), look, room)

@@ -1,7 +1,6 @@
 """The preview of the selected session: last prompt and response, todos and changed files."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from msgspec import Struct
 from textual.strip import Strip
@@ -12,18 +11,17 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import Todo
-from opencode_tui.text.cells import breaks, clip, clip_front, pad
-from opencode_tui.text.quantity import byte_words, clock, plural
+from opencode_tui.text.cells import breaks, clip
+from opencode_tui.text.quantity import byte_words, clock, moment, plural
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.chrome.sections import MARGIN, PANEL, Sections
 from opencode_tui.tui.diff.cells import change_columns
-from opencode_tui.tui.theme.glyphs import change_letter, todo_sign
 from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.widgets.row import Piece, measure, row
+from opencode_tui.tui.widgets.row import Piece
 
 RECENT = 8
 """Number of latest messages that are searched for the last prompt and response."""
 
-AREA = "panel"
 REQUEST_LINES, ANSWER_LINES = 5, 3
 TODOS, FILES = 8, 10
 """Maximum rows of each."""
@@ -70,80 +68,54 @@ async def count_turns(client: Client, session_id: str) -> int:
     )
 
 
+class _PreviewSections(Sections):
+    """The sections of the sidebar, with muted headings."""
+
+    def head(self, words: str, right: Sequence[Piece] = ()) -> Strip:
+        """Return the heading of a section, with pieces at its right."""
+        return self.line([(words, self.style("muted"))], right)
+
+
 def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Sequence[Piece] | Strip]:
     """Return the lines of the preview; `title` is safe."""
-    style = look.palette.style
-    asked = clock(glimpse.asked) if glimpse.asked else ""
+    drawn = _PreviewSections(look, room + 2 * MARGIN)
+    asked = [(clock(glimpse.asked), drawn.style("muted"))] if glimpse.asked else []
     turns = f" · {plural(glimpse.turns, 'turn')}" if glimpse.turns else ""
-    lines: list[Sequence[Piece] | Strip] = [
-        [(title, style("text", AREA, bold=True))],
-        [(look.words(f"{glimpse.facts}{turns}"), style("muted", AREA))],
-        *_words("Last prompt", asked, glimpse.request, look, room=room, most=REQUEST_LINES),
-        *_words("Last response", "", glimpse.answer, look, room=room, most=ANSWER_LINES),
-    ]
+    strips: list[Strip] = []
+    for head, right, words, most in (
+        ("Last prompt", asked, glimpse.request, REQUEST_LINES),
+        ("Last response", [], glimpse.answer, ANSWER_LINES),
+    ):
+        if words:
+            strips += [drawn.empty(), drawn.head(head, right), *_wrapped(words, drawn, room, most)]
     if glimpse.todos:
-        done = sum(one.status == "completed" for one in glimpse.todos)
-        progress = [(f"{done} of {len(glimpse.todos)}", style("muted", AREA))]
-        lines += [[], _head("Todo", progress, look, room), *(_todo(one, look) for one in glimpse.todos[:TODOS])]
+        strips += [drawn.empty(), *drawn.todos(glimpse.todos)[: TODOS + 1]]
     if glimpse.diffs:
         added, removed = (sum(getattr(one, name) for one in glimpse.diffs) for name in ("additions", "deletions"))
-        head = _head("Changes", change_columns(look, added, removed, AREA), look, room)
-        lines += [[], head, *(_change(one, look, room) for one in glimpse.diffs[:FILES])]
-    return lines
+        head = drawn.head("Changes", change_columns(look, added, removed, PANEL))
+        strips += [drawn.empty(), head, *drawn.changes(glimpse.diffs, FILES + 1)[1:]]
+    return [
+        [(title, drawn.style("text", bold=True))],
+        [(look.words(f"{glimpse.facts}{turns}"), drawn.style("muted"))],
+        *(one.crop(MARGIN, MARGIN + room) for one in strips),
+    ]
 
 
-def draw_trashed(entries: Sequence[TrashedSession], look: Look) -> list[Sequence[Piece] | Strip]:
-    """Return the lines of the preview of a deleted session, none without one."""
-    style = look.palette.style
-    muted = style("muted", AREA)
-    lines: list[Sequence[Piece] | Strip] = []
-    for entry in entries[:1]:
-        title = screen_line(" ".join(entry.title.split())) or "(no title)"
-        facts = f"{plural(entry.messages, 'message')} · {byte_words(entry.bytes)}"
-        lines += [[(title, style("text", AREA, bold=True))], [(look.words(facts), muted)], []]
-        lines += [[("Deleted", muted)], [(moment(entry.deleted), style("text", AREA))], []]
-        lines += [[("Folder", muted)], [(screen_line(entry.directory), style("text", AREA))]]
-    return lines
-
-
-def moment(time_ms: int) -> str:
-    """Return a day and a time."""
-    try:
-        return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M}"
-    except (OverflowError, ValueError, OSError):  # a damaged record
-        return "?"
-
-
-def _head(words: str, right: Sequence[Piece], look: Look, room: int) -> Strip:
-    return row(room, [(words, look.palette.style("muted", AREA))], right, fill=look.palette.area(AREA))
-
-
-def _words(head: str, at: str, words: str, look: Look, *, room: int, most: int) -> list[Sequence[Piece] | Strip]:
-    if not words:
-        return []
+def _wrapped(words: str, drawn: Sections, room: int, most: int) -> list[Strip]:
     lines = [words[start:end] for start, end in breaks(words, room)]
     if len(lines) > most:
         rest = f"{lines[most - 1]} {lines[most]}"
-        lines = [*lines[: most - 1], clip(rest, room, look.glyphs.ellipsis)]
-    text, muted = look.palette.style("text", AREA), look.palette.style("muted", AREA)
-    return [[], _head(head, [(at, muted)] if at else [], look, room), *([(line, text)] for line in lines)]
+        lines = [*lines[: most - 1], clip(rest, room, drawn.look.glyphs.ellipsis)]
+    return [drawn.line([(line, drawn.style("text"))]) for line in lines]
 
 
-def _todo(todo: Todo, look: Look) -> list[Piece]:
-    style = look.palette.style
-    sign, hue = todo_sign(todo.status, look.glyphs)
-    is_now = todo.status == "in_progress"
-    words = style("text" if is_now else "muted", AREA, bold=is_now)
-    return [(f"{sign} ", style(hue, AREA, bold=is_now)), (screen_line(todo.content), words)]
-
-
-def _change(diff: FileDiff, look: Look, room: int) -> list[Piece]:
-    letter = change_letter(diff.status)
-    counts = change_columns(look, diff.additions, diff.deletions, AREA)
-    path = clip_front(screen_line(diff.file), room - measure(counts) - 3, look.glyphs.ellipsis)
-    text = look.palette.style("text", AREA)
+def draw_trashed(title: str, entry: TrashedSession, look: Look) -> list[Sequence[Piece] | Strip]:
+    """Return the lines of the preview of a deleted session; `title` is safe."""
+    text, muted = look.palette.style("text", PANEL), look.palette.style("muted", PANEL)
+    facts = f"{plural(entry.messages, 'message')} · {byte_words(entry.bytes)}"
     return [
-        (f"{letter} ", look.palette.style("muted", AREA)),
-        (pad(path, max(0, room - 2 - measure(counts))), text),
-        *counts,
+        [(title, look.palette.style("text", PANEL, bold=True))],
+        [(look.words(facts), muted)],
+        *([], [("Deleted", muted)], [(moment(entry.deleted), text)]),
+        *([], [("Folder", muted)], [(screen_line(entry.directory), text)]),
     ]

@@ -3,16 +3,14 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from opencode_tui.schema.api.trash import TrashedSession
+from msgspec.structs import replace
+
 from opencode_tui.schema.ranking import ranked
-from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
-from opencode_tui.tui.sessions.tree import SessionRow, TrashRow
+from opencode_tui.tui.sessions.rows import Row
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.selection import Selection
-
-Row = SessionRow | TrashRow
 
 VIEWS: Sequence[View] = ("active", "archived", "trash")
 
@@ -23,6 +21,8 @@ class Done(NamedTuple):
     head: str = ""
     facts: str = ""
     may_undo: bool = False
+    selected: str = ""
+    """The ID of the session to select."""
 
     def __str__(self) -> str:
         return f"{self.head}: {self.facts}" if self.facts else self.head
@@ -34,13 +34,11 @@ NOTHING = Done()
 class SessionList:
     """Kept while nothing shows it; `read` applies what is known of the sessions now."""
 
-    def __init__(self, known: KnownSessions, *, chosen: str = "", typed: str = "", keeps_place: bool = False) -> None:
-        """`keeps_place`: a filter that hides the selected session selects the row in its place, not the best match."""
+    def __init__(self, known: KnownSessions, *, chosen: str = "", typed: str = "") -> None:
         self.known = known
         self.selection = Selection()
         self.selection.select(chosen)
         self.typed = typed
-        self._keeps_place = keeps_place
         self.view: View = "active"
         self.is_everywhere = False
         """Whether the sessions of all projects are shown."""
@@ -51,7 +49,7 @@ class SessionList:
         self.rows: Sequence[Row] = ()
         """All rows, those that the filter hides among them."""
         self.lines: Sequence[Row | str] = ()
-        """The rows that the filter finds, the best first; without one by group, with headings and empty lines as texts."""
+        """The rows that the filter finds; without one all by group, with headings and empty lines as texts."""
 
     @property
     def chosen(self) -> str:
@@ -68,17 +66,23 @@ class SessionList:
         """Whether there is something to bring back."""
         return bool(self.known.moved)
 
-    def read(self, glyphs: Glyphs) -> None:
-        """Read all rows again; the selection stays on its session, or in its place if that is gone."""
-        rows: Sequence[Row]
-        if self.view == "trash":
-            rows = self.known.trash_rows(is_everywhere=self.is_everywhere)
-        else:
-            is_archived = self.view == "archived"
-            rows = self.known.rows(glyphs, is_everywhere=self.is_everywhere, is_archived=is_archived)
-        if rows != self.rows:
-            self.rows = rows
-            self._filter(near=self.selection.at)
+    def read(self, glyphs: Glyphs) -> bool:
+        """Read all rows again, return whether any changed; the selection stays on its session, or in its place if that is gone."""
+        rows = self.known.rows(self.view, glyphs, is_everywhere=self.is_everywhere)
+        if rows == self.rows:
+            return False
+        self.rows = rows
+        self._filter(near=self.selection.at)
+        return True
+
+    async def load(self) -> None:
+        """Load what no event reports: the trash, and the sessions of other projects. Raises OpencodeError."""
+        await self.known.load(everywhere=self.is_everywhere, trash=self.view == "trash")
+
+    def select(self, row_id: str) -> None:
+        """Select a row, which may come with the next rows; nothing without an ID."""
+        if row_id:
+            self.selection.select(row_id)
 
     def type(self, text: str) -> None:
         """Add text to the filter."""
@@ -118,29 +122,30 @@ class SessionList:
     @property
     def targets(self) -> Sequence[Row]:
         """Return the marked rows in the order of the list, or the selected one."""
-        rows = [one for one in self.lines if not isinstance(one, str)]
-        marked = [one for one in rows if one.id in self.marked]
-        return marked or [one for one in rows if one.id == self.chosen]
+        marked = [one for one in self.lines if isinstance(one, Row) and one.id in self.marked]
+        return marked or [one for one in [self.selected] if one is not None]
 
-    def infos(self) -> Sequence[SessionInfo]:
-        """Return the sessions of `targets`."""
-        return [info for one in self.targets if (info := self.known.get(one.id)) is not None]
-
-    def trashed(self) -> Sequence[TrashedSession]:
-        """Return the deleted sessions of `targets`."""
-        return [one.entry for one in self.targets if isinstance(one, TrashRow)]
+    @property
+    def selected(self) -> Row | None:
+        """The selected row; None when there is none."""
+        return next((one for one in self.lines if isinstance(one, Row) and one.id == self.chosen), None)
 
     def _filter_by(self, typed: str) -> None:
+        """Filter by another text, and select the best match; without a text the first row."""
         self.typed, self._with_text = typed, frozenset[str]()
-        self._filter(near=self.selection.place if self._keeps_place else None)
+        self.selection.select("")
+        self._filter(near=None)
 
     def _filter(self, *, near: int | None) -> None:
+        """Find what matches: the best matches first, of those that match alike the latest."""
         if self.is_filtered:
-            named = [self.rows[at] for at, _ in ranked(self.typed, [one.title for one in self.rows])]
+            latest = sorted(self.rows, key=lambda one: one.time, reverse=True)
+            found = ranked(self.typed, [one.title for one in latest], is_short_first=False)
+            named = [latest[at] for at, _ in found]
             ids = {one.id for one in named}
-            others = [one for one in self.rows if one.id in self._with_text and one.id not in ids]
+            others = [one for one in latest if one.id in self._with_text and one.id not in ids]
             self.found_in_text = [one.id for one in others]
-            self.lines = [*named, *others]
+            self.lines = [replace(one, branch="") for one in (*named, *others)]
         else:
             self.lines = list(_with_headings(self.rows))
         self.selection.show(["" if isinstance(one, str) else one.id for one in self.lines], near=near)

@@ -74,9 +74,7 @@ class Sidebar(Rows):
 
     def show(self, facts: SidebarFacts) -> None:
         """Show other facts, and the sessions as they are now."""
-        before = self.sessions.rows
-        self.sessions.read(self.look.glyphs)
-        if facts != self.facts or self.sessions.rows != before:
+        if self.sessions.read(self.look.glyphs) or facts != self.facts:
             self.facts = facts
             self.redraw()
 

@@ -259,6 +259,7 @@ class SessionController:
             return
         if not facts.is_context_changed and not self.is_busy:
             facts.set_context(view.tokens)
+            self.transcript.measure_context(view.tokens)
 
     def pop_urgent(self) -> bool:
         """Return whether an urgent event arrived since the last call."""
@@ -282,7 +283,11 @@ class SessionController:
 
     async def cycle_approvals(self) -> Approvals:
         """Change the mode of approvals to the next one, for the shown session and new ones, and return it."""
-        self.approvals = APPROVALS[(APPROVALS.index(self.approvals) + 1) % len(APPROVALS)]
+        return await self.set_approvals(APPROVALS[(APPROVALS.index(self.approvals) + 1) % len(APPROVALS)])
+
+    async def set_approvals(self, mode: Approvals) -> Approvals:
+        """Change the mode of approvals, for the shown session and new ones, and return it."""
+        self.approvals = mode
         if self.session_id is not None:
             await self.client.permissions.set_approvals(self.session_id, self.approvals)
         return self.approvals

@@ -70,6 +70,8 @@ class MessageView:
         self._is_asked = False
         """Whether a model was called for this response."""
         self._end: ErrorItem | StopItem | None = None
+        self.first_changes: list[AnyItem] = []
+        """The items of earlier messages that this message changed when it appeared."""
         self.turn: Turn
         if isinstance(info, UserMessage):
             self.turn = Turn(started=info.time.created, previous=self._previous_turn)
@@ -77,7 +79,7 @@ class MessageView:
             self.items.append(self.user)
         else:
             self.turn = parent.turn if parent is not None else self._previous_turn or Turn()
-            self._account()
+            self.first_changes = self._account()
 
     @property
     def used(self) -> int:

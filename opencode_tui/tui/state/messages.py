@@ -76,6 +76,15 @@ class MessageViews:
         """Return the tokens of the context before a message, as they were last counted."""
         return next((one.used for one in reversed(self.order[: view.at]) if one.used), 0)
 
+    def last_compaction(self) -> CompactionItem | None:
+        """Return the compaction that no step has followed yet, if any."""
+        for one in reversed(self.order):
+            if one.sent:
+                return None
+            if one.compaction is not None:
+                return None if one.compaction.is_running or one.compaction.failure else one.compaction
+        return None
+
     def measure_compactions(self) -> list[CompactionItem]:
         """Call `measure_compaction` for every step; return the compactions."""
         markers = [view for view in self.order if view.compaction is not None]

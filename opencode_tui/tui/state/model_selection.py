@@ -14,6 +14,7 @@ from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.model import Model, ModelRef, require_model_ref
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.system_error import cause_of
 
 
 class ModelSelection:
@@ -166,6 +167,16 @@ class ModelSelection:
         return next((one for one in self.models if self.model is not None and one.ref == self.model), None)
 
     @property
+    def name(self) -> str:
+        """Return the model's ID for the status line, after its provider's where another one has the same; not safe."""
+        model = self.model
+        if model is None:
+            return "no model"
+        rivals = (*self.recent, *(one.ref for one in self.models))
+        is_ambiguous = any(one.model_id == model.model_id and one != model for one in rivals)
+        return str(model) if is_ambiguous or model.provider_id == "demo" else model.model_id
+
+    @property
     def limit(self) -> int:
         """Tokens that a conversation can have before it is compacted; 0 when unknown."""
         return (self.details.usable or 0) if self.details else 0
@@ -188,4 +199,4 @@ def _write(path: Path, text: str) -> None:
         fresh.write_text(text, "utf-8")
         fresh.replace(path)
     except OSError as error:
-        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error
+        raise OpencodeError(f"{path} cannot be written: {cause_of(error)}") from error

@@ -90,7 +90,8 @@ class SessionFacts:
         self._is_over = not is_busy
         last = next(reversed(self._answers.values()), None)
         pruned = [time for time, _ in self._pruned.values() if last is not None and time > last.time.created]
-        self.is_context_changed = self.info.revert is not None or bool(pruned)
+        is_summary = last is not None and bool(last.summary)
+        self.is_context_changed = self.info.revert is not None or bool(pruned) or is_summary
 
     def apply(self, event: Event) -> bool:
         """Apply an event; return whether it changed this session."""
@@ -228,7 +229,9 @@ class SessionFacts:
         is_new = info.id not in self._answers
         if is_new or self._answers[info.id].tokens != info.tokens:
             self._measured = None
+        was_over = not is_new and self._answers[info.id].time.completed is not None
         self._answers[info.id] = info
+        self.is_context_changed |= bool(info.summary) and info.time.completed is not None and not was_over
         if is_new:
             self._phase = ""
         if info.time.completed is not None:

@@ -235,8 +235,9 @@ class Transcript:
 
     def _add_message(self, info: AnyMessage) -> MessageView:
         view = self._views.add(info)
-        if self._views.parent_of(info) is not None and view.turn.user is not None:
-            self._shown.touch(view.turn.user)
+        if self._views.parent_of(info) is not None:
+            for item in view.first_changes:
+                self._shown.touch(item)
         return view
 
     def _remove_part(self, event: PartRemoved) -> None:
@@ -262,6 +263,13 @@ class Transcript:
             return
         before = self._views.item_before(view, items[0])
         self._shown.insert(0 if before is None else before.at + 1, items)
+
+    def measure_context(self, tokens: int) -> None:
+        """Show the measured tokens of the next request at a compaction that no request has followed yet."""
+        marker = self._views.last_compaction()
+        if marker is not None:
+            marker.after, marker.is_measured = tokens, True
+            self._shown.touch(marker)
 
     def _rebuild(self) -> None:
         """Lay all items out again: after a load, a removal, an undo."""

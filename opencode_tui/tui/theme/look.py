@@ -58,9 +58,9 @@ def is_dark(environ: Mapping[str, str]) -> bool:
     return not (background.isdigit() and int(background) in (7, *range(9, 16)))
 
 
-def first_look(environ: Mapping[str, str], encoding: str | None) -> Look:
-    """Return the look before the settings are known."""
-    palette = built_in(is_dark(environ), find_depth(environ))
+def first_look(environ: Mapping[str, str], encoding: str | None, *, dark: bool | None = None) -> Look:
+    """Return the look before the settings are known; `dark` is what the terminal reported about its background before."""
+    palette = built_in(is_dark(environ) if dark is None else dark, find_depth(environ))
     glyphs = glyphs_for(encoding, ascii_wanted=_is_c_locale(environ))
     return Look(palette, glyphs, is_still="OPENCODE_TUI_STILL" in environ)
 

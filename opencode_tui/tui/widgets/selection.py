@@ -14,11 +14,6 @@ class Selection:
         """The number of the selected row."""
         self._top = 0
 
-    @property
-    def place(self) -> int:
-        """The number of the selected row among those that can be selected."""
-        return sum(1 for row_id in self.ids[: self.at] if row_id)
-
     def show(self, ids: Sequence[str], *, near: int | None = None) -> None:
         """Select among other rows: the same one, else the one at `near` or after it, else the first."""
         self.ids = ids

@@ -14,11 +14,12 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from msgspec.structs import replace
 
 from opencode_tui.cli.style import Style
+from tests.support.world.waiting import PATIENCE_S
 
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
@@ -37,6 +38,7 @@ class Terminal:
         self.text = ""
         self._seen = 0
         self._master, slave = pty.openpty()
+        self._name = os.ttyname(slave)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, sys.executable, *arguments],
@@ -58,6 +60,10 @@ class Terminal:
         self.process.wait()
         os.close(self._master)
 
+    def attributes(self) -> list[Any]:
+        """Return the settings of the terminal."""
+        return termios.tcgetattr(self._master)
+
     def hang_up(self) -> None:
         """Close the terminal's window: the program in it gets SIGHUP and cannot write any more."""
         gone, self._master = self._master, os.open(os.devnull, os.O_RDWR)
@@ -68,7 +74,17 @@ class Terminal:
         """Type; a line ends with a line feed, "\\x03" is Ctrl-C."""
         os.write(self._master, keys.encode())
 
-    def expect(self, words: str, *, timeout: float = 20.0) -> str:
+    @property
+    def has_unread(self) -> bool:
+        """Whether the program has not read all that was typed."""
+        terminal = os.open(self._name, os.O_RDWR | os.O_NOCTTY)
+        try:
+            (count,) = struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)))
+        finally:
+            os.close(terminal)
+        return count > 0
+
+    def expect(self, words: str, *, timeout: float = PATIENCE_S) -> str:
         """Wait until these words appear after what an earlier call found; return everything up to them.
 
         Raises AssertionError with the screen when they do not come in time.
@@ -87,7 +103,7 @@ class Terminal:
             pass
         return words not in self.text[self._seen :]
 
-    def wait(self, timeout: float = 20.0) -> int:
+    def wait(self, timeout: float = PATIENCE_S) -> int:
         """Read to the end and return the exit code."""
         deadline = time.monotonic() + timeout
         while self._read(max(0.0, deadline - time.monotonic())):

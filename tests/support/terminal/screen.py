@@ -6,6 +6,8 @@ async with screen(environ, folder, Answer(text="hi")) as page:
 """
 
 import asyncio
+import os
+import threading
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -21,7 +23,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
-from opencode_tui.tui.dialogs.panel import OPENING_MS, Panel
+from opencode_tui.tui.dialogs.panel import Guard, Panel
 from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.glyphs import glyphs_for
@@ -29,16 +31,17 @@ from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.theme.palette import Depth
 from tests.support.provider.model_script import Answer
 from tests.support.terminal import style_sheets
+from tests.support.terminal.threads import is_awake
 from tests.support.world.engine import World, opened
+from tests.support.world.waiting import PATIENCE_S
 
-PATIENCE_S = 15.0
 STEP_S = 0.02
 IDLE_S = 0.01
 """The process is idle when it uses less than a tenth of so many seconds."""
-SETTLE_LIMIT_S = 0.3
-"""The longest wait for an idle process: during a turn it is never idle."""
-LATE_S = 0.1
-"""A frame of the conversation and some more: so long at most it shows less than the rows around it."""
+SETTLE_LOOKS = 30
+"""The most looks at whether the process is idle: during a turn it never is. A count, as each takes longer on a loaded machine."""
+LATE_LOOKS = 10
+"""Looks in a frame of the conversation and some more: so long at most it shows less than the rows around it."""
 LOOKS_AGAIN_S = 0.3
 """After so long a wait reads the screen although it was not drawn."""
 
@@ -105,12 +108,16 @@ class Page:
     async def _settle(self) -> None:
         """Wait until all widgets have handled their messages, and then for two idle periods of the process."""
         await self.pilot._wait_for_screen()
-        end = time.monotonic() + SETTLE_LIMIT_S
         quiet = 0
-        while quiet < 2 and time.monotonic() < end:
+        for _ in range(SETTLE_LOOKS):
             before = time.process_time()
             await asyncio.sleep(IDLE_S)
-            quiet = quiet + 1 if time.process_time() - before < IDLE_S / 10 else 0
+            is_idle = time.process_time() - before < IDLE_S / 10 and not is_awake(
+                os.getpid(), but=threading.get_native_id()
+            )
+            quiet = quiet + 1 if is_idle else 0
+            if quiet == 2:
+                break
 
     async def send(self, text: str) -> None:
         """Write a prompt and send it."""
@@ -118,10 +125,17 @@ class Page:
         await self.press("enter")
 
     async def answer(self, *keys: str) -> None:
-        """Press keys at a question, after it has begun to listen."""
-        await asyncio.sleep(OPENING_MS / 1000 + 2 * STEP_S)
-        while isinstance(panel := self.app.focused, Panel) and panel.is_guarded:
+        """Press keys at a question, as if it had appeared long ago.
+
+        The clock of its guard is set instead of waited for; `tests/tui/test_first_steps.py` waits for it in real time.
+        """
+        for _ in range(SETTLE_LOOKS):
+            if isinstance(self.app.focused, Panel):
+                break
             await asyncio.sleep(IDLE_S)
+        if isinstance(panel := self.app.focused, Panel):
+            panel._guard = Guard(0)
+            panel._await_quiet()
         await self.press(*keys)
 
     def text(self) -> str:
@@ -150,8 +164,9 @@ class Page:
             if time.monotonic() > end:
                 raise AssertionError(f"{complaint}; the screen says:\n{text}")
             await self._drawn()
-        late = time.monotonic() + LATE_S
-        while self._is_behind and time.monotonic() < late:
+        for _ in range(LATE_LOOKS):
+            if not self._is_behind:
+                break
             await asyncio.sleep(STEP_S / 2)
             later = self.text()
             text = later if is_so(later) else text

@@ -21,8 +21,8 @@ from pathlib import Path
 import pyte
 
 from tests.support.terminal.command import Terminal
+from tests.support.world.waiting import PATIENCE_S
 
-PATIENCE_S = 30.0
 ESCAPE_S = 0.2
 """Seconds after which an escape is one, and not the beginning of a sequence."""
 DEAF_S = 0.6
@@ -106,7 +106,12 @@ class ScreenTerminal(Terminal):
         """Press keys by name: `enter`, `ctrl+x`, a letter."""
         for key in keys:
             self.send(sequence(key))
-            self.read_for(ESCAPE_S if key == "escape" else 0.03)
+            self.read_for(0.03)
+            if key == "escape":  # read together with the next key it would be another one
+                deadline = time.monotonic() + PATIENCE_S
+                while self.has_unread and time.monotonic() < deadline:
+                    self.read_for(0.01)
+                self.read_for(ESCAPE_S)
 
     def answer(self, *keys: str) -> None:
         """Press keys at a question, after it has begun to listen."""

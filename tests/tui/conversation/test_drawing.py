@@ -89,6 +89,11 @@ def test_a_running_call_has_no_empty_rows_and_at_most_three() -> None:
     commands = [rows(story.running("bash", {"command": "a"}, output=output), 60)[1:] for output in outputs]
     assert commands == [[], ["        │ one"], ["        │ two", "        │ three", "        │ four"]]
     given = {"subagent_type": "explore", "description": "find"}
+    waiting = [rows(story.running(tool, {}), 60)[0] for tool in ("plan_exit", "question")]
+    assert [row.split() for row in waiting] == [
+        ["!", "Plan", "needs", "your", "answer"],
+        ["!", "Ask", "needs", "your", "answer"],
+    ]
     tasks = [rows(story.running("task", given, tools=tools), 60)[1:] for tools in ([], ["read"], ["read", "grep"] * 2)]
     assert tasks == [[], ["        │ Read"], ["        │ Grep", "        │ Read", "        │ Grep"]]
 
@@ -102,6 +107,11 @@ def test_a_line_says_whether_there_is_anything_to_open() -> None:
     ends = [command(""), command("one\n"), command("one\n\ntwo\n"), command("2 passed in 1s\n")]
     assert [end[1:].strip() for end in ends] == ["", "1 line", "3 lines", "2 passed"]
     assert command("one\ntwo", outputPath="/tmp/out").endswith("2+ lines")
+    both_ends = command("1\n2", outputPath="/tmp/out", lines={"total": 5000, "first": 1000, "last": 1000})
+    assert both_ends.endswith("5,000 lines, first and last 1,000 kept")
+    assert command("1", lines={"total": 3000, "first": 2000, "last": 0}).endswith("3,000 lines, first 2,000 kept")
+    assert command("1", lines={"total": 9, "first": 4, "last": 3}).endswith("9 lines, first 4 and last 3 kept")
+    assert command("one\ntwo", lines=2).endswith("2 lines")
     assert rows(story.tool("webfetch", {"url": "http://docs.example"}, "a\nb"), 60)[0].endswith("2 lines")
     assert rows(story.tool("weather", {"name": "x"}, "a\nb\nc"), 60)[0].endswith("3 lines")
 

@@ -107,6 +107,18 @@ async def test_the_edited_rule_is_stored_and_an_empty_one_is_not() -> None:
         assert replies == [("always", None, ["npm *"])]
 
 
+@pytest.mark.parametrize("key", ["e", "n"])
+async def test_a_key_right_after_escape_from_what_a_key_opened_answers_the_question(key: str) -> None:
+    async with question(asked("outside", "npm install *")) as (page, replies):
+        await page.sees("e edit the rule")
+        await page.answer(key)
+        await page.sees("enter")
+        await page.press("escape", "y")
+        await page.sees_no_more("Waiting for your approval")
+        assert [reply[0] for reply in replies] == ["once"]
+        assert page.app.chat.prompt.editor.text == ""
+
+
 async def test_a_stored_rule_is_named_with_its_undo() -> None:
     async with question(OUTSIDE) as (page, _):
         await page.sees("a always allow")

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pyte
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyte.modes import DECAWM
@@ -17,7 +18,10 @@ from opencode_tui.tui.output.canvas import Row, cells_of
 from opencode_tui.tui.output.painter import Abilities, Frame, Painter
 
 COLUMNS, ROWS = 24, 10
-_STYLES = [Style.parse(words) for words in ("", "bold red", "on blue", "green on #102030", "underline", "reverse")]
+_STYLES = [
+    Style.parse(words)
+    for words in ("", "bold red", "on blue", "green on #102030", "underline", "reverse", "bold underline reverse red")
+]
 _TEXTS = st.sampled_from(["a", "word ", "  ", " " * 14, "日本", "é", "e\u0301x", "─" * 6, "✓ ok", "ｶ", "한글", "· … │"])
 _PIECES = st.lists(st.tuples(_TEXTS, st.sampled_from(_STYLES)), max_size=6)
 _LINES = _PIECES.map(lambda pieces: Strip([Segment(text, style) for text, style in pieces]))
@@ -74,7 +78,7 @@ class Emulator:
 
 def repainted(rows: Sequence[Row]) -> Emulator:
     """Return a new terminal with this screen."""
-    emulator = Emulator(len(rows[0].text), len(rows), Abilities(scrolls=False, erases=False))
+    emulator = Emulator(len(rows[0].text), len(rows), Abilities(scrolls=False, erases=False, turns_off=False))
     emulator.paint(rows)
     return emulator
 
@@ -101,7 +105,7 @@ def _screens(draw: st.DrawFn) -> list[list[Strip]]:
     return found
 
 
-ANY_ABILITIES = st.builds(Abilities, scrolls=st.booleans(), erases=st.booleans())
+ANY_ABILITIES = st.builds(Abilities, scrolls=st.booleans(), erases=st.booleans(), turns_off=st.booleans())
 
 
 @settings(max_examples=50, deadline=None)
@@ -195,6 +199,20 @@ def test_text_after_a_character_of_another_width_keeps_its_column() -> None:
     emulator = Narrow(60, 1)
     emulator.paint(lines_of("日 after"))
     assert emulator.screen.display[0][3:8] == "after"
+
+
+_COLORED = Style(color="#dcdfe6", bgcolor="#15161b")
+
+
+@pytest.mark.parametrize(
+    ("abilities", "back"),
+    [(Abilities(), "22"), (Abilities(turns_off=False), "0;38;2;220;223;230;48;2;21;22;27")],
+)
+def test_an_attribute_is_turned_on_and_off_without_the_colors(abilities: Abilities, back: str) -> None:
+    emulator = Emulator(9, 1, abilities)
+    line = Strip([Segment("one", _COLORED), Segment("two", _COLORED + Style(bold=True)), Segment("now", _COLORED)])
+    written = emulator.paint([row(line, 9)])
+    assert written == f"\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone\x1b[1mtwo\x1b[{back}mnow\x1b[m\x1b[1;1H"
 
 
 def test_a_growing_line_costs_about_its_new_characters() -> None:

@@ -9,10 +9,11 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.api.language import Symbol
 from opencode_tui.tui.prompt.completion import Completer, Completion, Trigger, trigger, with_symbols
 from opencode_tui.tui.prompt.file_names import FileNames
+from tests.support.rows import each
 from tests.support.terminal.scripted_client import Script, ScriptedClient
 
 
-@pytest.mark.parametrize(
+@each(
     ("before", "is_first", "found"),
     [
         ("/co", True, Trigger("command", "co", 3)),

@@ -8,6 +8,7 @@ from opencode_tui.tui.prompt.draft import Attachment, Draft, clean, paste_marker
 
 def test_a_marker_says_how_much_was_pasted() -> None:
     assert paste_marker("a\nb\nc", 1) == "[Pasted 3 lines]"
+    assert paste_marker("a\nb\nc\n", 1) == "[Pasted 3 lines]"
     assert paste_marker("a\nb\nc", 2) == "[Pasted 3 lines #2]"
     assert paste_marker("x" * 5000, 1) == "[Pasted 5000 characters]"
 

@@ -18,7 +18,8 @@ from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.list_server import list_server
 from tests.support.provider.model_script import Answer, Call
-from tests.support.terminal.screen import PATIENCE_S, Page, screen
+from tests.support.terminal.screen import Page, screen
+from tests.support.world.waiting import PATIENCE_S
 
 ASKS = {"permission": {"bash": {"*": "ask", "ls *": "allow"}, "edit": "ask"}}
 TOUCH = Call("bash", {"command": "touch made && ls -la", "description": "x"})
@@ -74,7 +75,7 @@ async def test_a_turn_that_a_rejection_ended_is_not_done(environ: dict[str, str]
         await page.sees("what should the agent do instead?")
         await page.press("enter")
         shown = await page.sees("Stopped  you rejected a tool call")
-        assert "✓ Done" not in shown and "You rejected permission" in shown
+        assert "✓ Done" not in shown and "You rejected this" in shown
         assert [line for line in shown.splitlines() if "Bash" in line and line.rstrip().endswith("rejected")]
 
 
@@ -128,7 +129,7 @@ async def test_undo_shows_first_what_it_does_and_redo_brings_it_back(environ: di
         assert (folder / "notes.md").read_text() == "# Hi\n"
 
 
-@pytest.mark.parametrize(("key", "marker"), [("c", "3 messages undone"), ("f", "Files undone · 1 file restored")])
+@pytest.mark.parametrize(("key", "marker"), [("c", "3 messages undone"), ("f", "Files undone · 1 file removed")])
 async def test_the_conversation_or_the_files_can_be_undone_alone(
     environ: dict[str, str], folder: Path, key: str, marker: str
 ) -> None:
@@ -137,7 +138,7 @@ async def test_the_conversation_or_the_files_can_be_undone_alone(
         await page.sees("✓ Done")
         await page.press("ctrl+x", "u")
         text = await page.sees("y undo both")
-        assert "Files stay as they are." in text and "c conversation only" in text and "f files only" in text
+        assert "undo messages, keep files" in text and "c conversation only" in text and "f files only" in text
         await page.answer(key)
         text = await page.sees(marker)
         assert ("Written." in text, (folder / "notes.md").exists()) == ((True, False) if key == "f" else (False, True))
@@ -192,10 +193,10 @@ async def test_the_end_of_one_first_press_leaves_another_one(
         ends: list[Callable[[], object]] = []
         start_timer = page.app.chat.set_timer
 
-        def set_timer(delay: float, callback: Callable[[], object]) -> Timer:
+        def set_timer(delay: float, callback: Callable[[], object], *, name: str | None = None) -> Timer:
             if delay == ARMED_MS / 1000:
                 ends.append(callback)
-            return start_timer(delay, callback)
+            return start_timer(delay, callback, name=name)
 
         monkeypatch.setattr(page.app.chat, "set_timer", set_timer)
         await page.send("<<words 200>> <<slow 30>>")
@@ -334,9 +335,9 @@ async def test_letters_filter_the_commands_and_enter_does_one(environ: dict[str,
 async def test_tab_goes_to_the_next_agent_and_plan_says_so(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.press("tab")
-        await page.sees(" plan  fake-model")
+        await page.sees(" plan  fake/fake-model")
         await page.press("tab")
-        await page.sees(" build  fake-model")
+        await page.sees(" build  fake/fake-model")
 
 
 async def test_a_fork_goes_on_in_a_copy(environ: dict[str, str], folder: Path) -> None:

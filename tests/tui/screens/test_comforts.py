@@ -11,12 +11,23 @@ from tests.support.terminal.screen import screen, screen_lines
 async def test_the_keys_after_the_leader_are_listed_after_a_moment(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.press("ctrl+x")
-        text = await page.sees("Browse sessions")
+        text = await page.sees("Session picker")
         assert "New session" in text and "Choose a model" in text
         await page.press("l")
         await page.sees("Type to filter by title")
         await page.press("escape")
-        await page.sees_no_more("Browse sessions")
+        await page.sees_no_more("Session picker")
+
+
+async def test_the_keys_after_the_leader_are_not_listed_once_the_second_key_has_come(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        listed = page.app.chat.opened.leader_keys
+        listed.show_soon(lambda: [("l", "All sessions", "session_list")])
+        listed.show_soon(None)
+        listed._show_waited(lambda: [("l", "All sessions", "session_list")])  # as a busy loop calls it after the stop
+        assert not listed.display
 
 
 async def test_an_earlier_prompt_is_found_by_its_characters(environ: dict[str, str], folder: Path) -> None:

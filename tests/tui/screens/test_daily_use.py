@@ -102,7 +102,7 @@ async def test_a_rejected_call_is_no_failure_and_its_time_is_not_that_of_the_que
         await page.send("go")
         await page.sees("run once")
         await page.pilot.pause(1.2)
-        await page.press("y")
+        await page.answer("y")
         await page.sees("✓ Done")
         line = next(line for line in (await page.sees("✓ Bash")).splitlines() if "Bash" in line)
         assert line.split() == ["✓", "Bash", "true"]
@@ -152,6 +152,38 @@ async def test_ctrl_c_twice_interrupts_a_run(environ: dict[str, str], folder: Pa
         await page.sees("ctrl+c again to interrupt")
         await page.press("ctrl+c")
         await page.sees("Interrupted by you")
+        assert page.app.is_running
+
+
+async def test_the_first_key_that_quits_interrupts_a_run_whatever_key_it_is(
+    environ: dict[str, str], folder: Path
+) -> None:
+    keys = {"app_exit": "<leader>z,ctrl+q,ctrl+d", "messages_copy": "ctrl+c", "input_clear": "ctrl+l"}
+    async with screen(environ, folder, settings={"keybinds": keys}) as page:
+        assert not [one for one in (await page.world.client.settings.notices()).warnings if "keybinds" in one]
+        await page.send("<<words 200>> <<slow 30>>")
+        await page.sees("word3")
+        await page.press("ctrl+q")
+        await page.sees("ctrl+q again to interrupt")
+        await page.press("ctrl+q")
+        await page.sees("Interrupted by you")
+        await page.press("ctrl+c")
+        await page.sees("Copied")
+        assert page.app.is_running
+        await page.press("ctrl+d")
+        await page.sees("ctrl+d again to quit")
+        await page.press("ctrl+q")
+        await page.ends()
+
+
+async def test_a_sequence_that_quits_asks_while_a_run_goes_on(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, settings={"keybinds": {"app_exit": "<leader>q"}}) as page:
+        await page.send("<<words 200>> <<slow 30>>")
+        await page.sees("word3")
+        await page.press("ctrl+x", "q")
+        await page.sees("Quit while the agent is running?")
+        await page.answer("escape")
+        await page.sees_no_more("Quit while the agent is running?")
         assert page.app.is_running
 
 
@@ -274,7 +306,10 @@ async def test_the_context_page_has_names_at_any_width(environ: dict[str, str], 
         await page.sees("✓ Done")
         await page.press("ctrl+x", "i")
         shown = await page.sees("a request with a long name")
-        assert "System prompt" in shown and "family open-weights" in shown
+        assert "System prompt" in shown and "for open-weight models" in shown
+        assert "Cached prefix unchanged since" in shown
+        legend = next(line for line in shown.splitlines() if "free" in line)
+        assert "messages" in legend and "system" in legend
         await page.pilot.resize_terminal(120, 30)
         shown = await page.sees("share")
         bar = next(line for line in shown.splitlines() if "····" in line)

@@ -19,7 +19,7 @@ async def test_a_queued_message_waits_above_the_prompt_and_is_sent_after_the_tur
 ) -> None:
     async with screen(environ, folder, settings={"tui": {"delivery": "queue"}}) as page:
         await start_turn(page)
-        await page.sees("queueing")
+        await page.sees("ctrl+x j steer")
         await page.send("and then this")
         text = await page.sees("next turn  and then this")
         assert "send now" in text and "▎ and then this" not in text
@@ -33,9 +33,9 @@ async def test_a_queued_message_waits_above_the_prompt_and_is_sent_after_the_tur
 async def test_a_key_switches_between_steering_and_queueing(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await start_turn(page)
-        await page.sees("steering")
+        await page.sees("ctrl+x j queue")
         await page.press("ctrl+x", "j")
-        await page.sees("queueing")
+        await page.sees("ctrl+x j steer")
         await page.press("ctrl+x", "j")
         await page.sees("Messages steer the turn")
 

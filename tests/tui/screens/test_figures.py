@@ -88,7 +88,7 @@ async def test_a_pruned_output_is_restored_from_any_row_of_the_context(environ: 
         ("diff", "Changes", "Themes"),
         ("context", "Compact the context", "Quit"),
         ("un", "Undo the last turn", "Focus the conversation"),
-        ("resume", "All sessions", "Quit"),
+        ("resume", "Session manager", "Quit"),
     ],
 )
 async def test_the_palette_finds_actions_by_their_words_only(
@@ -101,3 +101,21 @@ async def test_the_palette_finds_actions_by_their_words_only(
         await page.type(typed)
         text = await page.sees(found)
         assert missing not in text
+
+
+async def test_a_compaction_has_the_figure_of_the_sidebar_and_of_the_context_page(
+    environ: dict[str, str], folder: Path
+) -> None:
+    answers = Answer(text="word " * 4_000 + "So."), Answer(text="A summary of what was said.")
+    async with screen(environ, folder, *answers, size=(150, 40)) as page:
+        await page.send("tell me much")
+        await page.sees("So.")
+        await page.sees("Done")
+        await page.send("/compact")
+        text = await page.sees("✓ Compacted")
+        after = re.compile(r"≡ Compacted .* → ([\d.]+ ?k?) tokens")
+        full = await figures(page)
+        await page.sees(f"→ {full[0]} tokens")
+        found = after.search(page.text())
+        assert found is not None, text
+        assert (found[1], sidebar_of(page)) == (full[0], full)

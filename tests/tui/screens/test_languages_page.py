@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.support.lsp.world import settings
 from tests.support.terminal.screen import screen
+from tests.support.world.waiting import PATIENCE_S
 
 
 async def test_a_language_server_is_listed_and_restarted(environ: dict[str, str], folder: Path) -> None:
@@ -21,7 +22,7 @@ async def test_a_language_server_is_listed_and_restarted(environ: dict[str, str]
         await page.send("/lsp")
         assert "1 running" in await page.sees("1 file")
         await page.press("r")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while log.read_text().count(" initialize\n") < 2:
                 await asyncio.sleep(0.05)
         await page.press("escape")

@@ -1,5 +1,7 @@
 """Lists over the screen: they take the keys from the one that opens them on, and are filled while they are open."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,34 @@ async def test_a_choice_behind_letters_in_one_burst_is_that_of_the_filter(
         await page.sees_no_more("choose")
         while page.app.look.palette.name != "dracula":
             await page.pilot.pause(0.01)
+        await page.sees("theme dracula")
+    settings = Path(environ["XDG_CONFIG_HOME"], "opencode-tui", "opencode.jsonc")
+    assert json.loads(settings.read_text())["theme"] == "dracula"
+    async with screen(environ, folder) as page:
+        assert page.app.look.palette.name == "dracula"
+
+
+async def test_a_theme_that_cannot_be_stored_is_said_and_used(environ: dict[str, str], folder: Path) -> None:
+    settings = Path(environ["XDG_CONFIG_HOME"], "opencode-tui", "opencode.jsonc")
+    async with screen(environ, folder) as page:
+        settings.parent.mkdir(parents=True, exist_ok=True)
+        settings.write_text("{ broken")
+        await page.send("/themes drac")
+        await page.press("enter")
+        await page.sees("Not saved")
+        assert page.app.look.palette.name == "dracula" and settings.read_text() == "{ broken"
+
+
+async def test_the_list_of_commands_grows_with_the_window_and_counts_what_it_hides(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, size=(100, 45)) as page:
+        await page.type("/")
+        shown = await page.sees("1 of ")
+        assert len(re.findall(r"^ .{1,3}/\w+ ", shown, re.MULTILINE)) == 15
+        await page.press("down")
+        await page.sees("2 of ")
+        await page.type("cl")
+        assert "New session" in await page.sees("/clear")
+        await page.press("enter")
+        await page.sees_no_more("/clear")

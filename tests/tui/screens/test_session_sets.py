@@ -43,7 +43,7 @@ async def selects(page: Page, title: str) -> None:
     """Wait until this session is selected on the page."""
     while True:
         found = page.app.screen
-        if isinstance(found, SessionsScreen) and [info.title for info in found.sessions.infos()] == [title]:
+        if isinstance(found, SessionsScreen) and [row.title for row in found.sessions.targets] == [title]:
             return
         await page.pilot.pause(0.02)
 
@@ -160,6 +160,19 @@ async def test_tab_lists_all_projects_and_their_sessions_are_deleted_from_here(
         await page.sees("all projects · 3 sessions")
 
 
+async def test_a_blank_is_a_character_of_a_filter_and_another_key_marks(environ: dict[str, str], folder: Path) -> None:
+    async with listing(environ, folder, "csv import", "csv export", "tests") as page:
+        await page.type("csv e")
+        text = await page.sees("insert mark")
+        assert "csv export" in text and "csv import" not in text and "marked" not in text
+        await page.press("insert")
+        await page.sees("1 marked")
+        await page.press("ctrl+@")
+        await page.sees_no_more("1 marked")
+        await page.press("ctrl+u", "space")
+        await page.sees("1 marked")
+
+
 async def test_the_page_stays_after_a_rename(environ: dict[str, str], folder: Path) -> None:
     async with listing(environ, folder, "alpha", "beta", "gamma") as page:
         await page.press("down", "space", "up", "ctrl+r")
@@ -177,3 +190,12 @@ async def test_a_narrow_page_has_marks_and_keys(environ: dict[str, str], folder:
         await page.press("space")
         text = await page.sees("1 marked")
         assert "enter open" in text and "☑ " in text and "beta" in text
+
+
+async def test_keys_typed_behind_the_slash_are_for_the_search_page(environ: dict[str, str], folder: Path) -> None:
+    async with listing(environ, folder, "alpha", "beta") as page:
+        await page.type("/retry policy")
+        text = await page.sees("tab by relevance")
+        assert "retry policy" in text
+        await page.press("escape")
+        await page.sees("Type to filter")

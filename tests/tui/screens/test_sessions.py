@@ -43,7 +43,7 @@ async def listed(script: Script, keybinds: Mapping[str, str] | None = None) -> A
         acts: list[tuple[str, str]] = []
         chat = app.chat.opened
         sessions = SessionList(chat.sessions, chosen=chat.control.session_id or "")
-        page = SessionsScreen(chat.control, sessions, lambda what, _stays: acts.append((what, sessions.chosen)))
+        page = SessionsScreen(chat.control, sessions, lambda what: acts.append((what, sessions.chosen)))
         await app.push_screen(page)
         opened = Opened(app, pilot, page, acts)
         while "esc back" not in await opened.text():

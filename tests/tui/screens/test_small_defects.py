@@ -2,16 +2,36 @@
 
 import asyncio
 import json
+import re
 from pathlib import Path
 
 import pytest
+from textual import events
 
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.request import CreateSession
+from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.storage.paths import Paths
+from opencode_tui.tui.actions.remote import do_request
+from opencode_tui.tui.dialogs.permission import PermissionPanel
+from opencode_tui.tui.dialogs.permission_case import PermissionCase, load_case
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 
 NEW = Call("write", {"filePath": "new.md", "content": "# New\n"})
 ASK = {"permission": {"edit": "ask"}}
+
+
+async def test_a_short_message_goes_after_its_time_and_a_problem_stays(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        chat = page.app.chat.opened
+        do_request(chat, ScreenToastShown(message="Shared live again", variant="info", duration=300))
+        await page.sees("Shared live again")
+        await page.sees_no_more("Shared live again")
+        do_request(chat, ScreenToastShown(message="It could not be done", variant="error", duration=1))
+        await page.pilot.pause(0.05)
+        await page.sees("It could not be done")
 
 
 async def test_a_recent_session_is_opened_by_a_click(environ: dict[str, str], folder: Path) -> None:
@@ -20,7 +40,7 @@ async def test_a_recent_session_is_opened_by_a_click(environ: dict[str, str], fo
         await page.sees("Done")
         await page.press("ctrl+x", "n")
         lines = (await page.sees("Recent sessions")).splitlines()
-        assert any("Recent sessions" in line and "ctrl+x l lists all" in line for line in lines)
+        assert any("Recent sessions" in line and "ctrl+x l all" in line for line in lines)
         row = next(at for at, line in enumerate(lines) if "Title: say one" in line)
         await page.pilot.click(offset=(lines[row].index("say one"), row))
         await page.sees("The first.")
@@ -32,19 +52,39 @@ async def test_a_recent_session_is_chosen_and_opened_by_keys(environ: dict[str, 
             await page.send(prompt)
             await page.sees("Done")
             await page.press("ctrl+x", "n")
-            await page.sees("down chooses one")
+            await page.sees("down select")
         await page.press("down")
-        await page.sees("enter opens it, esc leaves the list")
+        await page.sees("enter open   esc back")
         await page.press("up")
-        await page.sees("down chooses one")
+        await page.sees("down select")
         await page.press("up")
         await page.sees("▎ say two")
         await page.press("ctrl+c", "down", "escape")
-        await page.sees("down chooses one")
+        await page.sees("down select")
         await page.press("down", "x")
         await page.sees("▎ x")
         await page.press("backspace", "down", "down", "down", "enter")
         await page.sees("The first.")
+
+
+async def test_keys_that_arrive_while_the_program_ends_are_dropped(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        app = page.app
+    assert not app.screen_stack
+    await app.on_event(events.Key("x", "x"))
+    await app.on_event(events.Paste("pasted"))
+
+
+async def test_a_long_title_leaves_room_for_the_age(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, size=(100, 30)) as page:
+        for title in ("Fix last_row for files without newline", "A title of many words " * 6):
+            await page.world.client.sessions.create(CreateSession(title=title))
+        await page.sees("Fix last_row for files without newline")
+        text = await page.sees("A title of many words")
+        lines = [line for line in text.splitlines() if "last_row" in line or "many words" in line]
+        ages = [re.search(r"  \d+ s$", line) for line in lines]
+        assert len({found.start() for found in ages if found}) == 1 and None not in ages
+        assert any("…  " in line for line in lines)
 
 
 async def test_the_last_recent_session_may_be_deleted_elsewhere_while_it_is_chosen(
@@ -56,9 +96,9 @@ async def test_the_last_recent_session_may_be_deleted_elsewhere_while_it_is_chos
         session_id = page.session_id
         assert session_id is not None
         await page.press("ctrl+x", "n")
-        await page.sees("down chooses one")
+        await page.sees("down select")
         await page.press("down")
-        await page.sees("enter opens it")
+        await page.sees("enter open")
         await page.world.client.sessions.remove(session_id)
         await page.sees_no_more("Recent sessions")
         await page.press("enter", "x")
@@ -71,7 +111,8 @@ async def test_the_first_start_names_no_earlier_prompts(environ: dict[str, str],
         await page.send("say one")
         await page.sees("Done")
         await page.press("ctrl+x", "n")
-        await page.sees("press up for previous prompts")
+        shown = await page.sees("press up for previous prompts")
+        assert "opencode-tui " in shown and "opencode_tui" not in shown
 
 
 async def test_the_question_about_a_new_file_is_whether_to_create_it(environ: dict[str, str], folder: Path) -> None:
@@ -99,7 +140,37 @@ async def test_parallel_calls_ask_in_their_order(environ: dict[str, str], folder
         await page.sees("Create this file?")
 
 
-async def test_a_message_stays_when_a_short_turn_ends(environ: dict[str, str], folder: Path) -> None:
+async def test_a_question_that_loads_longer_does_not_replace_the_one_of_an_earlier_call(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = asyncio.Event()
+
+    async def late(client: Client, request: PermissionRequest, *, origin: str) -> PermissionCase:
+        case = await load_case(client, request, origin=origin)
+        if request.permission == "edit":
+            await go_on.wait()
+        return case
+
+    monkeypatch.setattr("opencode_tui.tui.chat.panel_host.load_case", late)
+    slow = "; ".join(f"rm -rf part{number}" for number in range(60))
+    calls = (Call("bash", {"command": slow}), Call("write", {"filePath": "second.md", "content": "x\n"}))
+    settings = {"permission": {"edit": "ask", "bash": "ask"}}
+    async with screen(environ, folder, Answer(calls=calls), Answer(text="So."), settings=settings) as page:
+        await page.send("do both")
+        await page.sees("rm -rf part0")
+        shown = page.app.query_one(PermissionPanel)
+        go_on.set()  # the file was asked for first: the command takes longer to be judged
+        for _ in range(10):
+            await page.pilot.pause()
+        assert page.app.query_one(PermissionPanel) is shown
+        await page.answer("y")
+        await page.sees("Create this file?")
+
+
+async def test_a_message_stays_when_a_short_turn_ends(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 8_000)
     async with screen(environ, folder, Answer(calls=(NEW,)), Answer(text="Written."), settings=ASK) as page:
         await page.send("write it")
         await page.sees("a always allow all edits")
@@ -164,8 +235,8 @@ async def test_a_refused_key_of_the_settings_names_its_setting(environ: dict[str
     async with screen(environ, folder) as page:
         await page.send("<<error 401 bad key>>")
         text = await page.sees("rejected the API key")
-        assert "Fix    change provider.fake.options.apiKey in your settings" in text
-        assert "auth login" not in text
+        assert "Fix    correct provider.fake.options.apiKey in your settings" in text
+        assert "run `opencode-tui auth login" not in text
 
 
 async def test_keys_before_the_engine_is_open_are_done_afterwards(environ: dict[str, str], folder: Path) -> None:
@@ -176,6 +247,28 @@ async def test_keys_before_the_engine_is_open_are_done_afterwards(environ: dict[
         page.app.attach(page.world.client)
         await page.sees("Filter themes")
         assert page.app.chat.prompt.editor.text == "typed"
+
+
+async def test_what_is_typed_after_enter_before_the_engine_is_open_is_the_next_prompt(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text="Yes."), is_attached=False) as page:
+        await page.type("one")
+        await page.press("enter")
+        await page.type("two")
+        page.app.attach(page.world.client)
+        await page.sees("Yes.")
+        assert page.app.chat.prompt.editor.text == "two"
+        assert "▎ one " in page.text()
+
+
+async def test_a_key_that_quits_is_not_held_behind_an_early_enter(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, is_attached=False) as page:
+        await page.type("one")
+        await page.press("enter")
+        await page.type("two")
+        await page.press("ctrl+c", "ctrl+c")
+        assert not page.app.is_running
 
 
 async def test_keys_without_another_model_or_variant_say_so(environ: dict[str, str], folder: Path) -> None:
@@ -278,3 +371,27 @@ async def test_a_message_during_a_turn_gives_way_to_how_to_interrupt_it_but_a_fa
         await page.sees("It could not be done")
         await asyncio.sleep(1.5)  # longer than a second: the line is drawn again meanwhile
         assert "It could not be done" in page.text()
+
+
+async def test_the_list_of_commands_shows_what_can_be_done_now(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="One."), size=(120, 60)) as page:
+        await page.send("say one")
+        await page.sees("Done")
+        await page.press("ctrl+p")
+        lines = (await page.sees("What do you want to do?")).splitlines()
+        text = "\n".join(lines)
+        first = next(at for at, line in enumerate(lines) if line.strip() == "Session")
+        assert "New session" in lines[first + 1]
+        assert not [
+            words for words in ("Stop sharing", "subagent session", "Interrupt", "queued message") if words in text
+        ]
+
+
+async def test_equal_permission_rules_are_one_row_and_paths_are_short(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, size=(160, 40)) as page:
+        await page.send("/permissions")
+        text = await page.sees("Rules for agent")
+        rows = [line.split()[1:3] for line in text.splitlines() if line.split()[:1] in (["allow"], ["ask"], ["deny"])]
+        assert ["question", "*"] in rows
+        assert len(rows) == len({tuple(one) for one in rows})
+        assert "lines" not in text.splitlines()[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.tui.chrome import status_facts
-from tests.support.provider.model_script import Answer
+from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.repo import make_repo
 
@@ -91,3 +91,27 @@ async def test_a_command_cannot_steer_the_terminal(environ: dict[str, str], fold
     settings = {"tui": {"status_line": {"command": "printf '\\033[2Jred'"}}}
     async with screen(environ, folder, settings=settings) as page:
         assert "\x1b" not in await shows(page, "red")
+
+
+async def test_the_way_to_help_is_there_at_80_columns_with_a_command_in_the_background(
+    environ: dict[str, str], folder: Path
+) -> None:
+    call = Call("bash", {"command": "sleep 600", "description": "wait", "background": True})
+    answers = Answer(calls=(call,)), Answer(text="It runs.")
+    async with screen(environ, folder, *answers, size=(80, 24)) as page:
+        await page.send("start it")
+        await page.sees("It runs.")
+        line = await shows(page, "f1 help")
+        assert "● 1" in line
+        assert "in the background" not in line
+
+
+async def test_a_click_on_the_approvals_asks_before_it_changes_them(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, size=(120, 34)) as page:
+        line = await shows(page, "normal")
+        await page.pilot.click(offset=(line.index("normal") + 1, 33))
+        await page.sees("asks nothing, stays in the sandbox")
+        assert page.app.chat.opened.control.approvals == "normal"
+        await page.press("down", "enter")
+        await shows(page, "auto")
+        assert page.app.chat.opened.control.approvals == "auto"

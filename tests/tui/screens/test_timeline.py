@@ -5,7 +5,7 @@ from opencode_tui.schema.session.message import UserSummary
 from opencode_tui.schema.session.part import FilePart, PatchPart
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.pages.timeline import change_since
-from opencode_tui.tui.pages.timeline_moments import NO_CHANGE, Branch, Moment, moments
+from opencode_tui.tui.pages.timeline_moments import Branch, Moment, moments
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
 
 
@@ -40,14 +40,14 @@ def test_a_command_has_the_files_that_no_file_tool_changed() -> None:
     assert (moment.additions, moment.deletions) == (3, 1)
 
 
-def test_a_turn_says_that_it_changed_nothing_and_the_last_one_what_came_of_it() -> None:
+def test_a_turn_that_changed_nothing_is_one_row_and_the_last_one_says_what_came_of_it() -> None:
     story = Story()
     story.user("which", "1")
     story.answer(["That one."], at="1")
     story.user("and now", "2")
     story.answer(["214 passed\nmore"], at="2")
     first, last = moments(story.messages, [])
-    assert (steps(first), steps(last)) == ([("response", NO_CHANGE, 0, 0)], [("response", "214 passed", 0, 0)])
+    assert (steps(first), steps(last)) == ([], [("response", "214 passed", 0, 0)])
 
 
 def test_a_request_that_is_not_answered_yet_says_nothing() -> None:

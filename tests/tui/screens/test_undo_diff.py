@@ -44,7 +44,7 @@ async def test_a_session_that_is_opened_again_lists_what_its_undo_did_with_files
         await page.answer("y")
         await page.sees("undone")
     async with screen(environ, folder, options=StartOptions(folder, session_id=session_id)) as page:
-        assert "A notes.md   deleted: created by the agent" in await page.sees("3 messages undone · 1 file restored")
+        assert "A notes.md   deleted: created by the agent" in await page.sees("3 messages undone · 1 file removed")
 
 
 async def test_where_undo_is_off_the_start_the_panel_and_the_chat_say_so(
@@ -64,7 +64,7 @@ async def test_where_undo_is_off_the_start_the_panel_and_the_chat_say_so(
         await page.press("escape")
         await page.press("ctrl+x", "u")
         panel = await page.sees("y undo messages")
-        assert f"Files unchanged ({reason})" in panel and "notes.md    not covered" in panel
+        assert f"Files unchanged ({reason})" in panel and "notes.md    stays as it is" in panel
         await page.answer("y")
         marker = await page.sees("3 messages undone, files unchanged")
         assert reason[1:] in marker and "1 kept" not in marker

@@ -21,11 +21,11 @@ async def test_a_cleared_prompt_comes_back_with_its_paste(environ: dict[str, str
     async with screen(environ, folder, Answer(text="Read.")) as page:
         await page.type("look at ")
         page.app.chat.prompt.editor.post_message(events.Paste("a row\n" * 20_000))
-        await page.sees("[Pasted 20001 lines]")
+        await page.sees("[Pasted 20000 lines]")
         await page.press("ctrl+c")
         await page.sees("Ask anything")
         await page.press("up")
-        await page.sees("look at [Pasted 20001 lines]")
+        await page.sees("look at [Pasted 20000 lines]")
         await page.press("enter")
         await page.sees("Read.")
         assert str(page.world.server.bodies).count("a row") >= 20_000
@@ -56,3 +56,41 @@ async def test_enter_on_the_list_of_commands_does_not_quit(environ: dict[str, st
         await page.press("enter")
         await page.sees("Ask anything")
         assert page.app.is_running
+
+
+@pytest.mark.parametrize("is_pasted", [False, True], ids=["typed", "pasted"])
+async def test_a_command_behind_the_prompt_that_undo_put_back_is_a_command(
+    environ: dict[str, str], folder: Path, is_pasted: bool
+) -> None:
+    async with screen(environ, folder, Answer(text="Made.")) as page:
+        await page.send("make trap")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "u")
+        await page.sees("Undo from here?")
+        await page.answer("y")
+        await page.sees("undone")
+        editor = page.app.chat.prompt.editor
+        if is_pasted:
+            editor.post_message(events.Paste("/redo"))
+            await page.press("enter")
+        else:
+            await page.type("/redo")
+            await page.press("enter")
+        await page.sees("Restored")
+        assert len(page.world.server.bodies) == 1 and not editor.text
+
+
+async def test_a_slash_inside_the_prompt_that_undo_put_back_is_a_character(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text="Made.")) as page:
+        await page.send("look in src")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "u")
+        await page.sees("Undo from here?")
+        await page.answer("y")
+        await page.sees("undone")
+        editor = page.app.chat.prompt.editor
+        await page.type(" or lib")
+        await page.type("/a")
+        assert editor.text == "look in src or lib/a"

@@ -56,7 +56,7 @@ async def test_vim_is_switched_by_its_command_and_completes_in_insert_mode_only(
     async with screen(environ, folder) as page:
         box = page.app.chat.prompt
         await page.send("/vim")
-        await page.sees("Vim mode on")
+        await page.sees("vim mode on")
         await page.type("/vi")
         await page.sees("Toggle vim mode")
         await page.press("escape")
@@ -70,5 +70,5 @@ async def test_vim_is_switched_by_its_command_and_completes_in_insert_mode_only(
         await page.press("escape", "escape")
         box.editor.put("/vim")
         await page.press("enter")
-        await page.sees("Vim mode off")
+        await page.sees("vim mode off")
         assert box.vim_mode == ""

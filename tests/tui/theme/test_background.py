@@ -3,12 +3,13 @@
 import pytest
 
 from opencode_tui.tui.terminal_input import ROUNDS, AnswerFilter, is_dark
+from tests.support.rows import each
 
 LIGHT = "\x1b]11;rgb:ffff/fafa/f0f0\x1b\\"
 
 
-@pytest.mark.parametrize("size", range(1, len(LIGHT) + 5))
-@pytest.mark.parametrize("answer", [LIGHT, "\x1b]11;rgb:ff/ff/ff\x07", "\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\"])
+@each("size", range(1, len(LIGHT) + 5))
+@each("answer", [LIGHT, "\x1b]11;rgb:ff/ff/ff\x07", "\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\"])
 def test_an_answer_cut_anywhere_takes_no_letter_with_it(answer: str, size: int) -> None:
     answers = AnswerFilter()
     answers.asked()

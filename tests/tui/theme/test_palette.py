@@ -8,6 +8,7 @@ from opencode_tui.tui.theme.derive import contrast
 from opencode_tui.tui.theme.look import find_depth, first_look, is_dark
 from opencode_tui.tui.theme.palette import Palette
 from opencode_tui.tui.theme.themes import BUILT_IN, TERMINAL, Themes
+from tests.support.rows import each
 
 TEXTS = ("text", "muted", "accent", "success", "warning", "error", "diff_add", "diff_del", "assistant", "user")
 CODE = ("code_keyword", "code_string", "code_number", "code_function", "code_builtin", "code_comment")
@@ -19,8 +20,8 @@ def worst(palette: Palette) -> tuple[float, str, str]:
     return min((contrast(getattr(palette, text), getattr(palette, area)), text, area) for text, area in pairs)
 
 
-@pytest.mark.parametrize("dark", [True, False])
-@pytest.mark.parametrize("name", [name for name in Themes([]).names() if name != TERMINAL])
+@each("dark", [True, False])
+@each("name", [name for name in Themes([]).names() if name != TERMINAL])
 def test_every_text_of_every_theme_can_be_read_on_every_area(name: str, dark: bool) -> None:
     palette = Themes([]).palette(name, dark=dark, depth="truecolor")
     assert worst(palette)[0] >= 4.45, worst(palette)

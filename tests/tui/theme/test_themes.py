@@ -9,6 +9,7 @@ import pytest
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.theme import ELSEWHERE, SHIPPED, theme_fault
 from opencode_tui.tui.theme.themes import TERMINAL, Themes, theme_folders
+from tests.support.rows import each
 
 OWN: dict[str, Any] = {
     "defs": {"night": "#101014", "day": "#fafafa", "ink": "#e8e8e8"},
@@ -89,7 +90,7 @@ def test_what_is_said_to_come_with_the_program_can_be_worn_and_nothing_else() ->
     assert {*themes.names()} <= SHIPPED
 
 
-@pytest.mark.parametrize("name", [*sorted(ELSEWHERE), "gruvbocks"])
+@each("name", [*sorted(ELSEWHERE), "gruvbocks"])
 def test_the_screen_says_the_words_of_the_settings_check(name: str) -> None:
     for depth in ("truecolor", "16"):
         with pytest.raises(ValueError, match="theme") as caught:

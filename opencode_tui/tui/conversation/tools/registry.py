@@ -7,9 +7,9 @@ from typing import Any, cast
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
 from opencode_tui.schema.tools import Result, row_of
-from opencode_tui.text.cells import breaks, width
+from opencode_tui.text.cells import breaks, width, wrap
 from opencode_tui.text.safe_text import output_line, screen_line
-from opencode_tui.text.tool import answers_of, count_lines, is_bad_exit, relative, todos_of
+from opencode_tui.text.tool import ResultRow, answers_of, count_lines, is_bad_exit, relative, result_rows
 from opencode_tui.tui.conversation.body import (
     OPEN_LINES,
     TAIL_LINES,
@@ -22,7 +22,7 @@ from opencode_tui.tui.conversation.body import (
 from opencode_tui.tui.conversation.line import BODY, Line, RenderContext, Span
 from opencode_tui.tui.conversation.tools.edit import EditRenderer, PatchRenderer, WriteRenderer
 from opencode_tui.tui.conversation.tools.task import TaskRenderer
-from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, is_cut
+from opencode_tui.tui.conversation.tools.tool import Opened, ToolRenderer, line_count
 from opencode_tui.tui.state.items import ToolItem
 from opencode_tui.tui.theme.glyphs import todo_sign
 
@@ -56,8 +56,8 @@ class BashRenderer(ToolRenderer):
         if count <= shown + 1:
             return draw_output(output_tail(text, count), page, token=token, guide=guide)
         lines = draw_output(output_tail(text, shown), page, token=token, guide=guide)
-        more = draw_more(count - shown, page, "open", guide=guide, is_least=is_cut(item.part))
-        return [*lines, more]
+        whole, is_least = line_count(item.part, text)
+        return [*lines, draw_more(whole - shown, page, "open", guide=guide, is_least=is_least)]
 
     def head(self, part: ToolPart, page: RenderContext) -> list[Line]:
         """Return the whole command, unless it is short enough for the call's line next to all facts."""
@@ -135,8 +135,8 @@ SHOWN = 12
 """Items before the call is opened."""
 
 
-class TodoRenderer(ToolRenderer):
-    """Draws todo lists."""
+class RowsRenderer(ToolRenderer):
+    """Draws todo lists, and results that are rows."""
 
     def start(self, item: ToolItem) -> Opened:
         """Return "short" while it is the turn's last call."""
@@ -147,54 +147,76 @@ class TodoRenderer(ToolRenderer):
         state = item.part.state
         if opened == "folded" or not isinstance(state, ToolStateCompleted):
             return []
-        todos = todos_of(state.metadata)
+        rows = result_rows(item.part.tool, state.metadata)
         most = OPEN_LINES if opened == "whole" else SHOWN
-        lines = [_todo(str(todo.get("status")), str(todo.get("content", "")), page) for todo in todos[:most]]
-        if len(todos) > most:
-            left = f"{page.look.glyphs.ellipsis} {len(todos) - most} more"
+        lines = [_row(one, page) for one in rows[:most]]
+        if len(rows) > most:
+            left = f"{page.look.glyphs.ellipsis} {len(rows) - most} more"
             lines.append(plain_line([(left, page.style("muted"))], page))
         return lines
 
     def text(self, part: ToolPart) -> str:
         """Return the items, a line each, for a list that is longer than the conversation shows."""
         state = part.state
-        todos = todos_of(state.metadata) if isinstance(state, ToolStateCompleted) else []
-        return "\n".join(_todo_text(todo) for todo in todos)
+        rows = result_rows(part.tool, state.metadata) if isinstance(state, ToolStateCompleted) else []
+        return "\n".join(map(_row_text, rows))
 
 
-def _todo_text(todo: Mapping[str, object]) -> str:
-    content = " ".join(str(todo.get("content", "")).split())
-    return f"[{'x' if todo.get('status') == 'completed' else ' '}] {content}"
+def _row_text(row: ResultRow) -> str:
+    mark = f"[{'x' if row.status == 'completed' else ' '}] " if row.status else ""
+    return mark + " ".join(f"{row.text} {row.detail}".split())
 
 
-def _todo(status: str, content: str, page: RenderContext) -> Line:
-    sign, token = todo_sign(status, page.look.glyphs)
-    is_now = status == "in_progress"
-    text = page.style("text" if is_now else "muted", bold=is_now)
-    return plain_line([(sign, page.style(token, bold=is_now)), (" ", page.area()), (screen_line(content), text)], page)
+def _row(row: ResultRow, page: RenderContext) -> Line:
+    is_now = row.status in ("", "in_progress")
+    text = page.style("text" if is_now else "muted", bold=row.status == "in_progress")
+    spans: list[Span] = [(screen_line(row.text), text)]
+    if row.status:
+        sign, token = todo_sign(row.status, page.look.glyphs)
+        spans = [(sign, page.style(token, bold=is_now)), (" ", page.area()), *spans]
+    if row.detail:
+        spans += [("  ", page.area()), (screen_line(row.detail), page.style("muted"))]
+    return plain_line(spans, page)
 
 
 class AskRenderer(ToolRenderer):
-    """Draws questions."""
+    """Draws questions with what the user decided, both in full."""
 
     def start(self, item: ToolItem) -> Opened:
-        """Several answers need lines of their own."""
+        """The call's line holds one short question with a short answer; others need lines of their own."""
         state = item.part.state
-        return "short" if isinstance(state, ToolStateCompleted) and len(answers_of(state)) > 1 else "folded"
+        if not isinstance(state, ToolStateCompleted):
+            return "folded"
+        rows = _answered(state)
+        is_short = all(width(question) + width(answer) <= _SHORT_QUESTION for question, answer in rows)
+        return "folded" if len(rows) <= 1 and is_short else "short"
 
     def body(self, item: ToolItem, page: RenderContext, opened: Opened) -> list[Line]:
         """Return each question with its answer."""
         state = item.part.state
         if opened == "folded" or not isinstance(state, ToolStateCompleted):
             return []
-        asked = cast("list[dict[str, Any]]", state.input.get("questions") or [])
+        room = page.right - BODY + 1
         lines: list[Line] = []
-        for question, answer in zip(asked, answers_of(state), strict=False):
-            text = screen_line(str(question.get("question", "")).partition("\n")[0])
-            lines.append(
-                plain_line([(text, page.style("muted")), ("  ", page.area()), (answer, page.style("text"))], page)
-            )
+        for question, answer in _answered(state):
+            asked, said = (question, page.style("muted")), (answer, page.style("text"))
+            if width(question) + 2 + width(answer) <= room:
+                lines.append(plain_line([asked, ("  ", page.area()), said], page))
+                continue
+            for text, style in (asked, said):
+                lines += [plain_line([(row, style)], page) for row in wrap(text, room)]
         return lines
+
+
+_SHORT_QUESTION = 48
+"""Cells of a question with its answer that the call's line shows whole on a screen of 80 columns."""
+
+
+def _answered(state: ToolStateCompleted) -> list[tuple[str, str]]:
+    """Return the questions of a call with their answers."""
+    asked = cast("list[dict[str, Any]]", state.input.get("questions") or [])
+    questions = [screen_line(" ".join(str(one.get("question", "")).split())) for one in asked]
+    return list(zip(questions, answers_of(state), strict=False))
 
 
 _GENERIC = ToolRenderer()
@@ -204,8 +226,9 @@ _RENDERERS: Mapping[Result, ToolRenderer] = {
     "file": WriteRenderer(),
     "patch": PatchRenderer(),
     "matches": GrepRenderer(),
-    "todos": TodoRenderer(),
-    "kept_todos": TodoRenderer(),
+    "todos": RowsRenderer(),
+    "kept_todos": RowsRenderer(),
+    "rows": RowsRenderer(),
     "agent": TaskRenderer(),
     "answers": AskRenderer(),
 }

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning, kept_lines_of
+from opencode_tui.text.tool import count_lines
 from opencode_tui.tui.conversation.body import draw_open, is_capped
 from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.state.items import ToolItem
@@ -21,6 +22,8 @@ class FullText:
     text: str
     path: str = ""
     """The file with the full output, when the call kept only a part."""
+    is_output: bool = False
+    """Whether the number of its lines is said."""
 
 
 class ToolRenderer:
@@ -35,7 +38,8 @@ class ToolRenderer:
         text = self.text(item.part)
         if opened == "folded" or not text.strip():
             return []
-        return draw_open(text, page, is_least=is_cut(item.part))
+        count, is_least = line_count(item.part, text)
+        return draw_open(text, page, count=count, is_least=is_least)
 
     def head(self, part: ToolPart, page: RenderContext) -> list[Line]:
         """Return the lines above the opened body that show what the call's line has no room for."""
@@ -62,7 +66,10 @@ class ToolRenderer:
         return FullText(part.tool, text, path) if path or is_capped(text) else None
 
 
-def is_cut(part: ToolPart) -> bool:
-    """Return whether the call kept only a part of its output; a file has all of it."""
+def line_count(part: ToolPart, text: str) -> tuple[int, bool]:
+    """Return how many lines the call's output had; `text` is what is left of it. True: there may be more."""
     state = part.state
-    return isinstance(state, ToolStateCompleted) and bool(state.metadata.get("outputPath"))
+    metadata = state.metadata if isinstance(state, ToolStateCompleted) else {}
+    if (kept := kept_lines_of(metadata)) is not None:
+        return kept.total, False
+    return count_lines(text), bool(metadata.get("outputPath"))

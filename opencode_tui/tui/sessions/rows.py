@@ -1,0 +1,108 @@
+"""Sessions as rows: the tree of forks and subagent sessions, grouped by day, each with its state; deleted sessions."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timedelta
+
+from msgspec import Struct
+
+from opencode_tui.schema.api.trash import TrashedSession
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.session_tree import TreeSigns, build_tree
+from opencode_tui.tui.state.folder import FolderState
+from opencode_tui.tui.state.session_state import State, is_pinned, name_of, state_of
+from opencode_tui.tui.theme.glyphs import Glyphs
+
+
+class Row(Struct, frozen=True):
+    """A session, or a deleted one. Texts are safe."""
+
+    of: SessionInfo | TrashedSession
+    id: str
+    """The ID of the session, or the name of the entry in the trash."""
+    time: int
+    """When it was last updated, or deleted, in ms since 1970."""
+    title: str
+    group: str = ""
+    """The day of `time`, of a fork or subagent session that of its tree; `Pinned`, or the folder of another project."""
+    state: State = "idle"
+    branch: str = ""
+    """The tree line before it."""
+    kind: str = ""
+    """Empty, `fork` or the agent's name."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether the user pinned the session."""
+        return isinstance(self.of, SessionInfo) and is_pinned(self.of)
+
+
+def row_of(info: SessionInfo) -> Row:
+    """Return a session outside of a list."""
+    return Row(info, info.id, info.time.updated, name_of(info)[1])
+
+
+def trash_rows(entries: Iterable[TrashedSession], now: int) -> list[Row]:
+    """Return deleted sessions in their order."""
+    return [
+        Row(one, one.name, one.deleted, screen_line(" ".join(one.title.split())) or "(no title)", day(one.deleted, now))
+        for one in entries
+    ]
+
+
+def session_rows(
+    folder: FolderState,
+    infos: Iterable[SessionInfo],
+    now: int,
+    glyphs: Glyphs,
+    *,
+    is_archived: bool = False,
+    group: str = "",
+) -> list[Row]:
+    """Return the sessions that are not archived, or those that are, pinned ones first, on each level the latest first.
+
+    All are in the `group` if there is one. Agent sessions are archived with the session that called them.
+    """
+    chosen = _chosen(list(infos), is_archived=is_archived)
+    signs = TreeSigns(f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}", f"{glyphs.step_rail} ")
+    rows: list[Row] = []
+    tree = build_tree(chosen, signs)
+    for one in sorted(tree, key=lambda one: (is_pinned(one.root), one.used), reverse=True):  # trees stay together
+        kind, title = name_of(one.info)
+        own_group = "Pinned" if is_pinned(one.root) else day(one.used, now)
+        state, time = state_of(one.info, folder), one.info.time.updated
+        rows.append(Row(one.info, one.info.id, time, title, group or own_group, state, one.branch, kind))
+    return rows
+
+
+def _chosen(infos: Sequence[SessionInfo], *, is_archived: bool) -> list[SessionInfo]:
+    """Return the sessions that are archived themselves or with their callers, or the others."""
+    by_id = {info.id: info for info in infos}
+
+    def hidden(info: SessionInfo | None) -> bool:
+        seen: set[str] = set()
+        while info is not None and info.id not in seen:
+            if info.time.archived is not None:
+                return True
+            seen.add(info.id)
+            info = by_id.get(info.parent_id or "")
+        return False
+
+    return [info for info in infos if hidden(info) == is_archived]
+
+
+def day(moment: int, now: int) -> str:
+    """Return Today, Yesterday, Last week or the month; both arguments in ms since 1970."""
+    today, then = _date(now), _date(moment)
+    if then >= today:
+        return "Today"
+    if then == today - timedelta(days=1):
+        return "Yesterday"
+    return "Last week" if then > today - timedelta(days=7) else then.strftime("%B %Y")
+
+
+def _date(moment: int) -> date:
+    try:
+        return datetime.fromtimestamp(moment / 1000).date()
+    except (OverflowError, ValueError, OSError):  # a record with an invalid time
+        return datetime.fromtimestamp(0).date()

@@ -1,0 +1,45 @@
+"""The spinner turns with the frames of an answer, and without them."""
+
+import asyncio
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+from opencode_tui.tui.chrome.activity import ActivityLine
+from tests.support.provider.model_script import Answer
+from tests.support.terminal.screen import screen
+
+PATIENCE_S = 20
+
+
+async def test_the_spinner_turns_with_the_frames_of_an_answer_and_without_them(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    go_on = threading.Event()
+    async with screen(environ, tmp_path, Answer(text="begun the-end", holds=(("the-end", go_on),))) as page:
+        page.app.apply_look(replace(page.app.look, is_still=False))
+        line = page.app.chat.query_one(ActivityLine)
+        now = [line.clock() + 1]
+
+        def sign() -> str:
+            return line.rows(80, 1)[0].text.split()[0]
+
+        try:
+            await page.send("go")
+            await page.sees("begun")
+            line.clock = lambda: now[0]
+            line.join_frame()  # from here on the clock stands still: the timer of the spinner has nothing to do
+            now[0] += 1
+            before = sign()
+            line.join_frame()
+            turned = sign()
+            assert turned != before
+            line.join_frame()
+            assert sign() == turned, "not twice at the same time"
+            now[0] += 1  # no frame comes any more
+            async with asyncio.timeout(PATIENCE_S):
+                while sign() == turned:
+                    await asyncio.sleep(0.01)
+        finally:
+            go_on.set()
+        await page.sees("the-end")

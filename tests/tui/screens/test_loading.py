@@ -1,0 +1,95 @@
+"""What is typed while a page or a session loads is for what is shown then, in its order; a wait of more than 0.3 s is named."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.schema.api.request import CreateSession
+from tests.support.provider.model_script import Answer
+from tests.support.terminal.screen import Page, screen
+
+
+def typed_at_once(page: Page, *keys: str) -> None:
+    """Deliver keys as a terminal does that was held up: nothing is handled between them."""
+    for key in keys:
+        page._deliver(key)
+
+
+@pytest.mark.parametrize(
+    ("keys", "title"),
+    [
+        (("ctrl+x", "g"), "Timeline  "),
+        (("ctrl+x", "i"), "compacts at"),
+        (("ctrl+x", "d"), "file 1 of 1"),
+        ((*tuple("/cost"), "enter"), "Cost"),
+        ((*tuple("/permissions"), "enter"), "Rules for agent"),
+        ((*tuple("/status"), "enter"), "worktree"),
+    ],
+)
+async def test_keys_behind_one_that_opens_a_page_are_for_the_page(
+    environ: dict[str, str], folder: Path, keys: tuple[str, ...], title: str
+) -> None:
+    async with screen(environ, folder, Answer(text="One."), size=(120, 34)) as page:
+        await page.send("!echo x > new.md")
+        await page.sees("Done")
+        await page.send("say one")
+        await page.sees("One.")
+        await page.sees("Done")
+        typed_at_once(page, *keys, "j", "j", "k")
+        await page.sees(title)
+        await page.press("escape")
+        await page.sees("Ask anything")
+        assert page.app.chat.prompt.editor.text == ""
+        typed_at_once(page, *keys, "q", *"typed on")
+        await page.sees("▎ typed on")
+        assert page.app.screen is page.app.chat
+
+
+async def test_a_prompt_sent_right_behind_the_choice_of_a_session_is_for_that_session(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text="Here."), size=(120, 34)) as page:
+        wanted = await page.world.client.sessions.create(CreateSession(title="The wanted one"))
+        await page.press("ctrl+x", "l")
+        await page.sees("Type to filter")
+        await page.sees("The wanted one")
+        typed_at_once(page, "enter", *"hello", "enter")
+        await page.sees("Here.")
+        assert page.session_id == wanted.id
+
+
+async def test_escape_ends_the_wait_for_a_page_and_drops_what_was_typed_for_it(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text="One."), size=(120, 34)) as page:
+        await page.send("say one")
+        await page.sees("Done")
+        chat, ended = page.app.chat.opened, asyncio.Event()
+
+        async def never() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                ended.set()
+
+        chat.load_page("Loading the timeline", never())
+        typed_at_once(page, "r", "x")
+        row = next(line for line in (await page.sees("Loading the timeline")).splitlines() if "Loading" in line)
+        assert row.endswith("esc cancel")
+        await page.press("escape")
+        await ended.wait()
+        await page.sees_no_more("Loading the timeline")
+        await page.press("y")
+        await page.sees("▎ y")
+        assert chat.prompt.editor.text == "y"
+
+
+async def test_a_key_that_quits_is_not_kept_for_a_session_that_loads_at_the_start(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, size=(120, 34)) as page:
+        release = page.app.hold_until_shown(lets_type=True)
+        typed_at_once(page, "home", "ctrl+c")
+        await page.sees("again to quit")
+        release()

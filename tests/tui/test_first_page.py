@@ -1,0 +1,114 @@
+"""The first frame of a start and the keys typed into it, in real terminals: the same picture and the same prompt as later."""
+
+import os
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opencode_tui.instant.page import SWITCH, plain_page
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import Open
+
+ON = {SWITCH: "1"}
+TRIES = 5
+_TAKEN = b"\x1b[>25u"
+"""What the driver writes when it owns the terminal."""
+
+
+def pages(environ: dict[str, str]) -> list[Path]:
+    """Return the stored pages."""
+    return [one for one in Path(environ["HOME"]).glob(".cache/opencode-tui/first-frame/*") if not one.suffix]
+
+
+def keep_a_page(start: Open, home: dict[str, str], **options: Any) -> None:
+    """Start once and wait until the start page is stored."""
+    with start(**options) as terminal:
+        while not pages(home):
+            terminal.read_for(0.05)
+
+
+@pytest.mark.parametrize(
+    ("term", "size", "variables"),
+    [
+        ("xterm-256color", (110, 34), {}),
+        ("xterm-kitty", (20, 5), {}),
+        ("linux", (79, 25), {}),
+        ("vt100", (120, 40), {}),
+        ("screen-256color", (140, 26), {"STY": "1"}),
+        ("tmux-256color", (300, 100), {"TMUX": "1"}),
+        ("xterm", (80, 24), {"NO_COLOR": "1"}),
+        ("xterm-256color", (100, 30), {"COLORFGBG": "0;15"}),
+    ],
+)
+def test_the_first_frame_is_the_real_one_with_what_was_typed(
+    start: Open, environ: dict[str, str], term: str, size: tuple[int, int], variables: dict[str, str]
+) -> None:
+    keep_a_page(start, environ, term=term, size=size, environ={**ON, **variables})
+    stored = pages(environ)[0].read_text().split("\n")[3].split()[:3]
+    assert plain_page(size).prompt == tuple(map(int, stored))
+    for _ in range(TRIES):
+        with start(term=term, size=size, environ={**ON, **variables}) as terminal:
+            terminal.read_until(lambda: b"Ask" in terminal.raw)
+            terminal.type("some w\x1b[D\x1b[Do\x7fo")
+            terminal.sees("someo w")
+            first = terminal.cells()
+            terminal.read_until(lambda: _TAKEN in terminal.raw)
+            del terminal.raw[: terminal.raw.index(_TAKEN)]
+            terminal.rest(quiet=0.5)
+            if b"Opening" in terminal.raw:
+                continue  # the machine is too busy: the wait is shown instead of the first page
+            assert terminal.cells()[:-1] == first[:-1]  # the status line names keys, some of which are for a text
+            written = re.sub(rb"\x1b[\[\]][^a-zA-Z\\\x07]*[a-zA-Z\\\x07]", b"", bytes(terminal.raw))
+            assert len(written) < 200, written
+            return
+    raise AssertionError("the engine did not open in time")
+
+
+def test_what_is_typed_from_the_start_on_is_sent_in_order(start: Open, server: ModelServer) -> None:
+    with start(environ=ON) as terminal:
+        terminal.read_until(lambda: b"Ask" in terminal.raw)
+        terminal.type("one\rtwo\x7f\x7fhree\x1b[H\x1b[C")
+        terminal.type("X")
+        terminal.sees("Echo: one")
+        assert "tXhree" in terminal.sees("tXhree")
+        assert terminal.raw.count(b"\x1b[?1049h") == terminal.raw.count(b"\x1b[?2004h") == 1
+        terminal.process.terminate()
+        assert terminal.ends() == 0
+        assert terminal.raw.count(b"\x1b[?1049l") == 1
+    assert len(server.requests) <= 2  # the second one may ask for a title
+
+
+@pytest.mark.parametrize("other", [(140, 40), (60, 20)])
+def test_a_window_that_has_another_size_for_a_moment_shows_every_cell(start: Open, other: tuple[int, int]) -> None:
+    for pause in (0.0, 0.3, 0.7):
+        with start(environ=ON) as terminal:
+            terminal.read_until(lambda terminal=terminal: b"Ask" in terminal.raw)
+            terminal.type("one 字")
+            terminal.read_for(pause)
+            terminal.resize(*other)
+            terminal.resize(110, 34)
+            terminal.type(" two")
+            terminal.read_until(lambda terminal=terminal: _TAKEN in terminal.raw)
+            terminal.rest(quiet=0.5)
+            assert terminal.lines()[30].startswith(" ▎ one 字 two"), terminal.shown()
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.2, 0.4, 0.6, 0.8])
+def test_a_start_that_is_stopped_goes_on_with_what_was_typed(start: Open, pause: float) -> None:
+    with start(environ=ON) as terminal:
+        before = terminal.attributes()
+        terminal.read_until(lambda: b"Ask" in terminal.raw)
+        terminal.type("some words")
+        terminal.read_for(pause)
+        os.kill(terminal.process.pid, signal.SIGTSTP)
+        while not os.waitpid(terminal.process.pid, os.WUNTRACED | os.WNOHANG)[0]:
+            terminal.read_for(0.02)
+        terminal.rest()
+        assert terminal.attributes() == before and terminal.raw.rstrip().endswith((b"\x1b[?25h", b"\x1b[?1004l"))
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        terminal.sees("▎ some words")
+        terminal.type("!")
+        terminal.sees("▎ some words!")

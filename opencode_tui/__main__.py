@@ -12,9 +12,12 @@ if __name__ == "__main__" and not sys.flags.safe_path:
 
 import gc
 import os
-import signal
 
 from opencode_tui import __version__
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import ModuleType
 
 GARBAGE_THRESHOLD = 200_000
 """New objects between two looks for garbage. Loading the engine makes a hundred thousand that all stay; with Python's 700 a fifth
@@ -23,6 +26,9 @@ of the time to the first request goes into looking through them again and again.
 PLUGIN_SCAN = "PYDANTIC_DISABLE_PLUGINS"
 """Switches off that pydantic looks through all installed packages for plugins of its own at every start; kept from tools."""
 
+PLUGIN_LOADER = "pydantic.plugin._loader"
+"""The module of pydantic that looks for them; even if that is switched off, it loads what reads the metadata of packages, 12 ms."""
+
 
 def main() -> None:
     """Run the command line and leave the process with its exit code."""
@@ -30,12 +36,31 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"opencode-tui {__version__}")
         return
-    gc.set_threshold(GARBAGE_THRESHOLD)
-    os.environ.setdefault(PLUGIN_SCAN, "__all__")
-    signal.signal(signal.SIGINT, _leave)
-    from opencode_tui.cli.main import run_command_line  # click costs more than all of `--version`
+    from opencode_tui.instant import screen
 
-    sys.exit(run_command_line(sys.argv[1:]))
+    try:
+        screen.begin(sys.argv[1:], os.environ)
+        import signal  # after the first frame, as all that follows
+
+        gc.set_threshold(GARBAGE_THRESHOLD)
+        if os.environ.setdefault(PLUGIN_SCAN, "__all__") == "__all__":
+            sys.modules.setdefault(PLUGIN_LOADER, _no_plugins())
+        signal.signal(signal.SIGINT, _leave)
+        from opencode_tui.cli.main import run_command_line  # click costs more than all of `--version`
+
+        code = run_command_line(sys.argv[1:])
+    finally:
+        screen.end()
+    sys.exit(code)
+
+
+def _no_plugins() -> "ModuleType":
+    """Return the module that pydantic asks for its plugins, with none."""
+    from types import ModuleType
+
+    module = ModuleType(PLUGIN_LOADER)
+    module.__dict__["get_plugins"] = tuple
+    return module
 
 
 def _leave(_number: int, _frame: object) -> None:

@@ -169,6 +169,55 @@ def client_options(url: str, *, route: Route | None = None, is_redirected: bool 
     return {"verify": context, "trust_env": False, "proxy": _proxy(route, context)}
 
 
+class Fetched(Struct, frozen=True):
+    """A response; `is_whole` is False where it has more bytes than the wanted ones, which are its first."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+    is_whole: bool = True
+
+
+def fetch(
+    method: str,
+    url: str,
+    *,
+    limit_s: float,
+    most_bytes: int,
+    silence_s: float | None = None,
+    is_redirected: bool = False,
+    **request: Any,
+) -> Fetched:
+    """Return the response to a request, complete within `limit_s` seconds and without a pause of `silence_s`.
+
+    `request` are further arguments of httpx. Blocks, on a thread without an event loop. Raises ConfigError, httpx.HTTPError and
+    httpx.InvalidURL; httpx.ReadTimeout when it takes longer, also byte by byte.
+    """
+    import asyncio
+
+    import httpx
+
+    async def receive() -> Fetched:
+        options = client_options(url, is_redirected=is_redirected)
+        client = httpx.AsyncClient(timeout=silence_s or limit_s, follow_redirects=is_redirected, **options)
+        async with client, client.stream(method, url, **request) as response:
+            content = bytearray()
+            async for piece in response.aiter_bytes():
+                content += piece
+                if len(content) > most_bytes:
+                    break
+            return Fetched(response.status_code, response.headers, bytes(content), len(content) <= most_bytes)
+
+    async def receive_in_time() -> Fetched:
+        async with asyncio.timeout(limit_s):
+            return await receive()
+
+    try:
+        return asyncio.run(receive_in_time())
+    except TimeoutError:
+        raise httpx.ReadTimeout(f"no complete answer within {limit_s:g} s") from None
+
+
 def _proxy(route: Route, context: ssl.SSLContext) -> "httpx.Proxy | None":
     import httpx
 

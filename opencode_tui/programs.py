@@ -51,6 +51,14 @@ def is_below(program: str, folder: Path, environ: Mapping[str, str] = os.environ
     return _writable(folder, environ.get("HOME", ""), environ.get("XDG_CACHE_HOME", "")).contains(program)
 
 
+def present_folder() -> Path:
+    """Return the current folder; when it was deleted, the one that the shell named, which is its path from before."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        return Path(os.environ.get("PWD") or "/")
+
+
 class Lead(Struct, frozen=True):
     """Where a path leads; `is_led_out`: a confined command may have led it there, out of all that commands may write."""
 
@@ -77,7 +85,7 @@ def python_command(*arguments: str) -> Sequence[str]:
 
 def python_environ(environ: Mapping[str, str], folder: Path | None = None) -> dict[str, str]:
     """Return the environment of this Python: no module comes from a folder that a command may write, but our own package's."""
-    where = folder or Path.cwd()
+    where = folder or present_folder()
     entries = [entry for entry in environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     kept = [entry for entry in entries if os.path.realpath(entry) == _PACKAGE_ROOT or safe_path(entry, where, environ)]
     given = {name: value for name, value in environ.items() if name != "PYTHONPATH"}

@@ -20,7 +20,7 @@ from opencode_tui.acp.approval import (
 from opencode_tui.acp.choices import COMPACT
 from opencode_tui.acp.content import Block, Prompt, read_prompt
 from opencode_tui.acp.errors import invalid, refused
-from opencode_tui.acp.updates import SessionState, Update, message, replay, session_of, updates_of
+from opencode_tui.acp.updates import SessionState, Update, message, replay, session_of, thought, updates_of
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.question import Question, QuestionRequest
@@ -33,12 +33,15 @@ from opencode_tui.schema.event.event import (
     QuestionAsked,
     QuestionRejected,
     QuestionReplied,
+    SessionStatusChanged,
 )
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.session import BusyStatus, Wait
 from opencode_tui.schema.session.stored_error import (
     StoredAbortedError,
     StoredOutputLengthError,
@@ -48,6 +51,7 @@ from opencode_tui.schema.session.stored_error import (
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.model_line import model_line
 from opencode_tui.text.permission import sandbox_facts
+from opencode_tui.text.wait import said_in, wait_line
 
 SHOWN_LIMIT_S = 2.0
 """Seconds that the answer to a prompt waits for the last events of its turn: they come another way."""
@@ -77,7 +81,9 @@ class OpenSession:
         self._moved = asyncio.Event()
         self._turn: asyncio.Task[MessageWithParts | None] | None = None
         self._cancels = 0
+        self._is_closed = False
         self._is_refused = False
+        self._waiting: asyncio.Task[None] | None = None
         self._asking: dict[str, asyncio.Task[None]] = {}
 
     @property
@@ -134,6 +140,8 @@ class OpenSession:
             if session_of(event) in (self.id, None) or self.state.has_adopted(event) or model_line(event):
                 await self.send(updates_of(event, self.state))
         match event:
+            case SessionStatusChanged() if event.session_id == self.id:
+                self._follow_wait(event.status.wait if isinstance(event.status, BusyStatus) else None)
             case PermissionAsked():
                 self.ask(event)
             case QuestionAsked():
@@ -144,6 +152,17 @@ class OpenSession:
             case _:
                 pass
         self._moved.set()
+
+    def _follow_wait(self, wait: Wait | None) -> None:
+        """Say once, as a thought of the agent, what is waited for when that lasts: the protocol has no status of a turn."""
+        if self._waiting is not None:
+            self._waiting.cancel()
+        self._waiting = None if wait is None else asyncio.create_task(self._say_wait(wait), name="a wait of a turn")
+
+    async def _say_wait(self, wait: Wait) -> None:
+        await asyncio.sleep(said_in(wait, system_clock()))
+        async with self._sending:
+            await self.send([thought(f"{wait_line(wait)}.\n")])
 
     async def read_again(self) -> None:
         """Read everything after events were lost, and send what is new. The requests that wait are the caller's to pass on."""
@@ -191,7 +210,9 @@ class OpenSession:
             await asyncio.wait({turn}, timeout=_ABORT_AGAIN_S)
 
     async def close(self) -> None:
-        """Interrupt the turn, let it be answered, and end what waits for the client."""
+        """Interrupt the turn, let it be answered, and end what waits for the client; no event is received any more."""
+        self._is_closed = True
+        self._moved.set()
         await self.cancel()
         async with self._turns:
             pass
@@ -274,10 +295,12 @@ class OpenSession:
         return info.finish == "tool-calls"
 
     async def _wait_shown(self, answer: MessageWithParts | None) -> None:
-        """Wait until the events of a turn up to this message were sent, for a limited time."""
+        """Wait until the events of a turn up to this message were sent, or the session is closed, for a limited time."""
         state = self.state
 
         def is_shown() -> bool:
+            if self._is_closed:
+                return True
             if answer is None:
                 return not state.is_busy
             seen = state.ended if not state.is_busy else state.finished

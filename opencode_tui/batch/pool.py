@@ -86,7 +86,7 @@ class Progress:
         """A task starts."""
 
     def cost(self, order: TaskOrder, usd: float) -> None:
-        """A running task has cost so much so far."""
+        """A running task has cost `usd` until now."""
 
     def ended(self, order: TaskOrder, result: TaskResult) -> None:
         """A task ended; its result is on the disk."""

@@ -148,4 +148,4 @@ def _why(child: asyncio.subprocess.Process, errors: "asyncio.Task[str]") -> str:
     if code < 0:
         name = signal.Signals(-code).name if -code in {*signal.Signals} else str(-code)
         return f"the process of the task was killed ({name}); its session has what it did until then"
-    return said or f"the process of the task ended with {code} and without a result"
+    return said or f"the process of the task exited with {code} and without a result"

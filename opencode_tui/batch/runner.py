@@ -237,9 +237,9 @@ class _Task:
             self._status, self._error = "failed", f"the check cannot start ({error.strerror})"
             return None
         if exit_code is None:
-            self._status, self._error = "timeout", f"the time limit of {self._order.timeout:g} s was over in the check"
+            self._status, self._error = "timeout", f"check exceeded the time limit of {self._order.timeout:g} s"
         elif exit_code != 0:
-            self._status, self._error = "failed", f"the check ended with {exit_code}{_last_line(output)}"
+            self._status, self._error = "failed", f"check exited with {exit_code}{_last_line(output)}"
         elif self._status == "rejected":
             self._status, self._error = "done", ""
         return CheckResult(exit=exit_code, output=bytes(output[-OUTPUT_BYTES:]).decode("utf-8", "replace"))

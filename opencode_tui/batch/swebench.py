@@ -35,7 +35,7 @@ can answer a question: decide for yourself where the issue is open.
 
 
 def is_instances(data: bytes) -> bool:
-    """Return whether a file has instances: a JSON list, or lines of which the first has an `instance_id` and no `prompt`."""
+    """Return whether a file has instances: a JSON list, or lines, the first with an `instance_id` and no `prompt`."""
     text = data.removeprefix(b"\xef\xbb\xbf").lstrip()
     if text.startswith(b"["):
         return True
@@ -70,7 +70,7 @@ def read_instances(data: bytes, name: str, repositories: Path) -> list[BatchTask
         }
         tasks[fields["instance_id"]] = make_task(task, where)
     if not tasks:
-        raise ConfigError(f"{name} has no instances; write a JSON list, or one JSON object a line")
+        raise ConfigError(f"{name} has no instances; write a JSON list, or one JSON object per line")
     if missing:
         raise ConfigError(_describe_missing(list(missing), repositories))
     return list(tasks.values())
@@ -96,10 +96,10 @@ def _parse(text: str, name: str, line: int) -> object:
         return shallow(json.loads(text))
     except json.JSONDecodeError as error:
         raise ConfigError(
-            f"{name}:{line + error.lineno - 1}: not valid JSON ({error.msg}); write a JSON list, or one JSON object a line"
+            f"{name}:{line + error.lineno - 1}: not valid JSON ({error.msg}); write a JSON list, or one JSON object per line"
         ) from None
     except (RecursionError, TooDeepError):
-        raise ConfigError(f"{name}:{line}: nested too deeply; write a JSON list, or one JSON object a line") from None
+        raise ConfigError(f"{name}:{line}: nested too deeply; write a JSON list, or one JSON object per line") from None
 
 
 def _check_instance(value: object, where: str) -> dict[str, str]:

@@ -130,7 +130,7 @@ def read_tasks(data: bytes, name: str) -> list[BatchTask]:
     """Return the tasks of a file. Raises ConfigError with the line, the key and the remedy of the first wrong one."""
     tasks = list(_read(data, name))
     if not tasks:
-        raise ConfigError(f'{name} has no tasks; write one JSON object a line, e.g. {{"id": "t1", "prompt": "…"}}')
+        raise ConfigError(f'{name} has no tasks; write one JSON object per line, e.g. {{"id": "t1", "prompt": "…"}}')
     return tasks
 
 
@@ -144,7 +144,7 @@ def _read(data: bytes, name: str) -> Iterator[BatchTask]:
             value: Any = load_json(line.decode("utf-8-sig"))
         except ValueError as error:
             reason = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not valid JSON"
-            raise ConfigError(f"{where}: {reason}; write one JSON object a line") from None
+            raise ConfigError(f"{where}: {reason}; write one JSON object per line") from None
         task = make_task(value, where)
         if task.id in lines:
             raise ConfigError(f"{where}: id {task.id!r} is also that of line {lines[task.id]}; ids must differ")

@@ -5,7 +5,6 @@ import gc
 import importlib
 import logging
 import os
-import signal
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -17,6 +16,7 @@ import click
 from opencode_tui.cli.environment import find_log_folder, load_settings, read_environment
 from opencode_tui.cli.log import start_log
 from opencode_tui.cli.main import GlobalOptions
+from opencode_tui.cli.terminal import ending_signals
 from opencode_tui.config import own_process
 
 if TYPE_CHECKING:
@@ -130,8 +130,14 @@ def open_snapshots() -> "Snapshots":
     environment = read_environment()
     options = click.get_current_context().find_object(GlobalOptions)
     start_log(environment.paths.log, options.log_level if options else None)
-    is_on = load_settings(environment).settings.snapshot is not False
-    return snapshots.open_snapshots(environment.environ, environment.directory, paths=environment.paths, is_on=is_on)
+    settings = load_settings(environment).settings
+    return snapshots.open_snapshots(
+        environment.environ,
+        environment.directory,
+        paths=environment.paths,
+        is_on=settings.snapshot is not False,
+        ignored=settings.ignored_limit,
+    )
 
 
 def _remote(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[RemoteClient]":
@@ -166,5 +172,5 @@ def end_on_signals() -> None:
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ending_signals():
         loop.add_signal_handler(number, task.cancel)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from opencode_tui.cli.errors import FOLDER_IS_GONE
 from opencode_tui.cli.terminal import say
 from opencode_tui.config.flags import Flags, read_flags
 from opencode_tui.schema.error import OpencodeError
@@ -40,7 +41,7 @@ def _current_directory() -> Path:
     try:
         return Path(os.getcwd())
     except OSError:
-        raise OpencodeError("the current directory no longer exists; change to another one") from None
+        raise OpencodeError(FOLDER_IS_GONE) from None
 
 
 def load_settings(environment: Environment) -> "LoadedConfig":

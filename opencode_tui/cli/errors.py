@@ -35,13 +35,31 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
         return error.exit_code
     if is_debugging:
         sys.stderr.write(_format_traceback(error))
-    from opencode_tui.schema.error import ConfigError, OpencodeError  # pydantic: not for the help
+    from opencode_tui.schema.error import ConfigError, ModelNotFoundError, OpencodeError  # pydantic: not for the help
 
     if isinstance(error, OpencodeError):
         say(str(error))
-        return BAD_INPUT if isinstance(error, ConfigError) else FAILED
-    say(f"{type(error).__name__}: {_first_line(error)}; {_keep_traceback(error, environ)}")
+        return BAD_INPUT if isinstance(error, ConfigError | ModelNotFoundError) else FAILED
+    if isinstance(error, FileNotFoundError) and not has_folder():
+        say(FOLDER_IS_GONE)
+        return FAILED
+    from opencode_tui.schema.system_error import describe
+
+    reason = describe(error) if isinstance(error, OSError) else f"{type(error).__name__}: {_first_line(error)}"
+    say(f"{reason}; {_keep_traceback(error, environ)}")
     return FAILED
+
+
+FOLDER_IS_GONE = "the current directory no longer exists; change to another one"
+
+
+def has_folder() -> bool:
+    """Return whether the current folder exists."""
+    try:
+        os.getcwd()
+    except OSError:
+        return False
+    return True
 
 
 def _unwrap(error: BaseException) -> BaseException:

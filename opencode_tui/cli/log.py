@@ -6,6 +6,7 @@ Log lines reach the terminal only with `--log-level debug`. No line contains a k
 import logging
 import os
 import sys
+import threading
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from opencode_tui.storage.paths import ensure, find_paths
 if TYPE_CHECKING:
     from opencode_tui.config.auth import AuthStore
     from opencode_tui.engine.sandbox.environment import Secrets
+    from opencode_tui.storage.writer import WriterThread
 
 MAX_BYTES = 5 * 1024 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
@@ -82,24 +84,64 @@ class _SafeFormatter(logging.Formatter):
         return make_safe(self._secrets.redact(super().format(record)), multiline=True)
 
 
+PATIENCE_S = 0.1
+"""Seconds that a caller waits for its line to be written: then the disk hangs, and no line waits until it works again."""
+
+END_S = 0.5
+"""Seconds for lines that are not written when the program ends."""
+
+_MOST_LINES = 1000
+"""Lines kept for a disk that hangs; later ones are lost."""
+
+
 class _PrivateFile(logging.Handler):
-    """Appends to a file with mode 0600, rotated at `MAX_BYTES`; a failed write loses the log line only."""
+    """Appends to a file with mode 0600, rotated at `MAX_BYTES`; a failed write loses the log line only.
+
+    Lines are written on a thread of their own: one that the disk does not end to write must not stop the event loop.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path = path
+        self._waiting = 0
+        self._is_held = False
+        self._last: threading.Event | None = None
+
+    @cached_property
+    def _thread(self) -> "WriterThread":
+        from opencode_tui.storage.writer import WriterThread  # most runs log nothing
+
+        return WriterThread("log")
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
-        try:
-            ensure(self.path.parent)
-            if self.path.exists() and self.path.stat().st_size > MAX_BYTES:
-                self.path.replace(self.path.with_suffix(".old.log"))
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(self.format(record) + "\n")
-        except OSError:
-            self.handleError(record)
+        if self._waiting >= _MOST_LINES:
+            return
+        line, written = self.format(record) + "\n", threading.Event()
+
+        def done(error: BaseException | None) -> None:
+            self._waiting, self._is_held = self._waiting - 1, False
+            if error is not None:
+                self.handleError(record)
+            written.set()
+
+        self._waiting, self._last = self._waiting + 1, written
+        self._thread.submit(lambda: self._write(line), done)
+        if not self._is_held and not written.wait(PATIENCE_S):
+            self._is_held = True
+
+    def flush(self) -> None:
+        """Wait for the lines that are not written, at most `END_S`; called when the program ends."""
+        if self._last is not None:
+            self._last.wait(END_S)
+
+    def _write(self, line: str) -> None:
+        ensure(self.path.parent)
+        if self.path.exists() and self.path.stat().st_size > MAX_BYTES:
+            self.path.replace(self.path.with_suffix(".old.log"))
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(line)
 
     def handleError(self, record: logging.LogRecord) -> None:
         """Ignore the error: there is nowhere else to report it."""

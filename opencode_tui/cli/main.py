@@ -16,6 +16,7 @@ from click.shell_completion import shell_complete
 from opencode_tui import __version__
 from opencode_tui.cli.errors import DONE, report_error
 from opencode_tui.cli.lazy_group import Entry, LazyGroup
+from opencode_tui.instant import screen
 
 PROGRAM = "opencode-tui"
 COMPLETION_VARIABLE = "_OPENCODE_TUI_COMPLETE"
@@ -152,6 +153,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except click.exceptions.Exit as end:
         return end.exit_code
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the outermost frame: every error becomes one line
+        screen.end()
         return report_error(error, os.environ, is_debugging=_wants_debugging(arguments))
     return outcome if isinstance(outcome, int) else DONE
 

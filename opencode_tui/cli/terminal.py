@@ -5,9 +5,16 @@ Every external text (file names, settings, responses) goes through `safe_text.ma
 
 import json
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import TextIO
+
+
+def ending_signals() -> list[signal.Signals]:
+    """Return the signals that end a command in order. A hang-up that is ignored, as `nohup` makes it, is not among them."""
+    ends = [signal.SIGINT, signal.SIGTERM]
+    return ends if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else [*ends, signal.SIGHUP]
 
 
 def print_result(text: str) -> None:

@@ -15,6 +15,7 @@ from opencode_tui.text.cells import clip, pad, width, wrap
 from opencode_tui.text.safe_text import make_safe, output_line
 from opencode_tui.text.tool import (
     Fact,
+    ResultRow,
     argument_of,
     facts_of,
     failure_facts,
@@ -23,9 +24,9 @@ from opencode_tui.text.tool import (
     is_bad_exit,
     name_of,
     refusal_text,
+    result_rows,
     separated,
     time_facts,
-    todos_of,
 )
 
 _NAME_WIDTH = 6
@@ -35,7 +36,7 @@ _LONG_SUBJECT = 200
 _MAX_NAME = 24
 _SEPARATOR = " "
 _DIFF_LINES = 12
-_TODO_LINES = 12
+_ROWS = 12
 _ERROR_LINES = 6
 _OUTPUT_LINES = 3
 _BODY_AT = 9
@@ -138,7 +139,7 @@ def _body(part: ToolPart, style: Style) -> list[str]:
     row = row_of(part.tool)
     if row.result in ("diff", "patch"):
         return render_diff(str(state.metadata.get("diff") or ""), style, limit=_DIFF_LINES)
-    return _todo_lines(state, style) if row.result == "todos" else []
+    return _row_lines(result_rows(part.tool, state.metadata), style) if row.result in ("todos", "rows") else []
 
 
 def _error_lines(text: str, style: Style) -> list[str]:
@@ -159,17 +160,17 @@ def _last_lines(output: str, style: Style) -> list[str]:
     return [clip(line, _room(style) or 200, style.words("›")) for line in shown]
 
 
-def _todo_lines(state: ToolStateCompleted, style: Style) -> list[str]:
-    items = todos_of(state.metadata)
+def _row_lines(rows: Sequence[ResultRow], style: Style) -> list[str]:
     lines: list[str] = []
-    for item in items[:_TODO_LINES]:
-        status = str(item.get("status"))
-        sign, token = _TODO_SIGNS.get(status, ("○", "muted"))
-        content = clip(make_safe(str(item.get("content", ""))), (_room(style) or 200) - 2, style.words("…"))
-        text = style.paint(content, "bold") if status == "in_progress" else style.paint(content, "muted")
-        lines.append(f"{' ' * _BODY_AT}{style.paint(style.words(sign), token)} {text}")
-    if len(items) > _TODO_LINES:
-        lines.append(style.paint(" " * _BODY_AT + style.words(f"… {len(items) - _TODO_LINES} more"), "muted"))
+    for row in rows[:_ROWS]:
+        sign, token = _TODO_SIGNS.get(row.status, ("○", "muted"))
+        mark = f"{style.paint(style.words(sign), token)} " if row.status else ""
+        words = f"{row.text}  {row.detail}" if row.detail else row.text
+        content = clip(make_safe(words), (_room(style) or 200) - 2, style.words("…"))
+        text = style.paint(content, "bold") if row.status == "in_progress" else style.paint(content, "muted")
+        lines.append(f"{' ' * _BODY_AT}{mark}{text}")
+    if len(rows) > _ROWS:
+        lines.append(style.paint(" " * _BODY_AT + style.words(f"… {len(rows) - _ROWS} more"), "muted"))
     return lines
 
 

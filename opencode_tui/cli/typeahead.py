@@ -5,6 +5,8 @@ import select
 import time
 from contextlib import suppress
 
+from opencode_tui.instant.screen import attributes_before
+
 QUIET_S = 0.3
 """Seconds without a key after which input is considered finished."""
 
@@ -20,7 +22,7 @@ class TypeaheadGuard:
 
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
-        self._before = _attributes(terminal)
+        self._before = attributes_before() or _attributes(terminal)
 
     def wait_for_quiet(self, *, is_expected: bool) -> None:
         """Return when typing has stopped, at the latest after `TIMEOUT_S`. Blocks.

@@ -8,7 +8,7 @@ from typing import Literal
 from opencode_tui.bus import Subscription
 from opencode_tui.client.calls import Carry
 from opencode_tui.client.local_facets import LocalFacets
-from opencode_tui.engine.engine import CLOSE_GRACE_MS, Engine, open_engine
+from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.instance import ConfinedRun, Instance
 from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
 from opencode_tui.schema.error import BusyError, ConfigError
@@ -175,7 +175,7 @@ class LocalClients:
 
     async def end_runs(self) -> None:
         """Interrupt all runs."""
-        await self._engine.core.runs.close(grace_ms=CLOSE_GRACE_MS)
+        await self._engine.core.runs.close()
 
 
 def choose_policy(*, auto: Literal["inside", "outside"] | None, has_terminal: bool) -> Policy:

@@ -15,6 +15,9 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 
+_LOOK_S = 5.0
+"""Seconds that a server which does not respond has for each answer to the question whether it does again."""
+
 
 class RemoteClient:
     """The client of one folder of a server."""
@@ -107,12 +110,27 @@ async def _follow(
     events = RemoteEvents(link, bus, tries_again=tries_again)
     reading = asyncio.create_task(events.run(), name="remote events")
     connected = asyncio.create_task(events.connected())
+    watching: list[asyncio.Task[None]] = []
     try:
         await asyncio.wait({reading, connected}, return_when=asyncio.FIRST_COMPLETED)
         if reading.done():
             reading.result()
-        yield RemoteClient(link, events, bus=bus, directory=directory), reading
+        client = RemoteClient(link, events, bus=bus, directory=directory)
+        if tries_again:
+            watching.append(asyncio.create_task(_watch(link, client), name="remote silence"))
+        yield client, reading
     finally:
-        for task in (reading, connected):
+        for task in (reading, connected, *watching):
             task.cancel()
-        await asyncio.gather(reading, connected, return_exceptions=True)
+        await asyncio.gather(reading, connected, *watching, return_exceptions=True)
+
+
+async def _watch(link: Link, client: RemoteClient) -> None:
+    """Report each time that the server does not respond: what is asked of it waits."""
+    while True:
+        await link.silence()
+        client.report(f"{link.url} does not respond. What you send waits for it; quitting works.")
+        while (found := await link.ask(_LOOK_S)) == "silent":
+            pass
+        if found == "answers":
+            client.report(f"{link.url} responds again.")

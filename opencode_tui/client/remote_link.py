@@ -2,9 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar, cast
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any, Literal, TypeVar, cast
 from urllib.parse import quote
 
 import httpx
@@ -128,6 +128,9 @@ ANSWER_S = 60
 
 CONNECT_S = 5
 
+NAMED_AFTER_S = 1.0
+"""Seconds without an answer after which a server that does not respond is named."""
+
 
 class Link:
     """Requests to one server for one folder, by default the folder that it was started in."""
@@ -137,6 +140,37 @@ class Link:
         self._is_terminal = is_terminal
         self.url = str(http.base_url).rstrip("/")
         self._headers = {"x-opencode-directory": quote(directory)} if directory else {}
+        self._unanswered = 0
+        self._asked = asyncio.Event()
+
+    async def silence(self) -> None:
+        """Return when a request has had no answer for about `NAMED_AFTER_S`, and the server does not answer another one either."""
+        while True:
+            if not self._unanswered:
+                self._asked.clear()
+                await self._asked.wait()
+            await asyncio.sleep(NAMED_AFTER_S / 2)
+            if self._unanswered and await self.ask(NAMED_AFTER_S / 2) == "silent":
+                return
+
+    async def ask(self, limit_s: float) -> Literal["answers", "silent", "gone"]:
+        """Return how the server responds within `limit_s` seconds; it is gone when there is no connection."""
+        try:
+            await self._http.get("/global/health", timeout=limit_s)
+        except httpx.TimeoutException:
+            return "silent"
+        except httpx.HTTPError:
+            return "gone"
+        return "answers"
+
+    @contextmanager
+    def _unanswered_request(self) -> Generator[None]:
+        self._unanswered += 1
+        self._asked.set()
+        try:
+            yield
+        finally:
+            self._unanswered -= 1
 
     async def get(self, path: str, kind: type[R], query: Query | None = None) -> R:
         """Return a record."""
@@ -160,9 +194,10 @@ class Link:
         `reads` says of another method than GET that it changes nothing.
         """
         try:
-            answer = await self._http.request(
-                method, path, content=_encoded(body), params=_query(query), headers=self._headers_for(body)
-            )
+            with self._unanswered_request():
+                answer = await self._http.request(
+                    method, path, content=_encoded(body), params=_query(query), headers=self._headers_for(body)
+                )
         except httpx.HTTPError as error:
             raise self._lost(error, reads=reads or method == "GET") from error
         if answer.is_success:
@@ -178,9 +213,13 @@ class Link:
         """Yield an answer before its body has arrived; raises as `bytes`. After `silence_s` without a byte it is lost."""
         limits = httpx.Timeout(silence_s, connect=CONNECT_S)
         try:
-            async with self._http.stream(
-                method, path, content=_encoded(body), headers=self._headers_for(body), timeout=limits
-            ) as answer:
+            async with AsyncExitStack() as stack:
+                with self._unanswered_request():
+                    answer = await stack.enter_async_context(
+                        self._http.stream(
+                            method, path, content=_encoded(body), headers=self._headers_for(body), timeout=limits
+                        )
+                    )
                 if answer.status_code == 503:
                     self._raise_if_ending()
                 if not answer.is_success:

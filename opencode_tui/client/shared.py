@@ -271,7 +271,7 @@ class SharedClient:
         if self._previous is None:
             self._reason = f"Shared live with another terminal (process {record.process.pid})."
         elif self._previous != record:
-            self._reason = f"The other terminal has ended; now shared with process {record.process.pid}."
+            self._reason = f"The other terminal closed. Now shared with process {record.process.pid}."
         self._previous = record
         for work in (_warm(), _watch(record.process.pid, client)):
             stack.callback(asyncio.create_task(work).cancel)
@@ -294,7 +294,7 @@ class SharedClient:
         share = None if claim is None else partial(self._share, claim)
         client = await thread.open(self._environ, self.directory, share=share)
         if self._previous is not None:
-            self._reason = "The other terminal has ended; this one has the engine now."
+            self._reason = "The other terminal closed. This one took over."
         self._previous, self._thread = None, thread
         self._use(client)
         if claim is not None:

@@ -15,8 +15,13 @@ from opencode_tui.storage.paths import Paths
 __all__ = ["Patch", "Snapshots", "clean_unneeded", "open_snapshots"]
 
 
-def open_snapshots(environ: Mapping[str, str], directory: Path, *, paths: Paths, is_on: bool) -> Snapshots:
-    """Return the snapshots of the folder's worktree; `unavailable` is set unless `is_on`. Blocks on git."""
+def open_snapshots(
+    environ: Mapping[str, str], directory: Path, *, paths: Paths, is_on: bool, ignored: int | None = None
+) -> Snapshots:
+    """Return the snapshots of the folder's worktree; `unavailable` is set unless `is_on`. Blocks on git.
+
+    `ignored` is the size in bytes of the largest ignored file that is recorded.
+    """
     project = discover(directory, paths=paths, environ=environ)
     return Snapshots(
         WorktreeLock(
@@ -25,6 +30,6 @@ def open_snapshots(environ: Mapping[str, str], directory: Path, *, paths: Paths,
             paths=paths,
             locks=Locks(paths),
             clock=system_clock,
-            settings=SnapshotSettings(is_on=is_on),
+            settings=SnapshotSettings(is_on).limited(ignored),
         )
     )

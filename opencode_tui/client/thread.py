@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TypeVar
 from opencode_tui.bus import Bus
 from opencode_tui.client.local import LocalClient, LocalClients
 from opencode_tui.engine.engine import open_engine
-from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,10 @@ class EngineThread:
         return carried
 
     async def close(self) -> None:
-        """End the engine in order, within `CLOSE_LIMIT_S`. Raises OpencodeError when it failed or does not end."""
+        """End the engine in order, within `CLOSE_LIMIT_S`.
+
+        Raises OpencodeError when it failed or does not end, StorageError when not all is stored.
+        """
         with suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(self._leave.set)
         await asyncio.wait({self._ended}, timeout=CLOSE_LIMIT_S)
@@ -115,6 +118,8 @@ class EngineThread:
             raise OpencodeError(
                 f"the engine did not end within {CLOSE_LIMIT_S:.0f} s; what it left open is recovered at the next start"
             )
+        if isinstance(self._failure, StorageError):
+            raise self._failure
         if self._failure is not None and self._opened.done():
             raise _lost(self._failure) from self._failure
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.safe_folder import open_folder
 
 
@@ -28,7 +29,7 @@ def write_new(path: Path, pieces: Iterable[str]) -> int:
     except FileExistsError:
         raise OpencodeError(f"{path} already exists; choose another name") from None
     except OSError as error:
-        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error
+        raise OpencodeError(f"{path} cannot be written: {cause_of(error)}") from error
 
 
 def append_line(path: Path, line: str) -> None:
@@ -47,4 +48,4 @@ def append_line(path: Path, line: str) -> None:
             with open(descriptor, "ab") as file:
                 file.write(gap + f"{line}\n".encode("utf-8", "surrogateescape"))
     except OSError as error:
-        raise OpencodeError(f"{path} cannot be written ({error.strerror})") from error
+        raise OpencodeError(f"{path} cannot be written: {cause_of(error)}") from error

@@ -1,4 +1,4 @@
-"""Merging of layers of settings: objects are merged, lists replaced, except for those that are joined (`JOINED`).
+"""Merging of layers of settings: objects are merged, lists replaced, except for those of fields that are `JOINED`.
 
 Permission rules keep their order (`config/permission.py`). The source that set a value last is recorded for every value, and for
 every permission rule the source that contains it.
@@ -9,11 +9,10 @@ from typing import Any, cast
 
 from opencode_tui.config import permission
 from opencode_tui.config.notice import dotted
+from opencode_tui.config.settings.fields import field_at, has_mark
+from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.schema.record import JsonObject
-
-JOINED: tuple[KeyPath, ...] = (("plugin",), ("instructions",), ("experimental", "sandbox", "hidden"))
-"""Lists that contain the members of all sources."""
 
 
 class Merged:
@@ -119,7 +118,7 @@ def _merge(earlier: Any, later: Any, path: KeyPath) -> Any:
         for key, value in after.items():
             result[key] = _merge(before[key], value, (*path, key)) if key in before else value
         return result
-    if isinstance(earlier, list) and isinstance(later, list) and path in JOINED:
+    if isinstance(earlier, list) and isinstance(later, list) and has_mark(field_at(path), Mark.JOINED):
         return list(dict.fromkeys([*cast("list[str]", earlier), *cast("list[str]", later)]))
     return cast("Any", later)
 

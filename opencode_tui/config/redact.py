@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, cast
 
 from opencode_tui.redaction.cover import COVER, MASK
@@ -9,7 +10,6 @@ from opencode_tui.redaction.names import is_secret_setting
 from opencode_tui.schema.record import JsonObject
 
 # Texts, not compiled: most runs redact nothing, and `re` keeps what it has compiled.
-_SECRET_SECTIONS = frozenset({"headers", "environment", "env"})
 _CREDENTIALS_IN_ADDRESS = r"(?<=://)[^/\s?#]+(?=@)"
 _ADDRESS_SECRET = r"(?i)(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&\s#]+"
 
@@ -37,16 +37,25 @@ def redact_settings(settings: JsonObject) -> JsonObject:
 def _cover(value: Any, key: str) -> Any:
     if isinstance(value, dict):
         items = cast("JsonObject", value).items()
-        if key in _SECRET_SECTIONS:
+        if key in _secret_keys(of_maps=True):
             return {name: COVER if isinstance(inner, str) and inner else inner for name, inner in items}
         return {name: _cover(inner, name) for name, inner in items}
     if isinstance(value, list):
         return [_cover(inner, key) for inner in cast("list[Any]", value)]
     if not isinstance(value, str) or not value:
         return value
-    if is_secret_setting(key):
+    if is_secret_setting(key) or key in _secret_keys(of_maps=False):
         return COVER
     return redact_address(value)
+
+
+@cache
+def _secret_keys(*, of_maps: bool) -> frozenset[str]:
+    """Return the keys of the fields whose value is a secret, or a map of values that may be."""
+    from opencode_tui.config.settings.fields import all_fields, is_map, is_secret  # most runs redact nothing
+
+    secret = {key: field for key, field in all_fields().items() if is_secret(field)}
+    return frozenset(key.rpartition(".")[2] for key, field in secret.items() if is_map(field) == of_maps)
 
 
 def redact_address(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.paths import Paths
 
 _SAFE_MODE = 0o600
@@ -92,7 +93,4 @@ class SecretFile:
         try:
             AtomicWriter(FileSystem()).write(os.path.realpath(self.path), data, durable=True)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise StorageError(
-                f"{self.path} cannot be written ({reason}); it is unchanged; free some space and try again"
-            ) from error
+            raise StorageError(f"{self.path} cannot be written, and is unchanged: {cause_of(error)}") from error

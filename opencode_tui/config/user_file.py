@@ -13,8 +13,10 @@ from typing import Any, cast
 from opencode_tui.config.check.types import describe_unknown, find_unknown_keys, validate_settings
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig, load_config
-from opencode_tui.config.merge import JOINED, Merged, without
+from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.redact import redact_settings
+from opencode_tui.config.settings.fields import has_mark, list_keys
+from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.sources.jsonc import JsoncError, KeyPath
 from opencode_tui.config.sources.jsonc_edit import merge_into
 from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer, visit
@@ -25,6 +27,7 @@ from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.redaction.cover import COVER
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 
@@ -115,14 +118,15 @@ def without_equal(change: JsonObject, present: JsonObject) -> JsonObject:
 
 
 def with_own_members(change: JsonObject, *, raw: JsonObject, own: JsonObject, shown: JsonObject) -> JsonObject:
-    """Return a change in which lists that join all sources (`JOINED`) have only the members of the file.
+    """Return a change in which lists that join all sources have only the members of the file.
 
     Those are what the file has of the wanted ones, as it is written there (`raw`; `own` with the variables filled in), and what no
     source has yet. Members of other sources are in effect anyway, and cannot be removed here. A list that keeps the members of the
     file is left out.
     """
     changed = change
-    for path in JOINED:
+    for joined in list_keys(lambda field: has_mark(field, Mark.JOINED)):
+        path = tuple(joined.split("."))
         wanted = _list_at(change, path)
         if wanted is None:
             continue
@@ -192,10 +196,7 @@ def write_settings_text(path: Path, text: str) -> None:
         if mode != FILE_MODE:
             os.chmod(real, mode)
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise StorageError(
-            f"{path} cannot be written ({reason}); it is unchanged; correct that and try again"
-        ) from error
+        raise StorageError(f"{path} cannot be written, and is unchanged: {cause_of(error)}") from error
 
 
 def add_mcp_server(folder: Path, name: str, entry: JsonObject, *, paths: Paths) -> Path:

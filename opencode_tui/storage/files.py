@@ -8,7 +8,7 @@ import errno
 import itertools
 import os
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 
 FILE_MODE = 0o600
@@ -182,13 +182,13 @@ class AtomicWriter:
         self._files.rmdir(folder)
         self._unsynced_folders.add(os.path.dirname(folder))
 
-    def sync(self) -> None:
-        """Sync every file created and every name removed since the last call to the disk.
+    def sync(self, begin: Callable[[], None] | None = None) -> None:
+        """Sync every file created and every name removed since the last call to the disk; `begin` is called before each.
 
         Raises OSError; the next call tries again what was not synced.
         """
-        self._sync(self._unsynced_files)
-        self._sync(self._unsynced_folders)
+        self._sync(self._unsynced_files, begin=begin)
+        self._sync(self._unsynced_folders, begin=begin)
 
     def make_folders(self, folder: str) -> None:
         """Make a folder and its missing parents."""
@@ -222,10 +222,12 @@ class AtomicWriter:
         while view:
             view = view[self._files.write(descriptor, view) :]
 
-    def _sync(self, paths: set[str], *, above: str | None = None) -> None:
+    def _sync(self, paths: set[str], *, above: str | None = None, begin: Callable[[], None] | None = None) -> None:
         """Sync these paths and drop them, or those of them that are folders above a path."""
         for path in sorted(paths):
             if above is None or above.startswith(f"{path}/"):
+                if begin is not None:
+                    begin()
                 self._sync_path(path)
                 paths.discard(path)
 

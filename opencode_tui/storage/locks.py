@@ -18,14 +18,16 @@ from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.process_identity import is_alive
 from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.run_lock import OWNER_SUFFIX, RunLock, RunOwner, read_owner
+from opencode_tui.storage.run_lock import OWNER_SUFFIX, Keep, RunLock, RunOwner, read_owner
 
 
 class Locks:
     """The locks of one data folder, each made once. Thread-safe."""
 
-    def __init__(self, paths: Paths, *, files: FileSystem | None = None) -> None:
+    def __init__(self, paths: Paths, *, files: FileSystem | None = None, keep: Keep | None = None) -> None:
+        """`keep` is `Storage.keep` where the records of sessions are written."""
         self._paths = paths
+        self._keep = keep
         self._folder = paths.lock
         self._files = files or FileSystem()
         self._locks: dict[str, ProcessLock] = {}
@@ -55,7 +57,9 @@ class Locks:
             run_lock = self._run_locks.get(session_id)
             if run_lock is None:
                 owner_path = self._owner_path(session_id)
-                run_lock = RunLock(lock, session_id=session_id, owner_path=owner_path, files=self._files)
+                run_lock = RunLock(
+                    lock, session_id=session_id, owner_path=owner_path, files=self._files, keep=self._keep
+                )
                 self._run_locks[session_id] = run_lock
             return run_lock
 

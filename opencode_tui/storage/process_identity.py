@@ -57,6 +57,11 @@ def is_suspended(pid: int) -> bool:
     return bool(fields) and fields[0] in ("T", "t")
 
 
+def suspension_of(pid: int) -> str:
+    """Return what to add to the name of a process that is stopped; empty for one that runs."""
+    return f", which is suspended (`kill -CONT {pid}` continues it)" if is_suspended(pid) else ""
+
+
 def holder_of(lock_path: str) -> str:
     """Return a description of the process that holds a lock file; only Linux gives its id."""
     try:
@@ -68,7 +73,8 @@ def holder_of(lock_path: str) -> str:
         fields = row.split()
         # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234567 0 EOF
         if len(fields) >= 6 and fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == str(inode):
-            return f"process {fields[4]}" if int(fields[4]) > 0 else "a process of another container"
+            pid = int(fields[4])
+            return f"process {pid}{suspension_of(pid)}" if pid > 0 else "a process of another container"
     return "another process"
 
 

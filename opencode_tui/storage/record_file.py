@@ -6,27 +6,21 @@ import json
 from pydantic_core import from_json
 
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
+from opencode_tui.schema.system_error import meaning_of
 from opencode_tui.storage.files import FileSystem
 
 _REMEDIES = {
-    errno.ENOSPC: "the disk is full; free some space",
-    errno.EDQUOT: "your disk quota is used up; free some space",
-    errno.EACCES: "permission denied (try chmod u+rwX)",
-    errno.EPERM: "operation not permitted (check owner and mode)",
     errno.EROFS: "the file system is read-only; set XDG_DATA_HOME to a folder that can be written",
-    errno.EIO: "the disk reports an error; check the disk and keep a copy of the folder",
-    errno.EMFILE: "too many open files; raise `ulimit -n`",
-    errno.ENFILE: "too many open files on the system",
     errno.ENOSYS: "this file system has no locks; set XDG_DATA_HOME to a folder on a local disk",
     errno.ENOLCK: "this file system has no locks; set XDG_DATA_HOME to a folder on a local disk",
-    errno.ENOTDIR: "a file is in the way; move it",
 }
+"""What helps with a file of the store in particular."""
 
 
 def storage_error(error: OSError, action: str, path: str) -> StorageError:
     """Return our error for a failed system call; `action` is what failed, such as "write"."""
-    known = _REMEDIES.get(error.errno or 0)
-    reason = known or f"{error.strerror or error}; run `opencode-tui doctor`"
+    cause, remedy = meaning_of(error)
+    reason = _REMEDIES.get(error.errno or 0) or f"{cause}; {remedy or 'run `opencode-tui doctor`'}"
     return StorageError(f"cannot {action} {path}: {reason}")
 
 

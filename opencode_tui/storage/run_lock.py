@@ -7,13 +7,15 @@ the session is not running; any other pid without a process means that the run w
 
 import json
 import logging
+import threading
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.files import AtomicWriter, FileSystem
-from opencode_tui.storage.process_identity import ProcessIdentity, current_process
+from opencode_tui.storage.process_identity import ProcessIdentity, current_process, suspension_of
 from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error
 
@@ -41,19 +43,41 @@ class RunGrant(Struct, frozen=True):
     was_elsewhere: bool
 
 
-class RunLock:
-    """One session's run lock. Acquiring and releasing it writes one small file, blocking for less than a millisecond."""
+Keep = Callable[[Callable[[], None]], bool]
+"""Takes what releases a lock, and calls it when all records are on the disk; returns False if they are, and does not call it."""
 
-    def __init__(self, lock: ProcessLock, *, session_id: str, owner_path: str, files: FileSystem) -> None:
+
+class RunLock:
+    """One session's run lock. Acquiring and releasing it writes one small file, blocking for less than a millisecond.
+
+    While records wait for a disk that fails or hangs, a released lock stays with this process, which may acquire it again:
+    otherwise another process could write the session before them.
+    """
+
+    def __init__(
+        self, lock: ProcessLock, *, session_id: str, owner_path: str, files: FileSystem, keep: Keep | None = None
+    ) -> None:
         self._lock = lock
+        self._keep = keep
+        self._kept = 0
+        """The number of the present time for which a released lock stays here, 0 outside of one."""
+        self._times = 0
+        self._guard = threading.Lock()
         self._session_id = session_id
         self._owner_path = owner_path
         self._files = files
         self._atomic = AtomicWriter(files)
         self._last_generation: int | None = None
 
+    @property
+    def owner_path(self) -> str:
+        """The file that is written to acquire the lock."""
+        return self._owner_path
+
     def try_acquire(self) -> RunGrant:
         """Acquire the lock if it is free; raises BusyError with the process that runs the session, or StorageError."""
+        if (kept := self._again()) is not None:
+            return kept
         if not self._lock.try_acquire():
             raise BusyError(
                 f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
@@ -62,6 +86,8 @@ class RunLock:
 
     async def acquire(self, timeout_ms: int) -> RunGrant:
         """Wait for the lock and acquire it; raises LockTimeoutError with the process that runs the session."""
+        if (kept := self._again()) is not None:
+            return kept
         try:
             await self._lock.acquire(timeout_ms)
         except LockTimeoutError as error:
@@ -79,7 +105,27 @@ class RunLock:
         return found is None or found.generation == self._last_generation
 
     def release(self) -> None:
-        """Release the lock; only its holder may call this."""
+        """Release the lock; only its holder may call this. On the event loop it is kept while records wait for the disk."""
+        with self._guard:
+            self._times += 1
+            number = self._kept = self._times
+        if self._keep is None or not self._keep(lambda: self._release(number)):
+            self._release(number)
+
+    def _again(self) -> RunGrant | None:
+        """Acquire the lock if it is kept here."""
+        with self._guard:
+            if not self._kept:
+                return None
+            self._kept = 0
+        return RunGrant(self._last_generation or 0, was_elsewhere=False)
+
+    def _release(self, number: int) -> None:
+        """Release a lock that is kept since this time, and was not acquired again."""
+        with self._guard:
+            if self._kept != number:
+                return
+            self._kept = 0
         try:
             self._write_owner(RunOwner(_NO_PROCESS, self._last_generation or 0))
         except OSError as error:  # the file then reads as a killed run: repair finds nothing to do
@@ -110,7 +156,10 @@ class RunLock:
             owner = read_owner(self._files, self._owner_path)
         except OSError as error:
             return f"in use by an unknown process ({error.strerror})"
-        return f"in use by {owner.process}" if owner and owner.is_set else "in use"
+        if owner is None or not owner.is_set:
+            return "in use"
+        is_here = owner.process.host == current_process().host
+        return f"in use by {owner.process}{suspension_of(owner.process.pid) if is_here else ''}"
 
 
 def read_owner(files: FileSystem, path: str) -> RunOwner | None:

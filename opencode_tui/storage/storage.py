@@ -9,10 +9,12 @@ Source: docs/internals/session.md#storage.
 import asyncio
 import builtins
 import json
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 
+from opencode_tui.cancellation import run_on
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import AtomicWriter, FileSystem
@@ -20,7 +22,12 @@ from opencode_tui.storage.keys import Key, folder_path, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import FolderRecords, RecordReader
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.writer import Failed, Render, WriteBehind
+from opencode_tui.storage.writer import INTERVAL_MS, LET_GO_S, Failed, Render, WriteBehind
+
+CLOSE_S = 3.0
+"""Seconds that one file may be written when the store closes; a disk that hangs would keep the process."""
+
+_LOOK_S = 0.1
 
 
 class Storage:
@@ -36,6 +43,11 @@ class Storage:
         self._behind = WriteBehind(write=self._replace)
         self._writer = self._behind.thread
         self._is_closed = False
+        self._work: tuple[str, float] | None = None
+        """What the writer thread works on now, and since when."""
+        self._file_begun = 0.0
+        """When it began with the last file of a sync."""
+        self._kept: dict[asyncio.Task[None], Callable[[], None]] = {}
 
     @cached_property
     def _atomic(self) -> AtomicWriter:
@@ -71,8 +83,8 @@ class Storage:
     async def write(self, key: Key, data: bytes, *, durable: bool = False) -> None:
         """Create or replace a record, and drop its pending growth; it is on the disk when this returns.
 
-        With `durable` it survives a power cut, otherwise only after `sync`. The write happens even if the caller is canceled.
-        Raises StorageError; the record is then unchanged.
+        With `durable` it survives a power cut, otherwise only after `sync`. The write happens even if the caller is canceled, who
+        does not wait for a disk that hangs. Raises StorageError; the record is then unchanged.
         """
         self._check_open(key)
         self._behind.cancel(key)
@@ -99,6 +111,15 @@ class Storage:
         Raises the errors of `read` and `write`, and LockTimeoutError.
         """
         self._check_open(key)
+        return await run_on(self._update(key, change, lock, default), patience_s=LET_GO_S)  # which keeps the lock
+
+    async def _update(
+        self,
+        key: Key,
+        change: Callable[[JsonObject], JsonObject],
+        lock: AbstractAsyncContextManager[object],
+        default: JsonObject | None,
+    ) -> JsonObject:
         async with lock:
             await self._behind.flush(key)
             try:
@@ -144,19 +165,72 @@ class Storage:
         if not self._is_closed:
             await self._fsync()
 
+    def held_path(self, seconds: float = 0.0) -> str:
+        """Return the file or folder that is being written, if that has lasted so long; else an empty text."""
+        work = self._work
+        return work[0] if work is not None and time.monotonic() - work[1] >= seconds else ""
+
+    def keep(self, release: Callable[[], None]) -> bool:
+        """Call `release` when all is on the disk that is not there yet because the disk fails or hangs, or when the store closes.
+
+        Returns False, and does nothing, where there is nothing of the kind.
+        """
+        if self._is_closed or not self._behind.is_behind:
+            return False
+        task = asyncio.create_task(self._when_written())
+        self._kept[task] = release
+        task.add_done_callback(self._end_kept)
+        return True
+
+    async def _when_written(self) -> None:
+        while not self._is_closed:
+            try:
+                await self._behind.flush()
+            except StorageError:
+                await asyncio.sleep(INTERVAL_MS / 1000)
+            else:
+                return
+
+    def _end_kept(self, task: "asyncio.Task[None]") -> None:
+        self._kept.pop(task)()
+
     async def close(self) -> None:
-        """Write pending growth, sync, and end the writer thread; closing twice is fine. Raises StorageError."""
+        """Write pending growth, sync, and end the writer thread; closing twice is fine.
+
+        Raises StorageError, also when the disk does not end a write within `CLOSE_S`.
+        """
         if self._is_closed:
             return
         self._is_closed = True
+        for task in tuple(self._kept):
+            task.cancel()
+        closing = asyncio.ensure_future(self._write_rest())
         try:
-            await self._behind.flush()
-            await self._fsync()
+            while not closing.done():
+                await asyncio.wait({closing}, timeout=_LOOK_S)
+                if held := self._hanging():
+                    raise StorageError(f"cannot write {held}: the disk did not end the write within {CLOSE_S:g} s")
+            closing.result()
         finally:
-            self._writer.stop()
+            closing.cancel()
+            self._writer.stop(waits=not self._hanging())
+
+    def _hanging(self) -> str:
+        """Return what is being written if one file of it lasts longer than `CLOSE_S`; a sync of many files may last longer."""
+        return self.held_path(CLOSE_S) if time.monotonic() - self._file_begun >= CLOSE_S else ""
+
+    async def _write_rest(self) -> None:
+        await self._behind.flush()
+        await self._fsync()
 
     async def _fsync(self) -> None:
-        await self._writer.run(lambda: self._disk("sync", self._root, self._atomic.sync))
+        await self._writer.run(self._sync_all)
+
+    def _sync_all(self) -> None:
+        self._disk("sync", self._root, lambda: self._atomic.sync(self._begin_file))
+
+    def _begin_file(self) -> None:
+        self._file_begun = time.monotonic()
 
     def _check_open(self, key: Key) -> None:
         path = record_path(self._root, key)
@@ -171,11 +245,14 @@ class Storage:
         for key, data in records:
             if not self.files.exists(record_path(self._root, key)):
                 self._replace(key, data)
-        self._disk("sync", self._root, self._atomic.sync)
+        self._sync_all()
 
     def _disk(self, action: str, path: str, work: Callable[[], None]) -> None:
         """Do file work on the writer thread; raises StorageError with the action, the path and the remedy."""
+        self._work = path, time.monotonic()
         try:
             work()
         except OSError as error:
             raise storage_error(error, action, path) from error
+        finally:
+            self._work = None

@@ -35,6 +35,7 @@ DELETING, RESTORING, EMPTYING = ".deleting", ".restoring", ".emptying"
 
 _NAME = re.compile(r"(?P<time>\d{1,20})-(?P<session>ses_[0-9A-Za-z]{1,60})(?P<suffix>\.[a-z]+)?")
 _MAIN_KINDS = frozenset({"session", "message", "part"})
+_DAY_MS = 24 * 3600 * 1000
 
 logger = logging.getLogger(__name__)
 
@@ -125,6 +126,11 @@ class Trash:
         """Return the deleted sessions, the last deleted first. Raises StorageError."""
         found = [self._read(name) for name, suffix in self._names() if not suffix]
         return sorted(found, key=lambda entry: (entry.deleted, entry.name), reverse=True)
+
+    def expired(self, days: int) -> list[str]:
+        """Return the names of the sessions that were deleted more than `days` ago. Raises StorageError."""
+        oldest = self._clock() - days * _DAY_MS
+        return [entry.name for entry in self.entries() if entry.deleted < oldest]
 
     def find(self, wanted: str) -> TrashedSession:
         """Return a deleted session by its name, or the last deleted one with this session ID.

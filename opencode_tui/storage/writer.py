@@ -1,7 +1,8 @@
 """The writer thread, which does the file work of one store in the order of submission, and write-behind for growing records.
 
-Submitted work is done even if its caller is canceled meanwhile, and the caller ends only then, so it holds its locks until the
-work is done. No state belongs to an event loop, so one store can serve several loops one after the other.
+Submitted work is done even if its caller is canceled meanwhile. The caller then waits for its end only for a moment: a disk may
+never end it. What must not be released before (the lock of a run) asks `WriteBehind.is_behind`. No state belongs to an event
+loop, so one store can serve several loops one after the other.
 """
 
 import asyncio
@@ -12,9 +13,9 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from opencode_tui.cancellation import run_to_completion
+from opencode_tui.cancellation import run_on
 from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.keys import Key
 
@@ -23,11 +24,16 @@ _Job = Callable[[], None]
 _logger = logging.getLogger(__name__)
 
 
+LET_GO_S = 0.05
+"""Seconds that a canceled caller waits for the end of its work, which a working disk needs less for."""
+
+
 class WriterThread:
     """Runs jobs one after the other on a daemon thread that starts with the first job."""
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._left: set[asyncio.Future[Any]] = set()
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
@@ -47,7 +53,7 @@ class WriterThread:
     async def run(self, work: Callable[[], _Result]) -> _Result:
         """Run `work` after everything queued before it and return its result; raises its errors.
 
-        A canceled caller gets its CancelledError when the work is done.
+        A canceled caller gets its CancelledError when the work is done, or after `LET_GO_S`; the work is done all the same.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_Result] = loop.create_future()
@@ -67,17 +73,32 @@ class WriterThread:
 
         self.submit(lambda: results.append(work()), done)
         try:
-            return await run_to_completion(future)
+            return await run_on(future, patience_s=LET_GO_S, left=self._leave)
         except asyncio.CancelledError as canceled:
             _log_lost(canceled.__cause__)
             raise
 
-    def stop(self) -> None:
-        """End the thread after all queued work; blocks until then. A later job starts a new one."""
+    @property
+    def has_left_work(self) -> bool:
+        """Return whether there is work that is not done, and that its caller has left."""
+        return bool(self._left)
+
+    def stop(self, *, waits: bool = True) -> None:
+        """End the thread after all queued work; blocks until then if it `waits`. A later job starts a new one."""
         thread, self._thread = self._thread, None
         if thread is not None:
             self._jobs.put(None)
-            thread.join()
+            if waits:
+                thread.join()
+
+    def _leave(self, future: "asyncio.Future[Any]") -> None:
+        self._left.add(future)
+        future.add_done_callback(self._end_left)
+
+    def _end_left(self, future: "asyncio.Future[Any]") -> None:
+        self._left.discard(future)
+        if not future.cancelled():
+            _log_lost(future.exception())
 
     def _put(self, job: _Job) -> None:
         if self._thread is None:
@@ -119,6 +140,7 @@ class _Growing:
     due: float
     is_wanted: bool = True
     error: StorageError | None = None
+    has_failed: bool = False
 
 
 class WriteBehind:
@@ -133,6 +155,13 @@ class WriteBehind:
         self._last_writes: OrderedDict[Key, float] = OrderedDict()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def is_behind(self) -> bool:
+        """Return whether a write has failed and is not repeated yet, or goes on although its caller has left."""
+        if self.thread.has_left_work:
+            return True
+        return any(one.has_failed for one in (*self._pending.values(), *self._in_flight.values()))
 
     def put(self, key: Key, render: Render, failed: Failed | None) -> None:
         """Schedule a write of the latest state of a record; replaces an earlier call for the same key."""
@@ -246,7 +275,7 @@ class WriteBehind:
             self._report(growing, StorageError(f"cannot write the record {'/'.join(key)}: {error!r}"))
 
     def _report(self, growing: _Growing, error: StorageError) -> None:
-        growing.error = error
+        growing.error, growing.has_failed = error, True
         if growing.failed is not None and growing.is_wanted:
             growing.failed(growing.key, error)
 

@@ -56,7 +56,7 @@ def width(text: str) -> int:
 
 
 def fitting(text: str, room: int) -> int:
-    """Return how many characters of a text fit into so many cells, marks on the last character included."""
+    """Return how many characters of a text fit into the cells, marks on the last character included."""
     if text.isascii():
         return min(len(text), max(0, room))
     for index, character in enumerate(text):

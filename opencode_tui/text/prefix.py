@@ -14,7 +14,7 @@ def prefix_line(view: PrefixView) -> str:
     """Return since when the start of requests is fixed, and what broke it, in one line; empty before the first request."""
     if view.since is None:
         return ""
-    words = [f"Prefix: fixed since {_moment(view.since)}"]
+    words = [f"Cached prefix unchanged since {_moment(view.since)}"]
     if view.pending:
         words.append(f"{plural(len(view.pending), 'change')} will join the next prompt")
     if view.breaks:

@@ -31,6 +31,14 @@ def clock(moment: int) -> str:
         return "?"
 
 
+def moment(time_ms: int) -> str:
+    """Return a time in ms since 1970 with its day, as `2026-11-21 12:04`; `?` beyond the calendar."""
+    try:
+        return f"{datetime.fromtimestamp(time_ms / 1000):%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):  # a foreign or damaged record
+        return "?"
+
+
 def amount(number: int) -> str:
     """Return a number as `812`, `3.1 k`, `104 k` or `1.2 M`."""
     for size, unit in ((1_000_000, "M"), (1_000, "k")):

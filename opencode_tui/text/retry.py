@@ -18,7 +18,7 @@ def past_reason(provider: str, attempt: RetryPart) -> str:
         return f"{name} rejected a tool call of the model"
     if _is_limit(status, text):
         return f"rate limited by {name}"
-    return f"{name} {'was overloaded' if _is_overload(status, text) else _otherwise(status, text)}"
+    return f"{name} {'was overloaded' if _is_overload(status, text) else _otherwise(status, text, metadata)}"
 
 
 def waiting_reason(provider: str, attempt: RetryPart | None, message: str) -> str:
@@ -31,7 +31,7 @@ def waiting_reason(provider: str, attempt: RetryPart | None, message: str) -> st
         return f"Rate limited by {name}"
     if _is_overload(status, text):
         return f"{name} is overloaded"
-    return f"{name} {_otherwise(status, text)}"
+    return f"{name} {_otherwise(status, text, attempt.error.data.metadata or {})}"
 
 
 def _media(name: str, metadata: Mapping[str, str]) -> str:
@@ -53,9 +53,9 @@ def _is_overload(status: int | None, message: str) -> bool:
     return status == 529 or "overload" in message.lower()
 
 
-def _otherwise(status: int | None, message: str) -> str:
+def _otherwise(status: int | None, message: str, metadata: Mapping[str, str]) -> str:
     text = message.lower()
-    if "timeout" in text or "timed out" in text:
+    if metadata.get("code") == "ETIMEDOUT" or "timeout" in text or "timed out" in text:
         return "did not respond in time"
     if status is not None and status >= 500:
         return f"failed ({status})"

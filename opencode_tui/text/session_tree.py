@@ -1,6 +1,6 @@
 """Sessions as a tree: forks and the sessions of agents below what they came from."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -26,20 +26,13 @@ class TreeRow(Struct, frozen=True):
     """When a session of the same tree was last updated, in ms since 1970."""
 
 
-def _by_update(info: SessionInfo, _used: int) -> tuple[int, ...]:
-    return (info.time.updated,)
-
-
 def build_tree(
     infos: Iterable[SessionInfo],
     signs: TreeSigns = TreeSigns(),  # noqa: B008 - frozen
-    *,
-    root_order: Callable[[SessionInfo, int], tuple[int, ...]] = _by_update,
 ) -> list[TreeRow]:
-    """Return all sessions, top to bottom, the last used first on every level; roots by `root_order`, the greatest first.
+    """Return all sessions, top to bottom, the last used first on every level.
 
-    `root_order` gets a root and when its tree was last used. What came from none that still exists is at the top, as does
-    one of a circle that a damaged record made.
+    What came from none that still exists is at the top, as is one of a circle that a damaged record made.
     """
     by_id = sorted(infos, key=lambda info: info.id)  # IDs of sessions descend: of one millisecond the newest is first
     newest = sorted(by_id, key=lambda info: info.time.updated, reverse=True)
@@ -47,10 +40,9 @@ def build_tree(
     below: dict[str, list[SessionInfo]] = {}
     for info in newest:
         below.setdefault(origin_of(info) if origin_of(info) in known else "", []).append(info)
-    roots = sorted(below.get("", []), key=lambda info: root_order(info, _last_used(info, below)), reverse=True)
     tree = _Tree(below, signs)
     rows: list[TreeRow] = []
-    for root in [*roots, *newest]:
+    for root in [*below.get("", []), *newest]:
         if root.id not in tree.seen:
             used = _last_used(root, below)
             grown = tree.grow(root, lead="", branch="")

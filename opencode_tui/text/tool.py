@@ -15,7 +15,14 @@ from opencode_tui.schema.api.limit import limit_of
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.sandbox import SandboxFacts, sandbox_of
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateUnion, ToolTime
+from opencode_tui.schema.session.tool_state import (
+    KeptLines,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStateUnion,
+    ToolTime,
+    kept_lines_of,
+)
 from opencode_tui.schema.tools import ToolRow, row_of
 from opencode_tui.text.cells import clip, clip_front, width
 from opencode_tui.text.diagnostics import errors_of
@@ -136,6 +143,33 @@ def relative(path: str, root: str) -> str:
     return os.path.relpath(path, base) + ("/" if path.endswith("/") else "")
 
 
+class ResultRow(Struct, frozen=True):
+    """A row of a result that is a list; not yet made safe. `status` is that of a todo, empty without one."""
+
+    text: str
+    status: str = ""
+    detail: str = ""
+
+
+def result_rows(tool: str, metadata: Mapping[str, object]) -> list[ResultRow]:
+    """Return the rows of a call whose result is a list: of todos, or of rows that the tool reports; none for another result."""
+    match row_of(tool).result:
+        case "todos" | "kept_todos":
+            return [
+                ResultRow(str(one.get("content", "")), str(one.get("status") or "pending"))
+                for one in todos_of(metadata)
+            ]
+        case "rows":
+            return [_result_row(one) for one in _objects(metadata.get("rows"))]
+        case _:
+            return []
+
+
+def _result_row(given: JsonObject) -> ResultRow:
+    text, status, detail = (str(given.get(key) or "") for key in ("text", "status", "detail"))
+    return ResultRow(text, status, detail)
+
+
 def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
     """Return the facts of a completed call, its time left out."""
     row, changes = row_of(tool), changed_lines(tool, state.metadata)
@@ -176,6 +210,8 @@ def facts_of(tool: str, state: ToolStateCompleted) -> list[Fact]:
 
 def _line_facts(output: str, state: ToolStateCompleted) -> list[Fact]:
     """Return how many lines an output has, so that one sees whether there is anything to open."""
+    if (kept := kept_lines_of(state.metadata)) is not None:
+        return [Fact(f"{kept.total:,} lines, {_kept_words(kept)} kept", short=f"{kept.total:,}")]
     count = count_lines(output)
     least = "+" if state.metadata.get("outputPath") else ""
     return (
@@ -183,6 +219,13 @@ def _line_facts(output: str, state: ToolStateCompleted) -> list[Fact]:
         if count
         else []
     )
+
+
+def _kept_words(kept: KeptLines) -> str:
+    if kept.first == kept.last:
+        return f"first and last {kept.first:,}"
+    ends = (("first", kept.first), ("last", kept.last))
+    return " and ".join(f"{end} {count:,}" for end, count in ends if count)
 
 
 def count_lines(text: str) -> int:
@@ -231,7 +274,7 @@ def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
     if state.feedback:
         return f"You rejected this: {state.feedback}"
     if state.subject is not None:
-        return f"You rejected permission{f' {state.subject}' if state.subject else ''}."
+        return f"You rejected {f'the request {state.subject}' if state.subject else 'this'}."
     if state.rule is not None:
         return f'Denied by your rule "{state.rule.pattern}" ({state.rule.permission}).'
     row = row_of(part.tool)
@@ -241,6 +284,8 @@ def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
         return f"No such file.{unchanged}" + (f" Nearest: {nearest}" if nearest else "")
     if (row.shows_changes or row.is_by_path) and error:
         return _describe_error(state.problem or error)
+    if state.problem and state.stop_reason == "denied":
+        return f"{state.problem} Switch to an agent that may edit, such as build, to run it."
     return error or "failed (no details)"
 
 
@@ -292,10 +337,16 @@ def outcome_of_tests(output: str) -> str:
     return ""
 
 
-def todos_of(metadata: dict[str, Any]) -> list[JsonObject]:
+def todos_of(metadata: Mapping[str, object]) -> list[JsonObject]:
     """Return the items of a todo call."""
-    items = metadata.get("todos")
-    return [cast(JsonObject, item) for item in cast("list[object]", items) if isinstance(item, dict)] if items else []
+    return _objects(metadata.get("todos"))
+
+
+def _objects(listed: object) -> list[JsonObject]:
+    """Return the objects of a list, none without one. Raises TypeError for data of another form, which cannot be shown."""
+    return (
+        [cast("JsonObject", item) for item in cast("list[object]", listed) if isinstance(item, dict)] if listed else []
+    )
 
 
 def tools_of(metadata: dict[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
 from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles, UndoNote
 from opencode_tui.text.safe_text import screen_line
 
-Fate = Literal["restored", "deleted", "kept", "failed", "not covered"]
+Fate = Literal["restored", "deleted", "kept", "failed", "stays as it is"]
 
 _LETTERS = {"added": "A", "deleted": "D", "modified": "M"}
 
@@ -48,7 +48,7 @@ def undone_files(report: UndoFiles, root: Path) -> list[UndoneFile]:
         ("restored", report.restored),
         ("deleted", report.deleted),
         ("kept", report.kept),
-        ("not covered", report.unprotected),
+        ("stays as it is", report.unprotected),
         ("failed", report.failed),
     )
     rows = [

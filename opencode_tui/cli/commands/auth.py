@@ -266,7 +266,7 @@ def _run_for_token(command: Sequence[str]) -> str:
         reason = (error.strerror or str(error)) if isinstance(error, OSError) else f"no end within {_TOKEN_S} s"
         raise ConfigError(f"cannot run {shlex.join(command)} ({reason}); nothing is stored") from None
     if done.returncode != 0:
-        raise ConfigError(f"{shlex.join(command)} ended with exit code {done.returncode}; nothing is stored")
+        raise ConfigError(f"{shlex.join(command)} exited with code {done.returncode}; nothing is stored")
     return done.stdout.decode("utf-8", "replace").strip().partition("\n")[0].strip()
 
 

@@ -20,10 +20,10 @@ from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.project.git import git_version
-from opencode_tui.engine.sandbox.bubblewrap import find_program as find_bubblewrap
 from opencode_tui.engine.sandbox.caches import repair_caches
 from opencode_tui.engine.sandbox.temp import list_caches, size_of_folder
 from opencode_tui.engine.sandbox.tier import Tier, candidates, find_version, probe
+from opencode_tui.engine.sandbox.tiers.bubblewrap import find_program as find_bubblewrap
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, missing_ripgrep
 from opencode_tui.programs import find_program
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
@@ -31,7 +31,7 @@ from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailab
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.doctor import Doctor, Finding
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.paths import Paths, find_paths
+from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
 from opencode_tui.storage.trash import Trash
 from opencode_tui.text.quantity import byte_words, plural
@@ -192,7 +192,7 @@ def check_sandbox() -> Check:
         return Check("sandbox", "warning", f"none on {sys.platform}: commands run unconfined, opaque ones ask")
     statuses = [probe(tier, os.environ) for tier in candidates()]
     details: list[tuple[Level, str]] = [
-        ("ok", f"{status.tier}{_version_of(status.tier)} works; its limits: {'; '.join(status.limits)}")
+        ("ok", f"{status.tier}{_version_of(status.tier)} works; limits: {'; '.join(status.limits)}")
         if status.works
         else ("warning", status.reason)
         for status in statuses
@@ -318,7 +318,7 @@ _TEXT_AT = 12
 
 def _examine(*, is_fixing: bool, is_online: bool) -> int:
     """Run all checks and print them to stdout; return 1 if one fails, else 0."""
-    paths = find_paths(os.environ)
+    paths = read_environment(os.environ).paths  # raises in a folder that is deleted
     style = style_of(sys.stdout, os.environ)
     checks: list[Callable[[], Check]] = [
         lambda: check_folder(paths),
@@ -349,7 +349,9 @@ def _check_settings() -> Check:
     except OpencodeError as error:
         return Check("settings", "error", str(error))
     details: list[tuple[Level, str]] = [("warning", str(notice)) for notice in (*loaded.warnings, *loaded.ignored)]
-    return Check("settings", worst(level for level, _ in details), f"for {Path.cwd()}", details)
+    return Check(
+        "settings", worst(level for level, _ in details), "valid, with warnings" if details else "valid", details
+    )
 
 
 def _check_models() -> Check:

@@ -13,7 +13,7 @@ from opencode_tui.cli.environment import Environment, load_settings, read_enviro
 from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
-from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.cli.terminal import ending_signals, print_result, say
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.server.address import Listening, check_reach
 
@@ -106,7 +106,7 @@ def end_on_signals() -> "asyncio.Future[int]":
             loop.remove_signal_handler(other)
         ended.set_result(_EXIT_CODES[number])
 
-    for number in _EXIT_CODES:
+    for number in ending_signals():
         loop.add_signal_handler(number, end, number)
     return ended
 

@@ -25,12 +25,13 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ReasoningPart, StepFinishPart, TextPart, ToolPart
-from opencode_tui.schema.session.session import BusyStatus, RetryStatus
+from opencode_tui.schema.session.session import BusyStatus, RetryStatus, Wait
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.cells import clip, width
 from opencode_tui.text.model_line import model_line
 from opencode_tui.text.quantity import amount, duration, money, plural
 from opencode_tui.text.safe_text import make_safe
+from opencode_tui.text.wait import said_in, wait_limit, wait_line, wait_words
 
 FRAMES_PER_SECOND = 8
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -54,17 +55,20 @@ class Activity:
         self._frame = 0
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self, text: str) -> None:
-        """Show an activity; a different text restarts the timer. The text must be safe."""
+    def start(self, text: str, *, lasted_s: float = 0.0, after: str = "") -> None:
+        """Show an activity that began `lasted_s` seconds ago; a different text restarts the timer. The text must be safe.
+
+        `after` follows the time.
+        """
         if text != self._text:
-            self._show(text, until=None)
+            self._show(text, until=None, after=after, lasted_s=lasted_s)
 
     def update(self, text: str) -> None:
         """Show another text; the time goes on."""
         if self._timer is None:
             self.start(text)
         elif text != self._text:
-            self._text = text
+            self._text, self._after = text, ""
             self._timer.cancel()
             self._draw()
 
@@ -85,11 +89,11 @@ class Activity:
             self._text = ""
             self._write("\r\x1b[2K")
 
-    def _show(self, text: str, *, until: float | None, after: str = "") -> None:
+    def _show(self, text: str, *, until: float | None, after: str = "", lasted_s: float = 0.0) -> None:
         if not self.is_possible:
             return
         self.stop()
-        self._text, self._after, self._began, self._until = text, after, time.monotonic(), until
+        self._text, self._after, self._began, self._until = text, after, time.monotonic() - lasted_s, until
         self._draw()
 
     def _draw(self) -> None:
@@ -111,7 +115,7 @@ class Activity:
         if self._until is not None:
             return f"  next try in {duration(max(0.0, self._until - time.monotonic()) + 0.999)}{self._after}"
         seconds = time.monotonic() - self._began
-        return f"  {duration(seconds)}" if seconds >= 1 else ""
+        return f"  {duration(seconds)}{self._after}" if seconds >= 1 else ""
 
     def _write(self, text: str) -> None:
         self._stream.write(text)
@@ -137,6 +141,10 @@ class TerminalReporter:
         self._streamed: set[str] = set()
         self._running: dict[str, str] = {}
         self._waits: list[tuple[str, float]] = []
+        self._is_named = False
+        """Whether the activity line names what is waited for."""
+        self._wait_timer: asyncio.TimerHandle | None = None
+        """Prints a line about a wait where there is no activity line."""
         self._is_interrupted = False
         self._tools = 0
         self._searches: set[str] = set()
@@ -170,6 +178,7 @@ class TerminalReporter:
 
     def pause(self) -> None:
         """Make way for a question on the terminal."""
+        self._follow_wait(None)
         self._open_block("question")
 
     def end(self, answer: MessageWithParts | None) -> None:
@@ -187,6 +196,7 @@ class TerminalReporter:
 
     def close(self) -> None:
         """Clean up the terminal."""
+        self._follow_wait(None)
         self._activity.stop()
         self._answer.end()
 
@@ -270,6 +280,7 @@ class TerminalReporter:
 
     def _status(self, event: SessionStatusChanged) -> None:
         status = event.status
+        self._follow_wait(status.wait if isinstance(status, BusyStatus) else None)
         if isinstance(status, RetryStatus):
             reason = make_safe(" ".join(status.message.split()))
             seconds = max(0.0, status.next / 1000 - time.time())
@@ -280,8 +291,28 @@ class TerminalReporter:
                 self._activity.wait(reason, seconds=seconds, after=attempt)
             else:
                 self._print_line("↻", f"{reason}  next try in {duration(seconds + 0.999)}{attempt}")
-        elif isinstance(status, BusyStatus) and self._waits:
-            self._activity.start("Thinking")
+        elif isinstance(status, BusyStatus):
+            was_named, self._is_named = self._is_named, status.wait is not None
+            if status.wait is not None and not self._answer.is_open:
+                lasted_s = time.time() - status.wait.since / 1000
+                self._activity.start(wait_words(status.wait), lasted_s=lasted_s, after=wait_limit(status.wait))
+            elif self._waits or (was_named and not self._answer.is_open):
+                self._activity.start("Thinking")
+
+    def _follow_wait(self, wait: Wait | None) -> None:
+        """Print one line about a wait that lasts, where the activity line cannot name it."""
+        if self._wait_timer is not None:
+            self._wait_timer.cancel()
+            self._wait_timer = None
+        if wait is not None and not self._activity.is_possible:
+            seconds = said_in(wait, round(time.time() * 1000))
+            self._wait_timer = asyncio.get_running_loop().call_later(seconds, self._print_wait, wait)
+
+    def _print_wait(self, wait: Wait) -> None:
+        if self._answer.is_open:  # the answer goes on behind it
+            self._print(("\n" if self._answer.is_terminal else "") + self._style.words(wait_line(wait)))
+        else:
+            self._print_line("…", wait_line(wait))
 
     def _report_waits(self) -> None:
         """Print one line for the waits that the activity line showed."""

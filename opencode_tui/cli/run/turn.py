@@ -31,9 +31,11 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.error import (
     ApprovalUnavailableError,
     ConfigError,
+    NotFoundError,
     OpencodeError,
     OutsideRefusedError,
     PermissionRefused,
+    SessionError,
 )
 from opencode_tui.schema.event.event import (
     Event,
@@ -156,6 +158,9 @@ def _with_data(given: FileInput, data: bytes) -> FileInput:
 
 
 TITLE_LENGTH = 50
+_NEWEST = 20
+"""Messages among which the last request usually is."""
+
 ABORT_GRACE_MS = 2_000
 """Milliseconds that an interrupted turn gets to close its records."""
 
@@ -450,7 +455,11 @@ async def _choose_session(client: "Client", options: TurnOptions, request: Reque
     if options.session_id:
         from opencode_tui.cli.session_choice import choose_session
 
-        return await _continue(client, options, await choose_session(client, options.session_id))
+        try:
+            session = await choose_session(client, options.session_id)
+        except (NotFoundError, SessionError) as error:
+            raise ConfigError(str(error)) from error  # a wrong argument, as an unknown model or agent is
+        return await _continue(client, options, session)
     if options.is_continued:
         latest = await client.sessions.latest()
         if latest is not None:
@@ -461,8 +470,8 @@ async def _choose_session(client: "Client", options: TurnOptions, request: Reque
 
 
 async def _continue(client: "Client", options: TurnOptions, session: SessionInfo) -> SessionInfo:
-    """Return the session, or a fork of it, titled by the options. Raises ConfigError when its model has no such variant."""
-    if options.variant is not None:
+    """Return the session, or a fork of it, titled by the options. Raises ConfigError, ModelNotFoundError for unknown names."""
+    if options.variant is not None or options.model is not None or options.agent is not None:
         model = options.model or await _last_model(client, session.id)
         named = PromptInput(model=model, agent=options.agent, variant=options.variant, parts=[])
         await client.prompts.check(named)
@@ -478,7 +487,9 @@ async def _continue(client: "Client", options: TurnOptions, session: SessionInfo
 
 
 async def _last_model(client: "Client", session_id: str) -> ModelRef | None:
-    messages = await client.messages.list(session_id)
+    messages = await client.messages.list(session_id, _NEWEST)
+    if not any(isinstance(one.info, UserMessage) for one in messages):
+        messages = await client.messages.list(session_id)
     return next((one.info.model for one in reversed(messages) if isinstance(one.info, UserMessage)), None)
 
 

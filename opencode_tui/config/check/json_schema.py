@@ -5,12 +5,12 @@ import importlib
 import inspect
 from typing import Any, cast
 
+from opencode_tui.config.settings.fields import all_fields, former_of, sections_in
+from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.record import JsonObject
 
 _MODULES = ("settings", "provider")
-_OPEN_SECTIONS = ("AgentSettings", "ProviderOptions")
-_FORMER_KEYS = ("autoshare", "mode", "tools", "layout", "maxSteps")
 
 
 def build_schema() -> JsonObject:
@@ -18,17 +18,20 @@ def build_schema() -> JsonObject:
     schema: JsonObject = Settings.model_json_schema(by_alias=True, mode="validation")
     sentences = _read_sentences()
     definitions = cast("dict[str, JsonObject]", schema.get("$defs", {}))
+    inner = (found for field in all_fields().values() for found, _ in sections_in(field.annotation))
+    sections = {one.__name__: one for one in (Settings, *inner)}
     for name, definition in [("Settings", schema), *definitions.items()]:
-        _describe(name, definition, sentences.get(name, {}))
+        if name in sections:
+            _describe(sections[name], definition, sentences[name])
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "opencode-tui settings"
     schema["allowComments"] = schema["allowTrailingCommas"] = True
     return schema
 
 
-def _describe(name: str, definition: JsonObject, sentences: dict[str, str]) -> None:
+def _describe(section: type[Section], definition: JsonObject, sentences: dict[str, str]) -> None:
     properties = cast("dict[str, JsonObject]", definition.get("properties", {}))
-    if name not in _OPEN_SECTIONS:
+    if not section.is_open:
         definition["additionalProperties"] = False
     for key, value in properties.items():
         _forbid_null(value)
@@ -37,7 +40,7 @@ def _describe(name: str, definition: JsonObject, sentences: dict[str, str]) -> N
         field = "schema_url" if key == "$schema" else key
         if field in sentences:
             value["description"] = sentences[field]
-        if key in _FORMER_KEYS:
+        if former_of(section.model_fields[field]):
             value["deprecated"] = True
 
 

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.layer import Origins
-from opencode_tui.schema.api.keybinds import BY_ID, DEFAULT_KEYS, LEADER, TYPED_SCOPES
+from opencode_tui.schema.api.keybinds import BY_ID, DEFAULT_KEYS, LEADER, QUIT, TYPED_SCOPES
 from opencode_tui.schema.suggest import suggest
 
 
@@ -25,15 +25,8 @@ ACTIONS = frozenset(DEFAULT_KEYS) | UNSUPPORTED_ACTIONS
 
 _SAME = {"return": "enter", "esc": "escape"}
 _RESERVED = frozenset({"enter", "ctrl+c", "escape"})
-"""Keys that the user relies on: only the actions that have them by default may have them."""
+"""Keys that the user relies on: only the actions that have them by default may have them. One that quits no more is free."""
 
-_NEEDED = {
-    "input_submit": "send a prompt",
-    "session_interrupt": "interrupt a run",
-    "page_close": "close a page",
-    "list_close": "close a list",
-    "permission_reject": "reject a call",
-}
 _LED = ("app", "chat", "prompt", "item", "page", "list:sessions")
 """Scopes, each with its parts, whose keys may follow the leader key; in others it belongs to the chat."""
 
@@ -51,6 +44,7 @@ def check_keybinds(keybinds: Mapping[str, str], origins: Origins) -> Iterator[No
     """Yield a warning for each unknown action or key, each reserved key, and each key that two actions have."""
     users: dict[str, list[str]] = {}
     defaults = {action: _split(keys) for action, keys in DEFAULT_KEYS.items() if action not in keybinds}
+    free = frozenset(_split(DEFAULT_KEYS[QUIT])) - frozenset(_split(keybinds.get(QUIT, DEFAULT_KEYS[QUIT])))
     for action, binding in keybinds.items():
         path = ("keybinds", action)
         if action not in ACTIONS:
@@ -60,17 +54,18 @@ def check_keybinds(keybinds: Mapping[str, str], origins: Origins) -> Iterator[No
             if binding.strip().lower() != "none":
                 yield origins.notice(path, "not available here (ignored)")
             continue
-        for fault in (*_binding_faults(action, binding), *_shared_keys(action, binding, users, defaults)):
+        shared = _shared_keys(action, binding, users, defaults, free=free)
+        for fault in (*_binding_faults(action, binding, free=free), *shared):
             yield origins.notice(path, fault)
 
 
-def _binding_faults(action: str, binding: str) -> Iterator[str]:
+def _binding_faults(action: str, binding: str, *, free: Container[str]) -> Iterator[str]:
     keys = _split(binding)
     if not any(keys):
         yield "no key; write none to switch it off"
     if keys == ["none"]:
-        if action in _NEEDED:
-            yield f"without a key you cannot {_NEEDED[action]}; choose one"
+        if action in BY_ID and BY_ID[action].needed:
+            yield f"without a key you cannot {BY_ID[action].needed}; choose one"
         if action == "leader":
             yield f"without a leader key, no binding that starts with {LEADER} works; choose a key"
         return
@@ -78,7 +73,7 @@ def _binding_faults(action: str, binding: str) -> Iterator[str]:
         yield f"expected one key without {LEADER}"
         return
     for key in keys:
-        if is_captured(action, key):
+        if _is_captured(action, key, free):
             yield f"{key} is reserved; choose another key"
         elif key.startswith(LEADER) and action in BY_ID and not _is_in(BY_ID[action].scope, _LED):
             yield f"{key} never reaches this action; choose a key without {LEADER}"
@@ -87,11 +82,16 @@ def _binding_faults(action: str, binding: str) -> Iterator[str]:
 
 
 def _shared_keys(
-    action: str, binding: str, users: dict[str, list[str]], defaults: Mapping[str, Sequence[str]]
+    action: str,
+    binding: str,
+    users: dict[str, list[str]],
+    defaults: Mapping[str, Sequence[str]],
+    *,
+    free: Container[str],
 ) -> Iterator[str]:
     """Yield a fault for each key that another action has: `users` by earlier settings, `defaults` without one."""
     for key in _split(binding):
-        if not key or key == "none" or _is_listed(action) or is_captured(action, key):
+        if not key or key == "none" or _is_listed(action) or _is_captured(action, key, free):
             continue
         other = next((other for other in users.get(key, ()) if not _may_share(action, other)), None)
         users.setdefault(key, []).append(action)
@@ -135,11 +135,12 @@ def _split(binding: str) -> list[str]:
     return [key.strip().lower() for key in binding.split(",")]
 
 
-def is_captured(action: str, key: str) -> bool:
+def _is_captured(action: str, key: str, free: Container[str]) -> bool:
     """Return whether an action would take a key away from sending, stopping, closing, or plain typing."""
     plain = _SAME.get(key, key)
     is_default = plain in {_SAME.get(one, one) for one in _split(DEFAULT_KEYS[action])}
-    return not is_default and (plain in _RESERVED or _is_typed(key, action))
+    is_reserved = plain in _RESERVED and plain not in free
+    return not is_default and (is_reserved or _is_typed(key, action))
 
 
 def _is_typed(key: str, action: str) -> bool:

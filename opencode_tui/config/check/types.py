@@ -7,15 +7,17 @@ loading.
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, cast, get_args, get_origin
+from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from opencode_tui.config.notice import Notice, dotted
 from opencode_tui.config.settings import section
+from opencode_tui.config.settings.fields import ANY, field_at, has_mark, is_secret, list_keys, present_fields
+from opencode_tui.config.settings.marks import NOTHING, Mark
 from opencode_tui.config.settings.section import Section
-from opencode_tui.config.settings.settings import SILENT_VALUES, UNSUPPORTED, Settings
+from opencode_tui.config.settings.settings import Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Layer
 from opencode_tui.schema.record import JsonObject
@@ -29,6 +31,9 @@ _OTHER_NAMES = {"mcpServers": "mcp", "mcp_servers": "mcp", "rules": "instruction
 """Names that other programs use for our top-level keys."""
 
 _SECRET_WORDS = ("key", "secret", "token", "password", "authorization", "header", "environment", "env")
+_SILENT = (False, None, "disabled", "manual")
+"""Values of an unsupported key that would have no effect, like empty objects and lists."""
+
 _FIELDS = {field.alias or name: (name, field) for name, field in Settings.model_fields.items()}
 _PATTERNS = {
     section.MODEL_PATTERN: 'provider/model (such as "openai/gpt-5")',
@@ -111,35 +116,10 @@ def _common_parts(name: str, path: KeyPath) -> int:
     """Return how many parts of a key's name the path shares; `*` matches any part."""
     count = 0
     for part, own in zip(name.split("."), path, strict=False):
-        if part not in ("*", own):
+        if part not in (ANY, own):
             break
         count += 1
     return count
-
-
-@cache
-def list_keys() -> tuple[str, ...]:
-    """Return every key of the settings, dotted, `*` for any name: `agent.*.steps`."""
-    return tuple(_keys_of(Settings, ""))
-
-
-def _keys_of(settings: type[BaseModel], prefix: str) -> Iterator[str]:
-    for name, field in settings.model_fields.items():
-        key = f"{prefix}{field.alias or name}"
-        yield key
-        for inner, wildcard in _sections_in(field.annotation, ""):
-            if inner is not settings:  # prices of long requests have the same keys once more
-                yield from _keys_of(inner, f"{key}{wildcard}.")
-
-
-def _sections_in(annotation: Any, wildcard: str) -> Iterator[tuple[type[BaseModel], str]]:
-    """Yield the sections of a type, with `.*` where they are values of a map."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation, wildcard
-        return
-    is_map = get_origin(annotation) is dict
-    for argument in get_args(annotation):
-        yield from _sections_in(argument, f"{wildcard}.*" if is_map else wildcard)
 
 
 def _unknown_in(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -163,25 +143,11 @@ def describe_unknown(near: str) -> str:
 
 def find_unsupported(layer: Layer) -> list[Notice]:
     """Return a warning for each key of a layer that only OpenCode supports, once for all names of a map."""
-    notices: list[Notice] = []
-    for name in UNSUPPORTED:
-        for path in _paths_of(layer.value, tuple(name.split(".")), ()):
-            notices.append(layer.notice(path, "not supported yet (ignored)"))
-            break
-    return notices
-
-
-def _paths_of(value: Any, parts: tuple[str, ...], path: KeyPath) -> Iterator[KeyPath]:
-    """Yield the paths at which a key has an effective value; `*` in its parts matches any name."""
-    if not parts:
-        if value not in SILENT_VALUES and value not in ({}, []):
-            yield path
-        return
-    if isinstance(value, dict):
-        entries = cast("JsonObject", value)
-        for name in entries if parts[0] == "*" else (parts[0],):
-            if name in entries:
-                yield from _paths_of(entries[name], parts[1:], (*path, name))
+    found: dict[int, KeyPath] = {}
+    for path, field, value in present_fields(layer.value):
+        if has_mark(field, Mark.UNSUPPORTED) and value not in _SILENT and value not in NOTHING:
+            found.setdefault(id(field), path)
+    return [layer.notice(path, "not supported yet (ignored)") for path in found.values()]
 
 
 def _explain(error: ValidationError, key: str, *, value: JsonObject, written: JsonObject) -> tuple[KeyPath, str]:
@@ -261,7 +227,8 @@ def _list_choices(expected: str) -> str:
 
 def _show(path: KeyPath, value: Any) -> str:
     """Return a value for a message: truncated, and not shown if it could be a secret."""
-    if any(word in dotted(path).lower() for word in _SECRET_WORDS):
+    field = field_at(path)
+    if (field is not None and is_secret(field)) or any(word in dotted(path).lower() for word in _SECRET_WORDS):
         return f"{_kind(value)} (not shown)"
     if isinstance(value, dict | list):
         return _kind(value)

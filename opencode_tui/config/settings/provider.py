@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from opencode_tui.config.settings.marks import HARMLESS, SENDS, WEAKENS, Mark, Trust
 from opencode_tui.config.settings.section import (
     ApiKey,
     Headers,
@@ -66,41 +67,43 @@ class ModelProviderSettings(Section):
 class ModelSettings(Section):
     """A model of a provider; defaults come from the built-in table."""
 
+    untrusted: ClassVar[Trust | None] = Trust(SENDS)
+
     id: Line | None = None
     """The provider's name of the model, if it differs from the key."""
-    name: Line | None = None
+    name: Annotated[Line | None, HARMLESS] = None
     """The display name."""
-    family: str | None = None
+    family: Annotated[str | None, HARMLESS, Mark.DESCRIPTIVE] = None
     """Model family."""
-    release_date: str | None = None
+    release_date: Annotated[str | None, HARMLESS, Mark.DESCRIPTIVE] = None
     """Release date."""
-    status: Literal["alpha", "beta", "deprecated", "active"] | None = None
+    status: Annotated[Literal["alpha", "beta", "deprecated", "active"] | None, HARMLESS, Mark.DESCRIPTIVE] = None
     """Release status."""
-    experimental: bool | None = None
+    experimental: Annotated[bool | None, HARMLESS, Mark.DESCRIPTIVE] = None
     """Whether the model is experimental."""
-    limit: LimitSettings | None = None
+    limit: Annotated[LimitSettings | None, HARMLESS] = None
     """Sizes in tokens."""
-    cost: CostSettings | None = None
+    cost: Annotated[CostSettings | None, Trust(WEAKENS)] = None  # a budget counts by it
     """Prices in USD per million tokens."""
-    tool_call: bool | None = None
+    tool_call: Annotated[bool | None, HARMLESS] = None
     """Whether the model can call tools."""
-    reasoning: bool | None = None
+    reasoning: Annotated[bool | None, HARMLESS] = None
     """Whether the model supports reasoning."""
-    attachment: bool | None = None
+    attachment: Annotated[bool | None, HARMLESS] = None
     """Whether the model reads images and other files."""
-    temperature: bool | None = None
+    temperature: Annotated[bool | None, HARMLESS] = None
     """Whether the model accepts a temperature."""
-    interleaved: bool | dict[str, Any] | None = None
+    interleaved: Annotated[bool | dict[str, Any] | None, HARMLESS, Mark.UNSUPPORTED] = None
     """Whether reasoning is sent back between tool calls (not supported yet)."""
-    modalities: ModalitiesSettings | None = None
+    modalities: Annotated[ModalitiesSettings | None, HARMLESS, Mark.DESCRIPTIVE] = None
     """Input and output types."""
     options: dict[str, Any] | None = None
     """Options that are sent to the provider with each request."""
-    headers: Headers | None = None
+    headers: Headers | None = Field(default=None, repr=False)
     """HTTP headers of each request."""
     variants: dict[str, dict[str, Any]] | None = None
     """Named sets of options."""
-    provider: ModelProviderSettings | None = None
+    provider: Annotated[ModelProviderSettings | None, Trust(SENDS)] = None
     """Connection of this model, if it differs from that of its provider."""
 
 
@@ -118,7 +121,7 @@ class ProviderOptions(Section):
     timeout: Milliseconds | Off | None = None
     """Milliseconds for a whole request, or false for no limit."""
     chunkTimeout: Milliseconds | Off | None = None
-    """Milliseconds without data after which a response fails."""
+    """Milliseconds without data after which a response fails; after six times as many one with data and no event."""
     adapter: Literal[FormatName, "litellm"] | None = None
     """The wire format: OpenAI's chat completions or Responses, Anthropic's, Gemini's; or litellm, which translates."""
     setCacheKey: bool | None = None
@@ -128,7 +131,9 @@ class ProviderOptions(Section):
 class ProviderSettings(Section):
     """A provider of models; the values change those of a known provider."""
 
-    name: Line | None = None
+    untrusted: ClassVar[Trust | None] = Trust(SENDS)
+
+    name: Annotated[Line | None, HARMLESS] = None
     """The display name."""
     id: Line | None = None
     """The provider's id, if it differs from the key."""
@@ -138,11 +143,11 @@ class ProviderSettings(Section):
     """Base address of the API, as `options.baseURL`."""
     env: list[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]] | None = None
     """Environment variables for the API key."""
-    whitelist: list[Text] | None = None
+    whitelist: Annotated[list[Text] | None, HARMLESS] = None
     """Only these models are available."""
-    blacklist: list[Text] | None = None
+    blacklist: Annotated[list[Text] | None, HARMLESS] = None
     """These models are not available."""
-    options: ProviderOptions | None = None
+    options: Annotated[ProviderOptions | None, Trust(SENDS)] = None
     """Address, key and limits."""
-    models: dict[Text, ModelSettings] | None = None
+    models: Annotated[dict[Text, ModelSettings] | None, HARMLESS] = None
     """Models by their id."""

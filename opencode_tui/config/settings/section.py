@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from opencode_tui.config.settings.marks import Trust
+
 MODEL_PATTERN = r"^[^/\s]+/[^\r\n]*[^\s]$"
 LINE_PATTERN = r"^[^\r\n]*$"
 TEXT_PATTERN = r"\S"
@@ -117,8 +119,14 @@ Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
 
 
 class Section(BaseModel):
-    """An object of the settings. With `is_open`, unknown keys are passed on and are not an error."""
+    """An object of the settings. With `is_open`, unknown keys are passed on and are not an error.
+
+    A field whose value is a secret, or a map with secrets, has `repr=False`: it is covered wherever settings are shown.
+
+    `untrusted` is for fields without a mark of their own, and for unknown keys: where it has an effect, they need trust.
+    """
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, defer_build=True, protected_namespaces=())
 
     is_open: ClassVar[bool] = False
+    untrusted: ClassVar[Trust | None] = None

@@ -7,6 +7,22 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Discriminator, Field, Tag
 
+from opencode_tui.config.settings.marks import (
+    ADDS_SKILLS,
+    HARMLESS,
+    HARMLESS_TEXT,
+    LOOSENS,
+    NOTHING,
+    OPENS,
+    REBINDS,
+    SENDS,
+    STARTS,
+    WEAKENS,
+    Former,
+    Mark,
+    Trust,
+    starts_each,
+)
 from opencode_tui.config.settings.provider import ProviderSettings
 from opencode_tui.config.settings.section import (
     COLOR_PATTERN,
@@ -148,9 +164,9 @@ class ServerSettings(Section):
     """The port; 0 means any free port."""
     hostname: Host | None = None
     """The address to listen on; addresses other than loopback need a password."""
-    mdns: bool | None = None
+    mdns: Annotated[bool | None, Mark.UNSUPPORTED] = None
     """Announce the server in the local network."""
-    mdnsDomain: str | None = None
+    mdnsDomain: Annotated[str | None, Mark.UNSUPPORTED] = None
     """The announced name."""
     cors: list[WebOrigin] | None = None
     """Further allowed origins."""
@@ -165,36 +181,39 @@ class AgentSettings(Section):
     """An agent: the values change those of a built-in agent; an unknown name defines a new one."""
 
     is_open: ClassVar[bool] = True
+    untrusted: ClassVar[Trust | None] = Trust(SENDS)
 
-    name: Line | None = None
+    name: Annotated[Line | None, HARMLESS] = None
     """The display name; commands use the key."""
-    description: str | None = None
+    description: Annotated[str | None, HARMLESS_TEXT] = None
     """What the agent is for; the model chooses subagents by it."""
-    mode: AgentMode | None = None
+    mode: Annotated[AgentMode | None, HARMLESS] = None
     """`primary` is chosen by the user, `subagent` by another agent, `all` by both (the default of a new agent)."""
-    model: ModelName | None = None
+    model: Annotated[ModelName | None, HARMLESS_TEXT] = None
     """The model that this agent uses, as provider/model."""
-    variant: Line | None = None
+    variant: Annotated[Line | None, HARMLESS] = None
     """The model's variant to use."""
-    prompt: str | None = None
+    prompt: Annotated[str | None, HARMLESS_TEXT] = None
     """The agent's system prompt."""
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    temperature: Annotated[Annotated[float, Field(ge=0, le=2)] | None, HARMLESS] = None
     """Sampling temperature, 0 to 2."""
-    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_p: Annotated[Annotated[float, Field(ge=0, le=1)] | None, HARMLESS] = None
     """Nucleus sampling, 0 to 1."""
-    steps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    steps: Annotated[Annotated[int, Field(ge=1, le=100_000)] | None, HARMLESS] = None
     """Maximum number of model calls in one turn; then the agent summarizes without tools."""
-    maxSteps: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    maxSteps: Annotated[Annotated[int, Field(ge=1, le=100_000)] | None, HARMLESS, Former("steps")] = None
     """Former name of `steps`."""
-    permission: dict[str, Action | dict[str, Action]] | None = None
+    permission: Annotated[dict[str, Action | dict[str, Action]] | None, HARMLESS] = (
+        None  # each rule is judged by itself
+    )
     """Rules of this agent, after those of the settings: tool to action, or tool to pattern to action; the last match wins."""
-    tools: dict[str, bool] | None = None
+    tools: Annotated[dict[str, bool] | None, HARMLESS, Former("permission")] = None
     """Former way to enable tools; use `permission`."""
-    disable: bool | None = None
+    disable: Annotated[bool | None, HARMLESS] = None
     """Remove this agent."""
-    hidden: bool | None = None
+    hidden: Annotated[bool | None, HARMLESS] = None
     """Hide this agent in lists."""
-    color: Annotated[str, Field(pattern=COLOR_PATTERN)] | None = None
+    color: Annotated[Annotated[str, Field(pattern=COLOR_PATTERN)] | None, HARMLESS, Mark.DESCRIPTIVE] = None
     """Color of the agent, as #rrggbb or the name of a theme color, for clients of the server."""
     options: dict[str, Any] | None = None
     """Options that are sent to the provider with each request."""
@@ -205,7 +224,7 @@ class CommandSettings(Section):
 
     template: str
     """The prompt; $ARGUMENTS and $1 are replaced by the arguments, @path attaches a file, !`command` inserts its output."""
-    description: str | None = None
+    description: Annotated[str | None, HARMLESS_TEXT] = None
     """One line for lists."""
     agent: Line | None = None
     """The agent to use."""
@@ -232,10 +251,19 @@ class CompactionSettings(Section):
     """Share of the usable context from which a summary is prepared in the background, or false for never."""
 
 
+class SnapshotLimits(Section):
+    """What undo records beside tracked and small files."""
+
+    ignored: Count = 1_048_576
+    """Bytes of the largest ignored file that counts as a file of the project, 200 MiB of all; 0: none."""
+
+
 class ModelListSettings(Section):
     """The lists of models."""
 
-    refresh: bool = True
+    untrusted: ClassVar[Trust | None] = Trust(SENDS)
+
+    refresh: Annotated[bool, Trust(SENDS, unless=(False,))] = True
     """Read newer lists of models in the background, once a day at most; false: only by `opencode-tui models --refresh`."""
     url: Url | None = None
     """The address of the catalog: models.dev's `api.json`, which is read without a setting, or a file in litellm's format."""
@@ -311,7 +339,7 @@ class StatusLineSettings(Section):
 
     fields: list[StatusField] | None = None
     """Its fields from the left; by default the agent first, the branch and the command last."""
-    command: Text | None = None
+    command: Annotated[Text | None, Trust(STARTS, unless=(None,), starts_unasked=True)] = None
     """A command for /bin/sh; its first line is shown. The session is JSON on its standard input."""
     timeout: Annotated[float, Field(gt=0, le=60)] | None = None
     """Seconds that the command may take; 2 by default."""
@@ -335,15 +363,17 @@ class TuiSettings(Section):
     delivery: Literal["steer", "queue"] | None = None
     """When a message that you send during a turn is read: `steer`, at its next step, or `queue`, after it."""
     vim: bool | None = None
-    """Edit the prompt with the keys of vim; `/vim` changes it for the running program."""
+    """Edit the prompt with the keys of vim; `/vim` changes and saves it."""
 
 
 class SkillsSettings(Section):
     """Further locations of skills."""
 
+    untrusted: ClassVar[Trust | None] = Trust(ADDS_SKILLS)
+
     paths: list[Text] | None = None
     """Further folders with skills."""
-    urls: list[Url] | None = None
+    urls: Annotated[list[Url] | None, Mark.UNSUPPORTED] = None
     """Addresses of skills."""
 
 
@@ -364,23 +394,25 @@ class EnterpriseSettings(Section):
 class SandboxSettings(Section):
     """What commands may do without a question: they run confined by the operating system."""
 
-    mode: Literal["auto", "off", "read-only"] | None = None
+    untrusted: ClassVar[Trust | None] = Trust(WEAKENS, unless=(None,))
+
+    mode: Annotated[Literal["auto", "off", "read-only"] | None, Trust(WEAKENS, unless=("read-only",))] = None
     """`auto` confines commands where the system can, `off` never, `read-only` also keeps them from writing in the project."""
     tier: Literal["auto", "bubblewrap", "landlock", "none"] | None = None
     """How commands are confined; `auto` is the best way that works here."""
-    network: Literal["off", "hosts", "on"] | None = None
+    network: Annotated[Literal["off", "hosts", "on"] | None, Trust(WEAKENS, unless=("off",))] = None
     """Whether confined commands have a network: `off`, the `hosts` only, or `on`; by default `hosts` if any."""
-    writable: list[Text] | None = None
+    writable: Annotated[list[Text] | None, Trust(WEAKENS, unless=([],))] = None
     """Further files and folders that confined commands may read and write."""
-    readable: list[Text] | None = None
+    readable: Annotated[list[Text] | None, Trust(WEAKENS, unless=([],))] = None
     """Further files and folders that confined commands may read."""
-    hidden: list[Text] | None = None
+    hidden: Annotated[list[Text] | None, HARMLESS, Mark.JOINED] = None
     """Further files and folders that confined commands may not read; lists of several files are joined."""
-    hosts: list[HostRule] | None = None
+    hosts: Annotated[list[HostRule] | None, Trust(WEAKENS, unless=([],))] = None
     """Hosts that confined commands may reach over HTTP: names, `*.suffix` or addresses, with or without `:port`."""
-    env: list[VariableName] | None = None
+    env: Annotated[list[VariableName] | None, Trust(WEAKENS, unless=([],))] = None
     """Variables that commands get although they look like keys or name sockets."""
-    auto: Literal["inside", "outside"] | None = None
+    auto: Annotated[Literal["inside", "outside"] | None, Trust(WEAKENS, unless=("inside",))] = None
     """Whether automatic approval also answers yes where a command would leave the sandbox: `inside` (the default) or `outside`."""
     memory: Size | None = None
     """Memory that all processes of a command may use together, as `8 GB`, or `none`; by default half of the machine's."""
@@ -395,32 +427,36 @@ class SandboxSettings(Section):
 class ExperimentalSettings(Section):
     """Experimental settings, which may change or be removed."""
 
-    disable_paste_summary: bool | None = None
+    untrusted: ClassVar[Trust | None] = Trust(WEAKENS, unless=(False,))
+
+    disable_paste_summary: Annotated[bool | None, HARMLESS] = None
     """Show a long pasted text in full."""
-    batch_tool: bool | None = None
+    batch_tool: Annotated[bool | None, HARMLESS, Mark.UNSUPPORTED] = None
     """Add a tool that calls several tools."""
-    openTelemetry: bool | None = None
+    openTelemetry: Annotated[bool | None, Trust(SENDS, unless=(False,)), Mark.UNSUPPORTED] = None
     """Send traces."""
-    primary_tools: list[Text] | None = None
+    primary_tools: Annotated[list[Text] | None, HARMLESS] = None
     """Tools that only primary agents have."""
     continue_loop_on_deny: bool | None = None
     """Continue the turn after a rejected call."""
-    mcp_timeout: Milliseconds | None = None
+    mcp_timeout: Annotated[Milliseconds | None, HARMLESS] = None
     """Milliseconds to wait for each answer of an MCP server without a `timeout` of its own."""
-    mcp_background: Milliseconds | None = None
+    mcp_background: Annotated[Milliseconds | None, HARMLESS] = None
     """Milliseconds after which a call of an MCP server goes on in the background; two minutes by default."""
-    approvals: Literal["ask", "normal", "auto"] | None = None
+    approvals: Annotated[Literal["ask", "normal", "auto"] | None, Trust(WEAKENS, unless=("ask",))] = None
     """How sessions ask at first: for every edit and command, by the rules (`normal`), or `auto`, not at all inside the sandbox."""
     well_known: list[Url] | None = None
     """In managed settings only: addresses of servers whose settings (`/.well-known/opencode`) count for all users, unreviewed."""
     sandbox: SandboxSettings | None = None
     """What commands may do without a question."""
-    websearch: Literal["auto", "brave", "tavily", "provider", "off"] | None = None
+    websearch: Annotated[
+        Literal["auto", "brave", "tavily", "provider", "off"] | None, Trust(WEAKENS, unless=("off",))
+    ] = None
     """The service of the websearch tool; `auto` is the first with a key (BRAVE_API_KEY, TAVILY_API_KEY, `auth login brave`).
 
     `provider` lets Anthropic, OpenAI (Responses) and Gemini 3 search by themselves, which they charge for, where no rule asks about
     or denies searches; other models use the service with a key, or do not search."""
-    lsp_diagnostics: Literal["edit", "turn", "off"] | None = None
+    lsp_diagnostics: Annotated[Literal["edit", "turn", "off"] | None, Trust(WEAKENS, unless=("off",))] = None
     """When the model sees errors that its edits brought: after each `edit`, at the end of the `turn` (at most twice), or never."""
 
 
@@ -429,102 +465,92 @@ class Settings(Section):
 
     schema_url: str | None = Field(default=None, alias="$schema")
     """Address of the JSON schema for editors; never fetched."""
-    theme: Line | None = None
+    theme: Annotated[Line | None, HARMLESS_TEXT] = None
     """Name of the color theme."""
-    keybinds: dict[str, str] | None = None
+    keybinds: Annotated[dict[str, str] | None, Trust(REBINDS, unless=NOTHING)] = None
     """Keys by action; `none` switches one off, a comma separates alternatives, <leader> means the leader key."""
     logLevel: Literal["DEBUG", "INFO", "WARN", "ERROR"] | None = None
     """Level of the log file."""
     tui: TuiSettings | None = None
     """The screen."""
-    server: ServerSettings | None = None
+    server: Annotated[ServerSettings | None, Trust(OPENS, unless=NOTHING)] = None
     """Our own HTTP server."""
     command: dict[Name, CommandSettings] | None = None
     """Slash commands by name."""
-    skills: SkillsSettings | None = None
+    skills: Annotated[SkillsSettings | None, Mark.NAMES_FOLDERS] = None
     """Further locations of skills."""
     watcher: WatcherSettings | None = None
     """Events about changed files, for clients of the server."""
-    plugin: list[Text] | None = None
+    plugin: Annotated[list[Text] | None, Trust(STARTS, unless=NOTHING), Mark.JOINED, Mark.NAMES_FOLDERS] = None
     """Plugins: Python files or modules; lists of several files are joined."""
-    hooks: dict[HookTrigger, list[HookGroup]] | None = None
+    hooks: Annotated[dict[HookTrigger, list[HookGroup]] | None, Trust(STARTS, unless=NOTHING, starts_unasked=True)] = (
+        None
+    )
     """Shell commands that run on events, by event, in Claude Code's format."""
-    snapshot: bool | None = None
-    """Record snapshots of files for undo; on by default."""
-    share: Literal["manual", "auto", "disabled"] | None = None
+    snapshot: Annotated[bool | SnapshotLimits | None, Trust(WEAKENS, unless=(True,))] = None
+    """Record snapshots of files for undo, with these limits; on by default."""
+    share: Annotated[Literal["manual", "auto", "disabled"] | None, Trust(SENDS, unless=("disabled",))] = None
     """Share sessions when you ask for it, every new one, or never; to the server of `enterprise.url`."""
-    autoshare: bool | None = None
+    autoshare: Annotated[bool | None, Trust(SENDS, unless=(False,)), Former("share")] = None
     """Former name of `share: auto`."""
-    autoupdate: bool | Literal["notify"] | None = None
+    autoupdate: Annotated[bool | Literal["notify"] | None, Trust(STARTS, unless=(False, "notify"))] = None
     """`notify`: report a newer version on the screen, looked up with pip once a day. This program never updates itself."""
-    disabled_providers: list[Text] | None = None
+    disabled_providers: Annotated[list[Text] | None, Trust(SENDS)] = None
     """Providers that are not used."""
-    local_models: bool | None = None
+    local_models: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None
     """`false`: never look for servers of models on this machine (Ollama, LM Studio, llama.cpp, vLLM) that no setting names."""
-    enabled_providers: list[Text] | None = None
+    enabled_providers: Annotated[list[Text] | None, Trust(SENDS)] = None
     """If given, only these providers are used."""
-    model: ModelName | None = None
+    model: Annotated[ModelName | None, HARMLESS_TEXT] = None
     """The model to use, as provider/model."""
-    small_model: ModelName | None = None
+    small_model: Annotated[ModelName | None, HARMLESS_TEXT] = None
     """The model for titles and other small tasks, as provider/model."""
     models: ModelListSettings = Field(default_factory=ModelListSettings.model_construct)
     """The lists of models, which are renewed."""
     prompts: dict[Text, PromptName] | None = None
     """System prompts by pattern of models (`provider/model` or a name, with `*`): a built-in one, or your prompts/NAME.md."""
-    default_agent: Line | None = None
+    default_agent: Annotated[Line | None, HARMLESS_TEXT] = None
     """The agent of new sessions; must be a primary agent."""
-    username: Line | None = None
+    username: Annotated[Line | None, HARMLESS_TEXT, Mark.DESCRIPTIVE] = None
     """Your name in conversations, for clients of the server."""
     agent: dict[Name, AgentSettings] | None = None
     """Agents by name."""
-    mode: dict[Name, AgentSettings] | None = None
+    mode: Annotated[dict[Name, AgentSettings] | None, Former("agent")] = None
     """Former name of `agent` for primary agents."""
     provider: dict[ProviderName, ProviderSettings] | None = None
     """Providers of models by id."""
-    mcp: dict[Text, McpSettings] | None = None
+    mcp: Annotated[dict[Text, McpSettings] | None, starts_each(unasked=True)] = None
     """MCP servers by name."""
-    formatter: bool | dict[Text, FormatterSettings] | None = None
+    formatter: Annotated[bool | dict[Text, FormatterSettings] | None, starts_each()] = None
     """Formatters that run on what an edit changed, by name; true for all that are installed. Without it none runs."""
-    lsp: bool | dict[Text, LspSettings] | None = None
+    lsp: Annotated[bool | dict[Text, LspSettings] | None, starts_each()] = None
     """Language servers by name, changes of known ones or further ones; false for none. Installed ones start by themselves."""
-    instructions: list[Text] | None = None
+    instructions: Annotated[list[Text] | None, Mark.JOINED] = None
     """Further files with instructions, patterns, or addresses; lists of several files are joined."""
-    layout: Literal["auto", "stretch"] | None = None
+    layout: Annotated[Literal["auto", "stretch"] | None, Mark.UNSUPPORTED, Former("")] = None
     """Former setting of the screen; has no effect."""
     permission: dict[str, Action | dict[str, Action]] | None = None
     """Rules: tool to action, or tool to pattern to action, where an action is ask, allow or deny; the last match wins."""
-    tools: dict[str, bool] | None = None
+    tools: Annotated[dict[str, bool] | None, Trust(LOOSENS, unless=NOTHING), Former("permission")] = None
     """Former way to enable tools; use `permission`."""
-    shell: str | None = None
+    shell: Annotated[str | None, Trust(STARTS, unless=NOTHING)] = None
     """The bash that runs commands, a path or a name; others are not used, because permissions are decided by its grammar."""
-    enterprise: EnterpriseSettings | None = None
+    enterprise: Annotated[EnterpriseSettings | None, Trust(SENDS, unless=NOTHING)] = None
     """A server of your own for shared sessions."""
     compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
     """Automatic compaction and pruning of the context."""
-    limits: UseLimitSettings = Field(default_factory=UseLimitSettings.model_construct)
+    limits: Annotated[UseLimitSettings, Trust(WEAKENS, unless=NOTHING)] = Field(
+        default_factory=UseLimitSettings.model_construct
+    )
     """Limits of what the program uses."""
-    trash: TrashSettings = Field(default_factory=TrashSettings.model_construct)
+    trash: Annotated[TrashSettings, Trust(WEAKENS, unless=NOTHING)] = Field(
+        default_factory=TrashSettings.model_construct
+    )
     """Deleted sessions."""
     experimental: ExperimentalSettings | None = None
     """Experimental settings, which may change or be removed."""
 
-
-UNSUPPORTED = (
-    "layout", "skills.urls",
-    "server.mdns", "server.mdnsDomain", "experimental.openTelemetry", "experimental.batch_tool",
-    "provider.*.models.*.interleaved",
-)  # fmt: skip
-"""OpenCode's keys that are not supported yet; each is reported once when its value would have an effect."""
-
-FORMER = ("autoshare", "mode", "tools", "agent.*.tools", "agent.*.maxSteps")
-"""Former names of other keys, which still work."""
-
-DESCRIPTIVE = (
-    *(f"provider.*.models.*.{name}" for name in ("family", "release_date", "status", "experimental", "modalities")),
-    "username",
-    "agent.*.color",
-)
-"""Keys that describe a model, a user or an agent to clients of the server; they have no effect in this program."""
-
-SILENT_VALUES = (False, None, "disabled", "manual")
-"""Values of an unsupported key that would have no effect, like empty objects and lists."""
+    @property
+    def ignored_limit(self) -> int | None:
+        """The bytes of the largest ignored file that undo records, None where nothing is chosen."""
+        return self.snapshot.ignored if isinstance(self.snapshot, SnapshotLimits) else None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Set
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -17,7 +18,14 @@ from opencode_tui.schema.record import JsonObject
 Origin = Literal["user", "repository", "administrator"]
 """The owner of a source: settings of a repository need trust, those of the administrator come last."""
 
-_FORMER_NAMES = {"agent": "mode", "permission": "tools", "share": "autoshare", "steps": "maxSteps"}
+
+@cache
+def _former_names() -> Mapping[str, str]:
+    """Return the former name of each key that has one."""
+    from opencode_tui.config.settings.fields import all_fields, former_of  # most files are right
+
+    former = {former_of(field): key.rpartition(".")[2] for key, field in all_fields().items()}
+    return {one.now: key for one, key in former.items() if one is not None and one.now}
 
 
 class Layer(Struct, frozen=True):
@@ -36,10 +44,11 @@ class Layer(Struct, frozen=True):
         """Return the position of a key or of its nearest parent; a renamed key is found by its former name."""
         for end in range(len(path), 0, -1):
             inner = path[:end]
-            former = tuple(_FORMER_NAMES.get(part, part) if isinstance(part, str) else part for part in inner)
-            for known in (inner, former):
-                if known in self.positions:
-                    return self.positions[known]
+            if inner in self.positions:
+                return self.positions[inner]
+            former = tuple(_former_names().get(part, part) if isinstance(part, str) else part for part in inner)
+            if former in self.positions:
+                return self.positions[former]
         return None
 
     def error(self, path: KeyPath, message: str) -> ConfigError:

@@ -1,7 +1,8 @@
 """The settings of a repository that would start a program, send data elsewhere or loosen permissions.
 
 Such settings have no effect until the folder is trusted. Everything else takes effect: texts, themes, limits, and rules that are
-stricter. For large sections the harmless keys are listed, not the dangerous ones, so that new keys are gated by default.
+stricter. Each field says by its mark whether it needs trust (`settings/marks.py`); a section may say it for all fields without a
+mark, so that new ones are gated by default. Here are the settings that are judged by what they contain.
 """
 
 import re
@@ -12,43 +13,15 @@ from typing import Any, cast
 from msgspec import Struct
 
 from opencode_tui.config import permission
+from opencode_tui.config.settings.fields import field_at, fields_of, sections_in, trust_of
+from opencode_tui.config.settings.marks import HIDES, LOOSENS, READS_ENVIRONMENT, READS_OUTSIDE, SENDS, STARTS, Trust
+from opencode_tui.config.settings.provider import ModelSettings, ProviderSettings
+from opencode_tui.config.settings.section import Section
+from opencode_tui.config.settings.settings import AgentSettings, Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.project_file import PatternSearch, find_objection
 from opencode_tui.config.sources.substitute import Placeholder, find_placeholders, resolve_file
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.tools import tool_with
-
-STARTS = "starts programs"
-SENDS = "sends data elsewhere"
-LOOSENS = "relaxes permissions"
-READS_ENVIRONMENT = "reads a variable of your environment"
-READS_OUTSIDE = "reads files outside the repository, or its secrets"
-ADDS_SKILLS = "adds skills from elsewhere"
-OPENS = "changes who can reach the server"
-WEAKENS = "disables a protection"
-REBINDS = "changes your keys, such as those that answer questions"
-HIDES = "takes its value from a file"
-
-_PROVIDER_HARMLESS = {"name", "whitelist", "blacklist", "models"}
-_MODEL_HARMLESS = {
-    "name", "family", "release_date", "status", "experimental", "limit", "tool_call", "reasoning", "attachment",
-    "temperature", "interleaved", "modalities",
-}  # fmt: skip
-_AGENT_HARMLESS = {
-    "name", "description", "mode", "model", "variant", "prompt", "temperature", "top_p", "steps", "maxSteps", "disable",
-    "hidden", "color", "permission", "tools",
-}  # fmt: skip
-_EXPERIMENTAL_HARMLESS = {"disable_paste_summary", "batch_tool", "primary_tools", "mcp_timeout", "mcp_background"}
-_SANDBOX_TIGHTER: dict[str, Any] = {
-    "mode": "read-only",
-    "network": "off",
-    "auto": "inside",
-    "writable": [],
-    "readable": [],
-    "hosts": [],
-    "env": [],
-}
-"""Values of `experimental.sandbox` that never allow more than others."""
 
 _DENIED_BY_DEFAULT = {
     "plan": ("edit",),
@@ -59,9 +32,6 @@ _DENIED_BY_DEFAULT = {
     "summary": ("*",),
 }
 """Tools that the rules of built-in agents deny, by agent. Source: docs/internals/permissions.md#agents."""
-
-_PLAIN_TEXTS = ("username", "theme", "model", "small_model", "default_agent")
-_PLAIN_TEXTS_INSIDE = (("agent", "prompt"), ("agent", "description"), ("agent", "model"), ("command", "description"))
 
 _SNIPPET = re.compile(r"!`")
 _OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)", re.IGNORECASE)
@@ -100,8 +70,7 @@ def find_gated(settings: JsonObject, place: RepositoryFolder, *, has_placeholder
     found: list[Gated] = []
     for key, value in settings.items():
         rule = _RULES.get(key)
-        if rule is not None:
-            found += rule(value, (key,), place)
+        found += rule(value, (key,), place) if rule is not None else _judge_field(Settings, key, value, (key,))
     covered = {gated.path for gated in found}
     for placeholder in find_placeholders(settings) if has_placeholders else ():
         path = placeholder.path
@@ -158,60 +127,52 @@ def _judge_placeholder(placeholder: Placeholder, settings: Any, place: Repositor
         yield Gated(path, READS_ENVIRONMENT, value)
     elif not place.is_inside(placeholder.name):
         yield Gated(path, READS_OUTSIDE, value)
-    elif not _is_plain_text(placeholder.path):
+    elif (trust := trust_of(field_at(placeholder.path))) is None or not trust.is_text:
         yield Gated(path, HIDES, value)
 
 
-def _is_plain_text(path: KeyPath) -> bool:
-    """Return whether a setting is harmless with any value, so that it may come from a file of the repository."""
-    if len(path) == 3:
-        return (path[0], path[2]) in _PLAIN_TEXTS_INSIDE
-    return len(path) == 1 and path[0] in _PLAIN_TEXTS
+def _judge_fields(section: type[Section], value: Any, path: KeyPath, inherited: Trust | None = None) -> Iterator[Gated]:
+    """Yield the settings of a section that need trust, by the marks of their fields; nothing for what is no object."""
+    for key, inner in cast("JsonObject", value).items() if isinstance(value, dict) else ():
+        yield from _judge_field(section, key, inner, (*path, key), inherited)
 
 
-def _whole(effect: str) -> Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]:
-    """Return a rule that gates a key as a whole."""
-
-    def rule(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-        if value not in ({}, []):
-            yield Gated(path, effect, value)
-
-    return rule
-
-
-def _unless(harmless: tuple[Any, ...], effect: str) -> Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]:
-    """Return a rule that gates a key unless it has one of these values."""
-
-    def rule(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-        if not any(value is one or (isinstance(value, str) and value == one) for one in harmless):
-            yield Gated(path, effect, value)
-
-    return rule
+def _judge_field(
+    section: type[Section], key: str, value: Any, path: KeyPath, inherited: Trust | None = None
+) -> Iterator[Gated]:
+    field = fields_of(section).get(key)
+    default = section.untrusted or inherited
+    marked = trust_of(field)
+    inner = [found for found, names in sections_in(field.annotation) if not names] if field and not marked else []
+    if inner and isinstance(value, dict):
+        yield from _judge_fields(inner[0], value, path, default)
+    elif inner and default is not None:
+        yield Gated(path, default.effect, value)
+    elif (trust := marked or default) is not None:
+        yield from _judge(trust, value, path)
 
 
-def _programs(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-    """Yield all MCP servers, language servers or formatters, except disabled ones."""
-    if value is False:
+def _judge(trust: Trust, value: Any, path: KeyPath) -> Iterator[Gated]:
+    if not trust.effect or _is_one_of(value, trust.unless):
         return
-    if not isinstance(value, dict):
-        yield Gated(path, STARTS, value)
-        return
-    for name, entry in cast("JsonObject", value).items():
-        if entry not in ({"enabled": False}, {"disabled": True}):
-            yield Gated((*path, name), STARTS, entry)
+    if trust.by_name and isinstance(value, dict):
+        for name, entry in cast("JsonObject", value).items():
+            if not _is_one_of(entry, trust.by_name):
+                yield Gated((*path, name), trust.effect, entry)
+    else:
+        yield Gated(path, trust.effect, value)
+
+
+def _is_one_of(value: Any, harmless: tuple[Any, ...]) -> bool:
+    """Return whether a value is one of these; 0 and false differ."""
+    return any(value is one or (isinstance(value, str | list | dict) and value == one) for one in harmless)
 
 
 def _provider(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for name, entry in _objects(value):
-        for key, inner in entry.items():
-            if key not in _PROVIDER_HARMLESS:
-                yield Gated((*path, name, key), SENDS, inner)
+        yield from _judge_fields(ProviderSettings, entry, (*path, name))
         for model, settings in _objects(entry.get("models")):
-            for key, inner in settings.items():
-                if key == "cost":
-                    yield Gated((*path, name, "models", model, key), WEAKENS, inner)  # a budget counts by it
-                elif key not in _MODEL_HARMLESS:
-                    yield Gated((*path, name, "models", model, key), SENDS, inner)
+            yield from _judge_fields(ModelSettings, settings, (*path, name, "models", model))
 
 
 def _commands(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
@@ -226,9 +187,7 @@ def _commands(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Ga
 def _agents(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
     for name, entry in _objects(value):
         yield from _rules(entry.get("permission"), (*path, name, "permission"), place)
-        for key, inner in entry.items():
-            if key not in _AGENT_HARMLESS:
-                yield Gated((*path, name, key), SENDS, inner)
+        yield from _judge_fields(AgentSettings, entry, (*path, name))
 
 
 def _rules(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
@@ -271,48 +230,6 @@ def _names_project_files(pattern: str, place: RepositoryFolder, search: PatternS
     return search.is_complete and all(from_top.is_inside(str(match)) for match in found)
 
 
-def _skills(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-    for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
-        yield Gated((*path, key), ADDS_SKILLS, entry)
-
-
-def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-    for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
-        if key == "sandbox":
-            yield from _sandbox(entry, (*path, key))
-        elif key == "approvals":
-            yield from () if entry == "ask" else (Gated((*path, key), WEAKENS, entry),)
-        elif key in ("lsp_diagnostics", tool_with("search")):
-            yield from () if entry == "off" else (Gated((*path, key), WEAKENS, entry),)
-        elif key not in _EXPERIMENTAL_HARMLESS and entry is not False:
-            yield Gated((*path, key), SENDS if key == "openTelemetry" else WEAKENS, entry)
-
-
-def _models(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-    """Yield what makes this program ask another address, or ask at all."""
-    for key, entry in cast("JsonObject", value).items() if isinstance(value, dict) else ():
-        if (key, entry) != ("refresh", False):
-            yield Gated((*path, key), SENDS, entry)
-
-
-def _tui(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
-    """Yield the command of the status line."""
-    line = cast("JsonObject", value).get("status_line") if isinstance(value, dict) else None
-    command = cast("JsonObject", line).get("command") if isinstance(line, dict) else None
-    if command is not None:
-        yield Gated((*path, "status_line", "command"), STARTS, command)
-
-
-def _sandbox(value: Any, path: KeyPath) -> Iterator[Gated]:
-    """Yield what does not tighten the sandbox."""
-    if not isinstance(value, dict):
-        yield Gated(path, WEAKENS, value)
-        return
-    for key, entry in cast("JsonObject", value).items():
-        if key != "hidden" and entry != _SANDBOX_TIGHTER.get(key):
-            yield Gated((*path, key), WEAKENS, entry)
-
-
 def _objects(value: Any) -> list[tuple[str, JsonObject]]:
     if not isinstance(value, dict):
         return []
@@ -327,37 +244,11 @@ def _texts(value: Any) -> list[tuple[int, str]]:
 
 
 _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] = {
-    "plugin": _whole(STARTS),
-    "hooks": _whole(STARTS),
-    "tui": _tui,
-    "shell": _whole(STARTS),
-    "mcp": _programs,
-    "lsp": _programs,
-    "formatter": _programs,
     "command": _commands,
-    "server": _whole(OPENS),
-    "enterprise": _whole(SENDS),
     "provider": _provider,
-    "models": _models,
-    "disabled_providers": _unless((), SENDS),
-    "local_models": _unless((False,), SENDS),
-    "enabled_providers": _unless((), SENDS),
-    "share": _unless(("disabled",), SENDS),
-    "autoshare": _unless((False,), SENDS),
-    "autoupdate": _unless((False, "notify"), STARTS),
-    "snapshot": _unless((True,), WEAKENS),
-    "trash": _whole(WEAKENS),
-    "limits": _whole(WEAKENS),
-    "skills": _skills,
-    "experimental": _experimental,
     "instructions": _instructions,
     "permission": _rules,
     "agent": _agents,
     "mode": _agents,
-    "tools": _whole(LOOSENS),
-    "keybinds": _whole(REBINDS),
 }
-"""`tools`, `mode` and `autoshare` only occur here with wrong types; otherwise they were migrated.
-
-An empty list of disabled providers counts too: it replaces the user's.
-"""
+"""`mode` only occurs here with a wrong type; otherwise it was migrated."""

@@ -2,7 +2,7 @@
 
 The fingerprint of a settings file covers only its gated settings, so that a new theme needs no new trust, and the content of every
 file of the repository that they refer to: a script that a command starts matters as much as the command. Such paths are relative to
-the file's folder or the worktree, in one of which commands are started.
+the file's folder or the worktree: commands start in one of the two.
 """
 
 import hashlib
@@ -17,11 +17,13 @@ from typing import Any, cast
 from msgspec import Struct
 
 from opencode_tui.config.notice import dotted
+from opencode_tui.config.settings.fields import field_at, has_mark, present_fields, trust_of
+from opencode_tui.config.settings.marks import STARTS, Mark
 from opencode_tui.config.sources.folder import Extension
 from opencode_tui.config.sources.layer import Layer
 from opencode_tui.config.sources.substitute import resolve_file
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_bytes
-from opencode_tui.config.trust.gate import STARTS, Gated, RepositoryFolder, find_gated, find_linked
+from opencode_tui.config.trust.gate import Gated, RepositoryFolder, find_gated, find_linked
 from opencode_tui.schema.record import JsonObject
 
 MAX_REVIEWED_FILES = 2_000
@@ -29,9 +31,6 @@ MAX_REVIEWED_BYTES = 64 << 20
 """Most bytes of one file; an item with a larger file cannot be trusted."""
 
 _WORD = re.compile(r"[^\s\"'`;|&()<>=,{}]+")
-_NAMING_FOLDERS = ("plugin", "skills")
-"""Settings in which a folder means its content; in a command it is only a location."""
-
 _TEXT_ENDINGS = (".md", ".txt")
 
 LIMIT = 200
@@ -57,10 +56,6 @@ class _UnreadableContentError(Exception):
     """The content is too large or unreadable."""
 
 
-_STARTED = frozenset({"hooks", "mcp", "tui"})
-"""Settings whose programs run outside the sandbox again and again, without a question."""
-
-
 def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, list[Gated]]:
     """Return the item of a source's (migrated) settings, and its gated settings."""
     linked = find_linked(layer.value, layer.source, place)
@@ -75,8 +70,10 @@ def find_started_files(settings: JsonObject, place: RepositoryFolder) -> set[Pat
 
     A change of such a file decides what runs there at the next hook or start of a server.
     """
-    shown = cast("JsonObject", settings.get("tui") or {}).get("status_line")
-    started = [Gated((name,), STARTS, shown if name == "tui" else settings.get(name)) for name in _STARTED]
+    present = ((path, trust_of(field), value) for path, field, value in present_fields(settings))
+    started = [
+        Gated(path, STARTS, value) for path, trust, value in present if trust is not None and trust.starts_unasked
+    ]
     found = {path for one in started for path in _named_files(one, place)}
     return {path for path in found if path.is_relative_to(place.worktree)}
 
@@ -117,6 +114,7 @@ def _fingerprint_settings(gated: list[Gated], place: RepositoryFolder) -> str | 
 
 def _named_files(gated: Gated, place: RepositoryFolder) -> set[Path]:
     """Return the files of the repository that a gated setting refers to, links resolved, and the Python files next to a plugin."""
+    with_folders = has_mark(field_at(gated.path[:1]), Mark.NAMES_FOLDERS)
     found: set[Path] = set()
     for text in _texts(gated.value):
         for word in (text, *_WORD.findall(text)):
@@ -124,7 +122,7 @@ def _named_files(gated: Gated, place: RepositoryFolder) -> set[Path]:
                 path = resolve_file(
                     word.removeprefix("file://").removeprefix("@").removeprefix("file:"), folder, place.home
                 )
-                found |= _files_at(path, place.worktree, with_folders=gated.path[0] in _NAMING_FOLDERS)
+                found |= _files_at(path, place.worktree, with_folders=with_folders)
     if gated.path[0] == "plugin":
         found |= {sibling for path in found for sibling in path.parent.glob("*.py") if sibling.is_file()}
     return found

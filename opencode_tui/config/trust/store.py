@@ -16,6 +16,7 @@ from opencode_tui.config.trust.review import ReviewItem
 from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.paths import Paths
 
 Verdict = Literal["trusted", "changed", "unknown"]
@@ -112,9 +113,7 @@ class TrustStore:
         try:
             AtomicWriter(FileSystem()).write(os.path.realpath(self._paths.trust), data, durable=True)
         except OSError as error:
-            raise TrustError(
-                f"{self._paths.trust} cannot be written ({error.strerror}); nothing was changed"
-            ) from error
+            raise TrustError(f"{self._paths.trust} cannot be written, and is unchanged: {cause_of(error)}") from error
 
 
 def judge(folder: TrustedFolder | None, item: ReviewItem) -> Verdict:

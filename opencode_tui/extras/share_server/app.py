@@ -52,7 +52,7 @@ PULSE_S = 20
 """Seconds between two signs of life to a reader."""
 
 RATES = {"create": (30, 60.0), "sync": (600, 60.0), "read": (1_200, 60.0)}
-"""Requests that one address may send in so many seconds, by kind."""
+"""By kind, the requests that one address may send, and in how many seconds."""
 
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(?::\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?")
 

@@ -56,7 +56,7 @@ def render_updates(items: Mapping[str, Item], message_ids: Iterable[str]) -> str
 
 
 def changed_since(items: Mapping[str, Item], version: int) -> set[str]:
-    """Return the ids of the messages of which something is newer than a version."""
+    """Return the IDs of the messages that changed after a version."""
     return {key.split("/")[1] for key, item in items.items() if item.version > version and "/" in key}
 
 

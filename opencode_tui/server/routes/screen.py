@@ -6,6 +6,7 @@ from fastapi import Body, Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import Field, TypeAdapter, ValidationError
 
+from opencode_tui.schema.api.keybinds import COMMANDS
 from opencode_tui.schema.event.screen_event import (
     ScreenCommandGiven,
     ScreenEvent,
@@ -32,22 +33,8 @@ ACTIONS = {
 }
 """Action by route."""
 
-_OLD_ACTIONS = {
-    "session_new": "session.new",
-    "session_share": "session.share",
-    "session_interrupt": "session.interrupt",
-    "session_compact": "session.compact",
-    "messages_page_up": "session.page.up",
-    "messages_page_down": "session.page.down",
-    "messages_line_up": "session.line.up",
-    "messages_line_down": "session.line.down",
-    "messages_half_page_up": "session.half.page.up",
-    "messages_half_page_down": "session.half.page.down",
-    "messages_first": "session.first",
-    "messages_last": "session.last",
-    "agent_cycle": "agent.cycle",
-}
-"""Names that older clients use."""
+_OLD_NAMES = {action.id: name for name, action in COMMANDS.items()} | {"session_share": "session.share"}
+"""OpenCode's commands by the names that older clients use."""
 
 
 class ScreenMessage(Record):
@@ -127,7 +114,7 @@ async def select_session(sender: Sender, event: ScreenSessionSelected) -> Respon
 @router.post("/execute-command", response_model=bool)
 async def execute_command(sender: Sender, event: ScreenCommandGiven) -> Response:
     """Carry out an action."""
-    return await sender.send(ScreenCommandGiven(command=_OLD_ACTIONS.get(event.command, event.command)))
+    return await sender.send(ScreenCommandGiven(command=_OLD_NAMES.get(event.command, event.command)))
 
 
 @router.post("/publish", response_model=bool)

@@ -16,11 +16,6 @@ from opencode_tui.server.router import new_router
 
 DEFAULT_KEYS: Mapping[str, str] = {
     **SHARED_KEYS,
-    "status_view": "<leader>s",
-    "session_fork": "none",
-    "session_rename": "ctrl+r",
-    "session_delete": "ctrl+d",
-    "agent_cycle_reverse": "shift+tab",
     "scrollbar_toggle": "none",
     "username_toggle": "none",
     "stash_delete": "ctrl+d",

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from opencode_tui.schema.record import JsonObject
@@ -22,11 +22,11 @@ from opencode_tui.schema.session.tool_state import (
     ToolStateError,
     ToolStateRunning,
 )
-from opencode_tui.schema.tools import row_of
+from opencode_tui.schema.tools import ToolRow, row_of
 from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.text.export.markup import Budget, attribute, code_html, code_lines, escape, markdown_html
 from opencode_tui.text.quantity import brief_duration
-from opencode_tui.text.tool import argument_of, facts_of, failure_text, is_bad_exit, name_of, todos_of
+from opencode_tui.text.tool import ResultRow, argument_of, facts_of, failure_text, is_bad_exit, name_of, result_rows
 
 _PICTURE = re.compile(r"data:image/(?:png|jpe?g|gif|webp|avif|bmp);base64,[A-Za-z0-9+/=\s]+")
 _MARKS = {"completed": "✓", "in_progress": "◐", "cancelled": "✕"}
@@ -124,16 +124,23 @@ def _body(part: ToolPart, budget: Budget) -> Iterator[str]:
         case "file" if not diffs and isinstance(given.get("content"), str):
             yield f"<pre>{code_html(given['content'], budget, path=str(given.get('filePath', '')))}</pre>"
         case "todos":
-            yield _todos(todos_of(metadata) or todos_of(given))
+            yield _rows(result_rows(part.tool, metadata) or result_rows(part.tool, given))
+        case "rows":
+            yield from _given(row, given, budget)
+            yield _rows(result_rows(part.tool, metadata))
         case "agent":
             yield f"<div class=t>{escape(str(given.get('prompt', '')))}</div>"
         case "patch" if not diffs:
             yield f"<pre>{code_html(str(given.get('patchText', '')), budget, language='diff')}</pre>"
-        case _ if given and not row.is_summed_up:
-            yield f"<pre>{code_html(json.dumps(given, indent=2, ensure_ascii=False), budget, language='json')}</pre>"
         case _:
-            pass
-    yield from _result(part, budget, is_shown=bool(diffs) or row.result in ("todos", "kept_todos"))
+            yield from _given(row, given, budget)
+    yield from _result(part, budget, is_shown=bool(diffs) or row.result in ("todos", "kept_todos", "rows"))
+
+
+def _given(row: ToolRow, given: JsonObject, budget: Budget) -> Iterator[str]:
+    """Yield the arguments of a call, unless the one that it is about says all that matters of them."""
+    if given and not row.is_summed_up:
+        yield f"<pre>{code_html(json.dumps(given, indent=2, ensure_ascii=False), budget, language='json')}</pre>"
 
 
 def _result(part: ToolPart, budget: Budget, *, is_shown: bool) -> Iterator[str]:
@@ -212,6 +219,9 @@ def _row(row: DiffRow, text: str, digits: int) -> str:
             return f"<s>{row.number:>{digits}}   {text}</s>"
 
 
-def _todos(items: list[JsonObject]) -> str:
-    lines = (f"{_MARKS.get(str(item.get('status')), '○')} {item.get('content', '')}" for item in items)
-    return f"<pre>{escape(chr(10).join(lines))}</pre>" if items else ""
+def _rows(rows: Sequence[ResultRow]) -> str:
+    lines = (
+        (f"{_MARKS.get(row.status, '○')} " if row.status else "") + row.text + (f"  {row.detail}" if row.detail else "")
+        for row in rows
+    )
+    return f"<pre>{escape(chr(10).join(lines))}</pre>" if rows else ""

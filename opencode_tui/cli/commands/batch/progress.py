@@ -75,7 +75,7 @@ class TerminalProgress(Progress):
         bad = sum(one.status != "done" for one in self._results)
         spent = sum(one.cost for one in self._results) + sum(self._running.values())
         words = [
-            f"{len(self._results)} of {self._count} ended",
+            f"{len(self._results)} of {self._count} finished",
             *([f"{bad} not done"] if bad else []),
             *([money(spent)] if spent else []),
             *([f"running {', '.join(names)}{more}"] if names else []),

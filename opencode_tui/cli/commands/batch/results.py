@@ -76,14 +76,14 @@ async def apply_results(results: Sequence[TaskResult], *, is_dry: bool, is_sure:
     return refused
 
 
-def with_changes(results: Sequence[TaskResult], verb: str) -> list[TaskResult]:
-    """Return the results of done tasks that changed files; say which others are left out."""
+def with_changes(results: Sequence[TaskResult], refusal: str) -> list[TaskResult]:
+    """Return the results of done tasks that changed files; say which others are left out, after `refusal`, as `no branch`."""
     left = [one.id for one in results if one.status != "done"]
     same = [one.id for one in results if one.status == "done" and not one.diff]
     if left:
-        say(f"not {verb}, because not done: {', '.join(left)}")
+        say(f"{refusal} (not done): {', '.join(left)}")
     if same:
-        say(f"not {verb}, because without changes: {', '.join(same)}")
+        say(f"{refusal} (no changes): {', '.join(same)}")
     return [one for one in results if one.status == "done" and one.diff]
 
 

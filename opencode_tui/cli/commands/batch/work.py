@@ -84,18 +84,16 @@ async def _use_results(tasks: Sequence[BatchTask], results: Sequence[TaskResult]
     refused = 0
     if options["has_branches"]:
         prompts = {task.id: task.prompt for task in tasks}
-        refused += await make_branches(with_changes(results, "made a branch"), prompts, is_dry=options["is_dry"])
+        refused += await make_branches(with_changes(results, "no branch"), prompts, is_dry=options["is_dry"])
     if options["is_applied"]:
-        chosen = with_changes(results, "applied")
+        chosen = with_changes(results, "not applied")
         refused += await apply_results(chosen, is_dry=options["is_dry"], is_sure=options["is_sure"])
     return refused
 
 
 def _report_interruption(count: int, journal: Journal) -> None:
     name = journal.path if journal.results else "no file"
-    say(
-        f"{len(journal.results)} of {plural(count, 'task')} ended, results in {name}; the same command with --resume runs the rest"
-    )
+    say(f"{len(journal.results)} of {plural(count, 'task')} finished, results in {name}; --resume runs the rest")
 
 
 def _row(order: TaskOrder) -> tuple[str, ...]:
@@ -132,7 +130,9 @@ def _read_tasks(options: Mapping[str, Any]) -> tuple[list[BatchTask], Path]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise ConfigError(f"{name} cannot be read ({error.strerror}); name a file with a JSON object a line") from error
+        raise ConfigError(
+            f"{name} cannot be read ({error.strerror}); name a file with one JSON object per line"
+        ) from error
     return _parse_tasks(data, name, options["repos"]), Path(options["out"] or path.with_suffix(RESULTS))
 
 

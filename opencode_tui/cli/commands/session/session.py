@@ -3,7 +3,6 @@
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 import click
 
@@ -32,7 +31,7 @@ from opencode_tui.schema.session.part import (
 from opencode_tui.schema.session.session import RevertState, SessionInfo
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, describe_stored
 from opencode_tui.schema.session.undo import UndoOnly
-from opencode_tui.text.quantity import age, duration
+from opencode_tui.text.quantity import age, duration, moment
 from opencode_tui.text.safe_text import make_safe
 from opencode_tui.text.session_tree import build_tree
 
@@ -360,7 +359,7 @@ _Block = tuple[str, list[str]]
 def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts], style: Style) -> str:
     """Return the text, without a line feed at its end."""
     title = make_safe(" ".join(info.title.split()))
-    facts = style.words(make_safe(f"{info.id} · {info.directory} · {_moment(info.time.created)}"))
+    facts = style.words(make_safe(f"{info.id} · {info.directory} · {moment(info.time.created)}"))
     lines = [style.paint(title, "bold"), style.paint(facts, "muted")]
     last = ""
     for message in messages:
@@ -405,7 +404,7 @@ def _cut(session_id: str, style: Style) -> str:
 
 
 def _request(info: UserMessage, parts: Sequence[AnyPart], style: Style) -> Iterator[str]:
-    head = make_safe(f"{_moment(info.time.created)} · {info.agent} · {info.model}")
+    head = make_safe(f"{moment(info.time.created)} · {info.agent} · {info.model}")
     mark = style.paint(">", "accent", "bold")
     lines = [line for part in parts for line in _request_lines(part)]
     for number, line in enumerate(lines or ["(added automatically)"] if parts else [""]):
@@ -445,10 +444,3 @@ def _part(part: AnyPart, style: Style) -> Iterator[_Block]:
 
 def _lines(text: str) -> list[str]:
     return make_safe(text.replace("\r\n", "\n").strip("\n"), multiline=True).split("\n")
-
-
-def _moment(time_ms: int) -> str:
-    try:
-        return datetime.fromtimestamp(time_ms / 1000).strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError, OSError):  # a foreign record with a time out of range
-        return "?"

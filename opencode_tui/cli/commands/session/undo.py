@@ -129,8 +129,10 @@ _FATES: dict[Fate, tuple[str, Token]] = {
     "deleted": (" ", "success"),
     "kept": ("!", "warning"),
     "failed": ("!", "error"),
-    "not covered": ("!", "warning"),
+    "stays as it is": ("!", "warning"),
 }
+
+_FATE_CELLS = max(map(len, _FATES))
 
 
 def scope_line(scope: UndoScope) -> str:
@@ -145,13 +147,13 @@ def scope_line(scope: UndoScope) -> str:
 def file_lines(files: UndoFiles, folder: Path, style: Style) -> list[str]:
     """Return a line for each file: its outcome, changed lines, and why it is kept."""
     rows = undone_files(files, folder)
-    uncovered = [row for row in rows if row.fate == "not covered"]
+    uncovered = [row for row in rows if row.fate == "stays as it is"]
     rows = [row for row in rows if row not in uncovered[_LISTED:]]
     room = min(max((width(row.path) for row in rows), default=0), 60)
     lines = [_line(row, room, style) for row in rows]
     left = len(uncovered) - _LISTED
     if left > 0:
-        more = f"  … {plural(left, 'more file')} not covered by undo; see --format json"
+        more = f"  … {plural(left, 'more file')} that undo leaves as they are; see --format json"
         lines.append(style.paint(style.words(more), "muted"))
     return lines
 
@@ -160,7 +162,7 @@ def _line(row: UndoneFile, room: int, style: Style) -> str:
     sign, token = _FATES[row.fate]
     counts = style.words(" ".join(_counts(row)))
     why = style.paint(style.words(row.note), "muted") if row.note else ""
-    fate = style.paint(pad(row.fate, 11), token)
+    fate = style.paint(pad(row.fate, _FATE_CELLS), token)
     return f"{style.paint(sign, token)} {fate} {pad(row.path, room)}  {pad(counts, 9, is_right=True)}  {why}".rstrip()
 
 

@@ -19,6 +19,12 @@ from opencode_tui.acp.library import load_library
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.sandbox.tier import choose
 from opencode_tui.storage.paths import Paths, find_paths
+from tests.support.rows import short_id
+from tests.support.tiers import FAST, TESTS, read_rows, slow_row
+from tests.support.world.machine import choose_path
+from tests.support.world.waiting import PATIENCE_S
+
+pytest_plugins = ["tests.support.world.process_state"]
 
 settings.register_profile("tests", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
@@ -29,9 +35,11 @@ WAITING = (
 )
 """Prefixes of the tests that mostly wait: for a screen or a server in their process, and for the program in a terminal."""
 
+SLOW = read_rows()
+
 _numbers = itertools.count()
 
-KEPT = ("PATH", "LANG", "LC_ALL", "VIRTUAL_ENV", "PYTHONPATH", "LD_LIBRARY_PATH", "TZ")
+KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "LD_LIBRARY_PATH", "TZ")
 
 
 def isolated_environment(home: Path) -> dict[str, str]:
@@ -62,7 +70,7 @@ def isolated_environment(home: Path) -> dict[str, str]:
 def pytest_xdist_auto_num_workers() -> int:
     """Return two processes per core and one more: tests wait for terminals, servers and commands as long as they compute.
 
-    On 2 cores four processes leave 14 % of the time unused, five 7 %; each takes 7 s of processor time to begin.
+    On 2 cores four processes leave 14 % of the time unused, five 7 %; each takes 5 s of processor time to begin.
     """
     return 2 * (os.cpu_count() or 1) + 1
 
@@ -70,8 +78,14 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the program once, before the processes start, and look for garbage rarely, which took a third of the time.
 
+    PATH becomes that of `tests/support/world/machine.py`. The processes store what they compile, also where
+    PYTHONDONTWRITEBYTECODE is set: without it each of them compiled pytest, Hypothesis and their libraries anew in each run.
+
     Not on import, as benchmarks import this module.
     """
+    os.environ["PATH"] = choose_path(os.environ)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     gc.set_threshold(100_000, 20, 100)
     if not hasattr(config, "workerinput"):
         for folder in ("opencode_tui", "tests/support"):
@@ -81,18 +95,40 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """Import a share of the modules first: their assertions are compiled once, and not in each process again.
 
-    The library of `acp` is imported as the program does it, which takes a third of the time.
+    The library of `acp` is imported as the program does it, which takes a third of the time. Nothing of all this is garbage.
     """
+    gc.disable()
     worker: dict[str, Any] = getattr(session.config, "workerinput", {})
     if not worker:
         return
-    sys.dont_write_bytecode = False
     load_library()
     root = session.config.rootpath
     files = sorted(file for given in session.config.args for file in (root / given).rglob("test_*.py"))
+    files = [file for file in files if not pytest_ignore_collect(file, session.config)]
     for file in files[int(worker["workerid"].removeprefix("gw")) :: worker["workercount"]]:
         with contextlib.suppress(Exception):  # pytest reports it when it collects the module
             importlib.import_module(".".join(file.relative_to(root).with_suffix("").parts))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Return the ID of a case that is a text: short and ASCII, so that it can be typed and is shown as it is."""
+    if isinstance(val, bytes):
+        val = val.decode("latin-1")
+    return short_id(val) if isinstance(val, str) else None
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Return True for a file whose tests are all slow when the fast tier runs alone, so that it is not imported."""
+    if config.option.markexpr != FAST or not collection_path.is_relative_to(TESTS):
+        return None
+    return True if slow_row(collection_path.relative_to(TESTS).as_posix(), SLOW) else None
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark an item of the slow tier, by `tests/tiers.txt`."""
+    if slow_row(item.nodeid.removeprefix("tests/"), SLOW):
+        item.add_marker("slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -117,6 +153,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     """Leave all that was imported and collected out of the search for garbage: it stays."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish() -> None:
@@ -142,7 +179,14 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def environ(tmp_path: Path, warm_cache: Path) -> dict[str, str]:
+def closing_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let an engine close as slowly as the disk of a loaded machine is; `tests/faults/` keeps the limits of the program."""
+    monkeypatch.setattr("opencode_tui.storage.storage.CLOSE_S", PATIENCE_S)
+    monkeypatch.setattr("opencode_tui.client.thread.CLOSE_LIMIT_S", PATIENCE_S)
+
+
+@pytest.fixture
+def environ(tmp_path: Path, warm_cache: Path, closing_limits: None) -> dict[str, str]:
     """Return an environment with folders of its own for each test; its cache is that of a second start."""
     home = tmp_path / "home"
     home.mkdir()

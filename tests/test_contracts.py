@@ -10,6 +10,7 @@ ROOT = Path(__file__).parents[1]
 
 FORBIDDEN = {
     "Imports point down": ("schema/ids.py", "opencode_tui.storage.paths"),
+    "The first frame imports little": ("instant/line.py", "re"),
     "Nothing imports an extra": ("__main__.py", "opencode_tui.extras.dask"),
     "Inside the engine": ("engine/lazy.py", "opencode_tui.engine.tool.truncate"),
     "No UI library in the engine": ("bus/bus.py", "rich"),

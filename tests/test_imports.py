@@ -14,6 +14,7 @@ import opencode_tui
 from opencode_tui.cli.main import DEFAULT_COMMAND, commands
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
+from tests.support.rows import each
 from tests.support.world.repo import make_repo
 
 HEAVY = (
@@ -44,7 +45,7 @@ SCREEN = ("opencode_tui.tui", "opencode_tui.cli.commands.tui", "opencode_tui.ext
 """What draws the screen, what starts it, and what knows its colors: the only modules that load textual."""
 
 
-@pytest.mark.parametrize("name", [*HEAVY, "click", *OWN_PROCESS, *SCREEN])
+@each("name", [*HEAVY, "click", *OWN_PROCESS, *SCREEN])
 def test_the_modules_that_these_tests_name_exist(name: str) -> None:
     assert importlib.util.find_spec(name) is not None
 
@@ -105,7 +106,10 @@ def test_settings_without_markdown_load_no_yaml(tmp_path: Path, environ: dict[st
 def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "import sys, opencode_tui.config.load\nprint(sorted(n for n in sys.modules if n.startswith('opencode_tui.schema.')))"
     assert loaded_after(code, tmp_path, environ)[2].strip() == str(
-        [f"opencode_tui.schema.{name}" for name in ("error", "ids", "provider_formats", "record", "suggest", "tools")]
+        [
+            f"opencode_tui.schema.{name}"
+            for name in ("error", "ids", "provider_formats", "record", "suggest", "system_error", "tools")
+        ]
     )
 
 
@@ -155,3 +159,21 @@ def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[
     assert [name for name in names if importlib.util.find_spec(name) is None] == []
     code = f"import opencode_tui.cli.run.turn\nprint([name for name in {names!r} if name in sys.modules])"
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"
+
+
+UNUSED = ("rapidfuzz", "importlib.metadata", "zipfile", "git", "psutil", "platformdirs", "yaml")
+"""What a prompt without a tool call has no use for, each imported by something that it does use."""
+
+
+def test_a_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path, environ: dict[str, str]) -> None:
+    assert [name for name in UNUSED if importlib.util.find_spec(name) is None] == []
+    code = f"""import sys
+sys.argv[1:] = ["run", "hello"]
+from opencode_tui.__main__ import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+print([name for name in {UNUSED!r} if name in sys.modules])"""
+    stdout = loaded_after(code, tmp_path, {**environ, "OPENCODE_OF_ANOTHER_PROGRAM": "1"})[2]
+    assert stdout.splitlines()[-1] == "[]"

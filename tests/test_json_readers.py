@@ -11,6 +11,7 @@ from opencode_tui.engine.provider.call_assembly import parse_arguments
 from opencode_tui.engine.provider.decode.response import read_json
 from opencode_tui.schema.json_text import MAX_DEPTH, JsonError, TooDeepError, decode_json, is_deep, load_json
 from opencode_tui.schema.session.part import PART, ToolPart
+from tests.support.rows import each
 
 PACKAGE = Path(__file__).parents[1] / "opencode_tui"
 
@@ -76,8 +77,8 @@ def nested(depth: int, opener: str = "[") -> str:
     return "[" * depth + "]" * depth if opener == "[" else '{"a":' * depth + "1" + "}" * depth
 
 
-@pytest.mark.parametrize("opener", ["[", "{"])
-@pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 150, 250, 900, 5_000, 300_000])
+@each("opener", ["[", "{"])
+@each("depth", [MAX_DEPTH + 1, 150, 250, 900, 5_000, 300_000])
 def test_deep_json_is_an_error_that_every_reader_knows(opener: str, depth: int) -> None:
     for read in (load_json, decode_json):
         with pytest.raises(TooDeepError, match="nested deeper than 100 levels") as caught:

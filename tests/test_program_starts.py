@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rows import each
 from tests.support.source.tree import Module, read_source_tree
 
 ROOT = Path(__file__).parents[1]
@@ -21,12 +22,13 @@ STARTS = {
     "cli/commands/doctor.py": "find_program",
     "engine/mcp/browser.py": "find_program",
     "engine/mcp/process.py": "mcp/server.py: find_program, or a path or PATH that the settings name",
+    "engine/project/git.py": "find_program",
     "engine/project/programs.py": "its callers: ProjectPrograms, /bin/sh, this Python",
     "engine/provider/litellm_worker.py": "this Python, by python_command",
     "engine/sandbox/mounts.py": "this Python, isolated (`-I`)",
     "engine/sandbox/piped.py": "a confined program, by bubblewrap.py",
-    "engine/sandbox/view.py": "bubblewrap, by bubblewrap.py",
-    "engine/sandbox/relay.py": "runs inside the sandbox",
+    "engine/sandbox/tiers/view.py": "bubblewrap, by bubblewrap.py",
+    "engine/sandbox/tiers/relay.py": "runs inside the sandbox",
     "engine/sandbox/tier.py": "bubblewrap.find_program, /bin/sh, /usr/bin/sandbox-exec",
     "engine/search/build.py": "this Python, by python_command",
     "engine/tool/builtin/webfetch.py": "this Python, by python_command",
@@ -116,14 +118,14 @@ def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
     assert names(used) == {
         "programs.py",
         "engine/newest_version.py",
-        "engine/sandbox/bubblewrap.py",
+        "engine/sandbox/tiers/bubblewrap.py",
         "engine/sandbox/mounts.py",
         "engine/sandbox/own_program.py",
         "engine/tool/search/ripgrep.py",
     }
 
 
-@pytest.mark.parametrize(
+@each(
     "source",
     [
         "import subprocess\nsubprocess.run(['git'])",

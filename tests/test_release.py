@@ -21,6 +21,7 @@ from opencode_tui.cli.main import PROGRAM, commands
 from tests.support.source.archive import extract
 from tests.support.source.shared_files import COMPLETIONS, MANUAL, SHARE, derive
 from tests.support.world.cli import PACKAGE_ROOT
+from tests.support.world.waiting import PATIENCE_S
 
 PACKAGE = PACKAGE_ROOT / "opencode_tui"
 REMEDY = "run `python -m tests.support.source.shared_files`"
@@ -29,7 +30,7 @@ REMEDY = "run `python -m tests.support.source.shared_files`"
 def build(kind: str, source: Path, into: Path) -> Path:
     """Build an sdist or a wheel without the network, and return its file."""
     command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(into)]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr
     [built] = into.iterdir()
     return built
@@ -129,7 +130,7 @@ def all_commands(group: click.Group, context: click.Context, path: str = "") -> 
 def test_man_shows_every_command_and_every_option_without_a_warning() -> None:
     environ = {**os.environ, "MANWIDTH": "200", "MANOPT": "", "LC_ALL": "C.UTF-8", "MANROFFOPT": ""}
     command = ["man", "--warnings", "--local-file", str(SHARE / MANUAL)]
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=PATIENCE_S)
     assert (done.returncode, done.stderr) == (0, "")
     page = re.sub(r"\x1b\[[\d;]*m|.\x08", "", done.stdout)
     sections = re.split(r"^   (?=\S)", page, flags=re.MULTILINE)
@@ -189,7 +190,7 @@ def test_bash_completes_with_the_installed_script(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) == expected
@@ -216,7 +217,7 @@ def test_fish_completes_with_the_installed_script(tmp_path: Path, environ: dict[
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
     assert (done.stdout, done.returncode) == ("list\tList sessions, the latest first.\n", 0), done.stderr
 

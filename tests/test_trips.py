@@ -4,13 +4,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.support.world.waiting import PATIENCE_S
+
 ROOT = Path(__file__).parents[1]
 
 
 def test_a_prompt_a_delta_and_an_undo_pass_few_modules():
     """In a process of its own: the profile hook sees every thread, and modules that are loaded already are not loaded again."""
     run = subprocess.run(
-        [sys.executable, "-m", "tests.benchmarks.bench_trips"], cwd=ROOT, capture_output=True, text=True, timeout=100
+        [sys.executable, "-m", "tests.benchmarks.bench_trips"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=2 * PATIENCE_S,
     )
     counted = [line for line in run.stdout.splitlines() if line.startswith("modules: ")]
     assert len(counted) == 5, run.stdout + run.stderr

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -42,6 +43,7 @@ from tests.support.mcp import server as mcp_server
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -54,13 +56,16 @@ class Editor:
 
     def __init__(self) -> None:
         self.updates: list[tuple[str, Any]] = []
+        self.former: set[str] = set()
+        """Sessions of earlier tests; a turn that one of these left is not heard."""
         self.asked: list[tuple[ToolCallUpdate, list[PermissionOption]]] = []
         self.kinds: list[str] = []
         """The kinds of the options to choose, in order; the last one repeats."""
         self.conn: ClientSideConnection
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
-        self.updates.append((session_id, update))
+        if session_id not in self.former:
+            self.updates.append((session_id, update))
 
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
@@ -155,9 +160,24 @@ async def connection(project: Repo, variables: dict[str, str]) -> AsyncGenerator
         yield found
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let turns wait for the servers of the client, and answers for the last events, however loaded the machine is."""
+    monkeypatch.setattr("opencode_tui.acp.session.READY_LIMIT_S", 10 * PATIENCE_S)
+    monkeypatch.setattr("opencode_tui.acp.session.SHOWN_LIMIT_S", 10 * PATIENCE_S)
+
+
+@pytest.fixture
+def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name and say waits after 50 ms."""
+    monkeypatch.setattr("opencode_tui.engine.waits.NAMED_AFTER_S", 0.05)
+    monkeypatch.setattr("opencode_tui.text.wait.SAID_AFTER_S", 0.05)
+
+
 @pytest.fixture
 def editor(connection: Editor) -> Editor:
     """Return the client without what it was sent for other tests."""
+    connection.former.update(session_id for session_id, _ in connection.updates)
     connection.updates.clear()
     connection.asked.clear()
     return connection
@@ -253,6 +273,8 @@ async def test_an_open_session_that_is_loaded_again_keeps_its_turn(editor: Edito
     await editor.until_text("word2")
     editor.updates.clear()
     await editor.conn.load_session(cwd=str(project.path), session_id=session, mcp_servers=[])
+    begin = next(at for at, (_, one) in enumerate(editor.updates) if one.session_update == "user_message_chunk")
+    del editor.updates[:begin]  # what was under way before the history
     words = editor.text().split()
     assert "word2" in words and len(words) == len(set(words))
     assert "<<words 100>>" in editor.text("user_message_chunk")
@@ -345,7 +367,7 @@ async def test_a_background_command_asks_without_a_turn(editor: Editor, project:
     await editor.prompt(session, tool("bash", command=command, description="waits", background=True))
     assert editor.asked == []
     go.touch()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not editor.asked or file.exists():
             await asyncio.sleep(0.02)
     assert ".envrc" in str(editor.asked[0][0].content)
@@ -392,7 +414,7 @@ async def test_lines_about_the_model_are_messages(tmp_path: Path, variables: dic
     project = make_project(tmp_path / "project")
     async with connected(project.path, {**variables, "OPENCODE_CONFIG_CONTENT": changed}) as editor:
         session, other = await new_session(editor, project.path), await new_session(editor, project.path)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             await editor.until_text(
                 "openai/gpt-5.1-codex was retired on 2026-07-23; openai/gpt-5.6 is the default instead"
             )
@@ -461,7 +483,7 @@ async def test_requests_are_asked_after_lost_events(tmp_path: Path, variables: d
             Answer(calls=(Call("question", {"questions": [asked]}),)),
             Answer(text="done"),
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             assert (await editor.prompt(session, "go")).stop_reason == "end_turn"
         titles = [call.title for call, _ in editor.asked]
         assert titles == ["bash: echo ask within", "Pick: Which one?"] and editor.text() == "done"
@@ -524,14 +546,15 @@ async def test_an_mcp_server_that_starts_ends_with_its_session(
     given = McpServerStdio(name="late", command=sys.executable, args=[str(Path(mcp_server.__file__))], env=[])
     session = (await editor.conn.new_session(cwd=str(project.path), mcp_servers=[given])).session_id
     await editor.conn.close_session(session_id=session)
-    async with open_shared(variables, project.path, serve=serve_terminals) as screen, asyncio.timeout(10):
+    async with open_shared(variables, project.path, serve=serve_terminals) as screen, asyncio.timeout(PATIENCE_S):
         while ("late", "disabled") not in [(one.name, one.state) for one in await screen.mcp.servers()]:
             await asyncio.sleep(0.02)
 
 
 async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variables: dict[str, str]):
     project = make_project(tmp_path / "project")
-    async with connected(project.path, variables) as editor:
+    # The answer does not wait for events of the turn: a closed session gets none.
+    async with asyncio.timeout(PATIENCE_S), connected(project.path, variables) as editor:
         session = await new_session(editor, project.path)
         turn = asyncio.create_task(editor.prompt(session, "<<slow 100>> <<words 100>>"))
         await editor.until_text("word2")
@@ -539,3 +562,17 @@ async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variab
     async with open_shared(variables, project.path, serve=serve_terminals) as screen:
         messages = await screen.messages.list(session)
     assert messages[-1].info.role == "assistant" and isinstance(messages[-1].info.error, StoredAbortedError)
+
+
+async def test_a_wait_that_lasts_is_said_once_as_a_thought(
+    editor: Editor, project: Repo, model: ModelServer, quick_waits: None
+):
+    session, go_on = await new_session(editor, project.path), threading.Event()
+    model.script(Answer(text="late", holds=(("late", go_on),)))
+    turn = asyncio.create_task(editor.prompt(session, "wait"))
+    while "Waiting for the first byte of fake, at most 5 m.\n" not in editor.text("agent_thought_chunk"):
+        await asyncio.sleep(0.01)
+    go_on.set()
+    await turn
+    # a slow disk is waited for as well
+    assert editor.text("agent_thought_chunk").count("Waiting for the first byte") == 1

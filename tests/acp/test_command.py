@@ -9,6 +9,7 @@ from typing import Any
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 
 def test_the_command_writes_only_messages_and_leaves_no_process(tmp_path: Path, environ: dict[str, str]):
@@ -38,12 +39,12 @@ def check(line: CommandLine, folder: Path) -> None:
     rest, _ = process.communicate()
     answers = [json.loads(one) for one in rest.splitlines()]
     assert [one["result"]["stopReason"] for one in answers if one.get("id") == "session/prompt"] == ["cancelled"]
-    assert process.returncode == 0 and line.survivors(grace_s=1) == []
+    assert process.returncode == 0 and line.survivors(grace_s=PATIENCE_S) == []
 
 
 def test_a_device_that_never_ends_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
     process = CommandLine(make_repo(tmp_path / "project").path, environ).start("acp", stdin=subprocess.DEVNULL)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2 and b"standard input and output must be pipes" in errors
 
 
@@ -62,4 +63,4 @@ def test_the_library_is_imported_without_what_is_not_used_and_pydantic_stays_as_
         "assert Own.__pydantic_complete__\n"
         "print(__import__('pydantic').VERSION)\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)

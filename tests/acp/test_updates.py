@@ -15,6 +15,7 @@ from acp.schema import (
 from opencode_tui.acp.approval import options_of
 from opencode_tui.acp.choices import Choices
 from opencode_tui.acp.content import read_prompt
+from opencode_tui.acp.tool_call import locations_of
 from opencode_tui.acp.updates import SessionState, Update, replay, updates_of
 from opencode_tui.schema.event.event import (
     Event,
@@ -29,7 +30,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.part import AnyPart, FilePart, PartTime, StepFinishPart, TextPart
 from opencode_tui.schema.session.session import RetryStatus
-from opencode_tui.schema.session.tool_state import ToolStateError, ToolTime
+from opencode_tui.schema.session.tool_state import ToolStateError, ToolStatePending, ToolTime
 from tests.support.sessions.records import MODEL, SESSION, assistant, call, owner, reasoning, session_info, text, user
 
 CHOICES = Choices(models=[MODEL])
@@ -260,3 +261,10 @@ def test_the_blocks_of_a_prompt_are_its_text_and_its_attachments() -> None:
         ("text/plain", "a b.py", "data:text/plain;charset=utf-8,x%20%3D%20%27%C3%BC%27%0A"),
         ("application/pdf", "a.pdf", "data:application/pdf;base64,JVBE"),
     ]
+
+
+def test_the_file_of_a_call_is_named_once_its_input_is_complete() -> None:
+    done = call("call_1", "read", given={"filePath": "src/a.py"})
+    pending = done.changed(state=ToolStatePending(input={"filePath": "src/a"}))
+    assert locations_of(pending, "/p") == []
+    assert [one.path for one in locations_of(done, "/p")] == ["/p/src/a.py"]

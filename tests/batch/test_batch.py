@@ -27,6 +27,7 @@ from tests.support.world.batch import read_results, wait_until, write_tasks
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, content, make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
     assert done.code == 1, done.stderr
     assert content(repo.path) == before
     assert list(paths.tasks.iterdir()) == []
-    assert line.survivors(grace_s=1) == []
+    assert line.survivors(grace_s=PATIENCE_S) == []
     found = read_results(tasks)
     assert {name: one["status"] for name, one in found.items()} == {
         "new": "done",
@@ -79,9 +80,9 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
     assert found["new"]["diff"].endswith("+hello\n")
     assert found["new"]["cost"] > 0
     assert (found["wrong"]["check"], found["wrong"]["files"]) == ({"exit": 3, "output": "no\n"}, ["b/c.txt"])
-    assert found["wrong"]["error"] == "the check ended with 3: no"
+    assert found["wrong"]["error"] == "check exited with 3: no"
     assert "would leave the sandbox" in found["refused"]["error"]
-    assert "needs approval, but there is no terminal" in found["repeated"]["error"]
+    assert "needs approval, but no terminal is attached" in found["repeated"]["error"]
     assert "1 uncommitted file" in done.stderr
 
     again = line.run("batch", str(tasks), "--resume", "--branch", "--apply")
@@ -90,7 +91,7 @@ def test_a_batch_changes_worktrees_only_and_its_results_become_branches(
     assert repo.git("show", "opencode-tui/batch-new:new.txt") == "hello"
     assert (repo.path / "new.txt").read_text() == "hello\n"
     assert (repo.path / "a.py").read_text() == "x = 2  # not committed\n"
-    assert "not applied, because not done: wrong, refused, repeated" in again.stderr
+    assert "not applied (not done): wrong, refused, repeated" in again.stderr
     sessions = json.loads(commands.run("session", "list", "--format", "json").stdout)
     assert {one["directory"] for one in sessions} == {str(repo.path)}
     assert {one["id"] for one in sessions} == {one["session"] for one in found.values()}
@@ -106,7 +107,7 @@ async def test_a_killed_batch_leaves_no_process_and_the_next_one_no_worktree(
     finally:
         os.kill(running.pid, signal.SIGKILL)
         kill_session(running)
-    assert line.survivors(grace_s=5) == []
+    assert line.survivors(grace_s=PATIENCE_S) == []
     left = record_task(paths, "left", origin=repo.path, common_dir=repo.path / ".git")
     record = left.with_name("left.json")
     record.write_text(record.read_text().replace(f'"pid":{os.getpid()}', '"pid":999999999'))

@@ -19,6 +19,7 @@ from tests.support.world.batch import read_results, wait_until, write_tasks
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, content, make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_killed_in_the_middle_and_resumed_no_clone_is_left(
     done = line.run("batch", str(tasks), "--resume", "--timeout", "1")
     assert read_results(tasks)["slow"]["status"] == "timeout", done.stderr
     assert list(paths.tasks.iterdir()) == []
-    assert line.survivors(grace_s=5) == []
+    assert line.survivors(grace_s=PATIENCE_S) == []
     assert content(repo.path) == before
 
 

@@ -11,9 +11,10 @@ import pytest
 from opencode_tui.batch.journal import open_journal
 from opencode_tui.batch.task import TaskResult, prompt_tasks, read_tasks
 from opencode_tui.schema.error import ConfigError
+from tests.support.rows import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("line", "said"),
     [
         ('{"id": "a"}', "t.jsonl:2: prompt is missing"),

@@ -14,17 +14,18 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from opencode_tui.schema.api.keybinds import ACTIONS
 from tests.benchmarks.comparison import Figure, report
+from tests.support.source.collaborators import COLLABORATOR_LIMIT, classes_with_collaborators
 from tests.support.source.structure import (
-    FIELD_LIMIT,
     PackageSize,
     binding_tables,
     is_extra,
     key_handlers,
-    large_classes,
     package_sizes,
     protocols,
     touched,
+    widely_named_actions,
 )
 from tests.support.source.tree import FORMAT_FILES, TOOL_FILES, SourceTree, banned_definitions, read_source_tree
 
@@ -57,11 +58,14 @@ def main() -> int:
     _print_list(f"folders with more than {FOLDER_LIMIT} modules", [f"{count:>4} {at}" for at, count in folders.items()])
     _print_list(f"modules under {FRAGMENT_LINES} lines with one importer", find_fragments(tree))
     _print_list("Protocols", listed)
-    large = sorted(large_classes(tree).items(), key=lambda one: -one[1])
-    _print_list(f"classes with more than {FIELD_LIMIT} fields", [f"{count:>4} {name}" for name, count in large])
+    held = {name: one.count for name, one in classes_with_collaborators(tree).items() if one.count > COLLABORATOR_LIMIT}
+    rows = [f"{held[name]:>4} {name}" for name in sorted(held, key=lambda name: -held[name])]
+    _print_list(f"classes with more than {COLLABORATOR_LIMIT} collaborators", rows)
     _print_list("handlers of keys", key_handlers(tree))
     _print_list("tables of keys of Textual's own", binding_tables(tree))
     _print_list("files that one touches", [f"{name}: {' '.join(files)}" for name, files in places.items()])
+    named = widely_named_actions(root, (action.id for action in ACTIONS), TOUCHED_GOALS["action"])
+    _print_list("actions that more files name", [f"{name}: {' '.join(files)}" for name, files in named.items()])
     _print_list("import cycles, those inside functions counted", [" ".join(names) for names in cycles])
     _print_list("import cycles at module level and below TYPE_CHECKING", [" ".join(names) for names in static_cycles])
     _print_list("definitions with a banned word", [f"{at.path}:{at.line} {at.qualified_name}" for at in banned])

@@ -1,7 +1,8 @@
 """How long a key waits for its letter while a command is a fork bomb, uses all memory, or writes an endless file or output.
 
 The real program runs in a terminal; a scripted model starts the command, in each tier that works. The keys go to the prompt until
-the command has ended. Prints p50 and p95 and how each command ended. Everything runs in a process namespace that a guard kills when
+the command has ended; a command that ends soon is run again until there are enough keys for a p95. Prints p50, p95, the slowest
+key and how each command ended. Everything runs in a process namespace that a guard kills when
 the machine is in danger: the limits under test are not trusted here.
 """
 
@@ -34,7 +35,10 @@ from tests.support.provider.model_server import ModelServer, provider_config
 
 ECHO_MS = 100
 INSIDE = "STRESS_LIMITS_INSIDE"
-_LONGEST_S = 400
+_KEYS = 60
+"""So many keys at least give a p95; fewer only give the slowest."""
+
+_LONGEST_S = 600
 _MOST_THREADS = 4_000
 _LEAST_MEMORY = 2 << 20
 
@@ -123,7 +127,26 @@ def _free_kb() -> int:
 
 
 def _measure(server: ModelServer, tier: Tier, name: str) -> tuple[float, bool]:
-    """Return the p95 of the echo in ms while a command runs, and whether the screen says how it ended."""
+    """Return the p95 of the echo in ms while a command runs, and whether the screen always says how it ended."""
+    echoes: list[float] = []
+    said: list[str] = []
+    runs, enough = 0, rounds(_KEYS, 2)
+    while len(echoes) < enough:
+        new, end = _run(server, tier, name)
+        echoes += new
+        said += [end] if end else []
+        runs += 1
+    cuts = [one * 1000 for one in statistics.quantiles(echoes, n=20)]
+    print(
+        f"{tier}, {name}: {len(echoes)} keys in {runs} runs, p50 {cuts[9]:.0f}, p95 {cuts[18]:.0f},"
+        f" slowest {max(echoes) * 1000:.0f} ms; {said[-1] if said else 'it did not say how it ended'}",
+        flush=True,
+    )
+    return cuts[18], len(said) == runs
+
+
+def _run(server: ModelServer, tier: Tier, name: str) -> tuple[list[float], str]:
+    """Run a command once; return how long each key waited, in s, and the words that say how it ended, empty if none do."""
     command, words = COMMANDS[name]
     with tempfile.TemporaryDirectory() as place:
         home, folder = Path(place) / "home", Path(place) / "work"
@@ -164,17 +187,10 @@ def _measure(server: ModelServer, tier: Tier, name: str) -> tuple[float, bool]:
             while time.monotonic() < begin + 30 and not said:
                 typist.type(master)
                 said = [one for one in ends if seen.has(one.encode())]
-            took = time.monotonic() - begin
             process.kill()
         os.close(master)
         shutil.rmtree(home, ignore_errors=True)
-    cuts = [one * 1000 for one in statistics.quantiles(typist.echoes, n=20)]
-    end = said[0] if said else "it did not say how it ended"
-    print(
-        f"{tier}, {name}: {len(typist.echoes)} keys in {took:.1f} s, p50 {cuts[9]:.0f}, p95 {cuts[18]:.0f} ms; {end}",
-        flush=True,
-    )
-    return cuts[18], bool(said)
+    return list(typist.echoes), said[0] if said else ""
 
 
 if __name__ == "__main__":

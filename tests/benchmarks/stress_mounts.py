@@ -19,8 +19,8 @@ from pathlib import Path
 
 from opencode_tui.engine.sandbox.launch import plan_launch
 from opencode_tui.engine.sandbox.policy import Policy
-from opencode_tui.engine.sandbox.seccomp import call_prctl
 from opencode_tui.engine.sandbox.tier import probe
+from opencode_tui.engine.sandbox.tiers.seccomp import call_prctl
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
 
 NOBODY = 65534

@@ -17,7 +17,9 @@ LOST_S = 2.0
 class Typist:
     """Types from one thread; another one shows it what is drawn."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, start_s: float = _START_S) -> None:
+        """`start_s` is how long the first letter waits, as long as programs begin."""
+        self._start_s = start_s
         self.echoes: list[float] = []
         """Seconds from each key to its letter."""
         self._left = list(_LETTERS)
@@ -30,7 +32,7 @@ class Typist:
     def type(self, descriptor: int) -> None:
         """Type the next letter, wait until it is drawn, and pause; the first one after the program had time to begin."""
         if len(self._left) == len(_LETTERS):
-            time.sleep(_START_S)
+            time.sleep(self._start_s)
         if not self._left:
             time.sleep(LOST_S)
             return

@@ -1,6 +1,5 @@
 import io
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,6 +7,7 @@ from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.style import PLAIN, Style
 from opencode_tui.text.cells import width
 from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.rows import each
 from tests.support.terminal.command import terminal_style
 
 LONG = "word " * 40
@@ -31,7 +31,7 @@ def test_line_ends_of_two_characters_are_one_even_when_they_come_apart():
     assert written(["a\r", "\nb\r\n", "\r\nc"]) == "a\nb\n\nc\n"
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@each("text", HOSTILE)
 def test_no_answer_steers_the_terminal_however_it_is_cut(text):
     assert steering(written([f"a{text}b"])) == steering(written(list(f"a{text}b"))) == []
 

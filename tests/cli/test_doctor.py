@@ -27,6 +27,15 @@ WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "cac
 }
 
 
+def programs(folder: Path, *names: str) -> str:
+    """Return a PATH with nothing but these programs, as far as they are installed."""
+    folder.mkdir()
+    for name in names:
+        if found := shutil.which(name):
+            (folder / name).symlink_to(os.path.realpath(found))
+    return str(folder)
+
+
 def record_of(paths: Paths) -> Path:
     return next(Path(paths.storage, "message").rglob("*.json"))
 
@@ -48,11 +57,11 @@ def test_what_a_command_put_in_the_place_of_our_cache_folders_is_repaired_and_na
     assert (tools / "config").is_dir() and not (tools / "config").is_symlink()
 
 
-def test_the_language_servers_that_fit_are_named_with_the_commands_that_install_them(commands):
+def test_the_language_servers_that_fit_are_named_with_the_commands_that_install_them(commands, tmp_path: Path):
     environ = {name: value for name, value in commands.environ.items() if name != "OPENCODE_DISABLE_LSP"}
     (commands.folder / "go.mod").touch()
     (commands.folder / "composer.json").touch()
-    done = replace(commands, environ={**environ, "PATH": "/usr/bin:/bin"}).run("doctor")
+    done = replace(commands, environ={**environ, "PATH": programs(tmp_path / "programs", "git", "bwrap")}).run("doctor")
     assert signs(done.stdout)["languages"] == "✓" and done.code == 0
     lines = done.stdout.partition("languages")[2].splitlines()
     assert lines[0].strip() == "no language server for this project"

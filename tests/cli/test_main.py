@@ -17,6 +17,7 @@ from opencode_tui.storage.paths import find_paths
 from opencode_tui.text.safe_text import make_safe
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -161,7 +162,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(line: CommandLine) -> None:
     )
     assert process.stdout is not None
     process.stdout.close()
-    assert (process.wait(30), process.stderr.read() if process.stderr else b"") == (0, b"")
+    assert (process.wait(PATIENCE_S), process.stderr.read() if process.stderr else b"") == (0, b"")
     if process.stderr:
         process.stderr.close()
 

@@ -15,6 +15,7 @@ from tests.support.sessions.stored import read_store
 from tests.support.terminal.command import Terminal
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import LineInProcess, in_process
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_when_the_reader_goes_away_the_turn_ends_in_order(line, server, paths):
     try:
         process.stdout.close()
         process.stdout = None
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_S) == 0
     finally:
         kill_session(process)
     assert read_store(paths.storage).unfinished == []

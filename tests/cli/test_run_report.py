@@ -1,5 +1,6 @@
 """The report of a turn, event by event."""
 
+import asyncio
 import io
 
 import pytest
@@ -16,9 +17,10 @@ from opencode_tui.schema.event.event import (
     PartUpdated,
     SessionStatusChanged,
 )
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.message import MessageTime, Tokens
 from opencode_tui.schema.session.part import PartTime, StepFinishPart
-from opencode_tui.schema.session.session import BusyStatus, RetryStatus
+from opencode_tui.schema.session.session import BusyStatus, RetryStatus, Wait
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.sessions.records import SESSION, assistant, call, owner, reasoning, text, user
 
@@ -209,3 +211,15 @@ async def test_no_event_text_controls_the_terminal(terminal, hostile):
 
 def test_a_users_message_opens_nothing():
     assert Screen().show(MessageUpdated(info=user("hi").info)).all.getvalue() == ""
+
+
+async def test_a_wait_that_lasts_has_one_line_where_lines_stay() -> None:
+    screen, old = Screen(), Wait(on="first_byte", name="fake", since=1, limit=300_000)
+    screen.show(BEGIN, SessionStatusChanged(session_id=SESSION, status=BusyStatus(wait=old)))
+    await asyncio.sleep(0.01)
+    new = old.changed(since=system_clock())
+    screen.show(SessionStatusChanged(session_id=SESSION, status=BusyStatus(wait=new)))
+    screen.show(SessionStatusChanged(session_id=SESSION, status=BusyStatus()))
+    await asyncio.sleep(0.01)
+    assert screen.err.getvalue().count("Waiting for the first byte of fake, at most 5 m\n") == 1
+    screen.reporter.close()

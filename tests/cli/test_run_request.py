@@ -73,6 +73,26 @@ def test_an_unknown_command_is_a_wrong_argument(line, server):
     assert done.stderr == "opencode-tui: unknown command 'nope'; available: init, review, say\n"
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("-m", "nope/x"), "no model nope/x"),
+        (("-s", "ses_nope"), "no session ses_nope"),
+        (("--agent", "nope"), "nope"),
+        (("-f", "nope.txt"), "--file nope.txt: no such file"),
+        (("-c", "-m", "nope/x"), "no model nope/x"),
+        (("-c", "--agent", "nope"), "nope"),
+    ],
+)
+def test_an_unknown_name_is_a_wrong_argument(line, server, arguments, words):
+    if "-c" in arguments:
+        assert line.turn("first").code == 0
+    before = len(server.bodies)
+    done = line.run("run", *arguments, "hi")
+    assert done.code == 2 and words in done.stderr and len(done.stderr.splitlines()) == 1
+    assert len(server.bodies) == before
+
+
 def test_a_plugin_that_fails_in_a_turn_is_named_once_at_its_end(line, server, paths):
     plugin = paths.config / "plugins" / "bad.py"
     plugin.parent.mkdir(parents=True)

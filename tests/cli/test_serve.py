@@ -1,5 +1,6 @@
 """The command `serve`: what it says, whom it refuses, how it ends."""
 
+import contextlib
 import json
 import signal
 import socket
@@ -7,7 +8,6 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands, in_process
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -30,7 +31,7 @@ def commands(tmp_path, environ, monkeypatch, capsys):
     return Commands(tmp_path, environ, monkeypatch, capsys)
 
 
-@contextmanager
+@contextlib.contextmanager
 def running(line: CommandLine, *arguments: str) -> "Generator[tuple[subprocess.Popen[bytes], str]]":
     """Start `serve` and give the process and its URL."""
     process = line.start("serve", "--port", "0", *arguments)
@@ -48,7 +49,7 @@ def ask(url: str, path: str, password: str, body: object = None) -> object:
     headers = {"authorization": f"Bearer {password}", "content-type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(urllib.request.Request(url + path, data, headers), timeout=10) as answer:
+    with opener.open(urllib.request.Request(url + path, data, headers), timeout=PATIENCE_S) as answer:
         return json.loads(answer.read() or b"null")
 
 
@@ -59,7 +60,7 @@ def test_without_a_password_a_random_one_is_printed_once_to_stderr(line):
         password = said.split("): ")[1].split()[0]
         assert (len(password) >= 32, ask(url, "/session", password)) == (True, [])
         process.terminate()
-        rest, code = process.stderr.read().decode(), process.wait(10)
+        rest, code = process.stderr.read().decode(), process.wait(PATIENCE_S)
     assert (code, rest) == (0, "")
 
 
@@ -67,8 +68,11 @@ SECRETS = {"OPENCODE_SERVER_PASSWORD": "from-the-variable-77", "OPENAI_API_KEY":
 
 
 def readable(process: "subprocess.Popen[bytes]") -> list[bytes]:
-    """Return what other processes can read of a process."""
-    return [Path(f"/proc/{process.pid}/{name}").read_bytes() for name in ("environ", "cmdline")]
+    """Return what other processes can read of a process; only root may read its environment, as it keeps no core dump."""
+    shown = [Path(f"/proc/{process.pid}/cmdline").read_bytes()]
+    with contextlib.suppress(PermissionError):
+        shown.append(Path(f"/proc/{process.pid}/environ").read_bytes())
+    return shown
 
 
 def test_a_password_of_a_file_is_the_one_that_counts_and_no_secret_can_be_read_from_the_process(
@@ -85,6 +89,28 @@ def test_a_password_of_a_file_is_the_one_that_counts_and_no_secret_can_be_read_f
     assert [text for text in shown if b"-77" in text] == []
 
 
+@contextlib.contextmanager
+def hang_up(handler: signal.Handlers) -> Generator[None]:
+    """Set what a hang-up does to processes that are started meanwhile, also where the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_hang_up_ends_it_unless_nohup_made_it_ignored(line, environ):
+    line = CommandLine(line.folder, {**environ, "OPENCODE_SERVER_PASSWORD": "pw"})
+    with hang_up(signal.SIG_DFL), running(line) as (process, _):
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(PATIENCE_S) == 0
+    with hang_up(signal.SIG_IGN), running(line) as (process, url):
+        process.send_signal(signal.SIGHUP)
+        assert ask(url, "/session", "pw") == []
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
 def test_a_signal_ends_running_turns_in_order(line, environ, monkeypatch, capsys, number, code):
     with ModelServer() as model:
@@ -95,12 +121,11 @@ def test_a_signal_ends_running_turns_in_order(line, environ, monkeypatch, capsys
             text = 'wait <<tool bash {"command":"sleep 60","description":"waits"}>>'
             body = {"model": {"providerID": "fake", "modelID": "fake-model"}, "parts": [{"type": "text", "text": text}]}
             ask(url, f"/session/{session['id']}/prompt_async", "pw", body)
-            while not model.requests:
+            while '"running"' not in json.dumps(ask(url, f"/session/{session['id']}/message", "pw")):
                 time.sleep(0.01)
-            time.sleep(0.3)
             process.send_signal(number)
-            assert process.wait(30) == code
-    assert line.survivors(grace_s=1) == []
+            assert process.wait(PATIENCE_S) == code
+    assert line.survivors(grace_s=PATIENCE_S) == []
     exported = json.loads(in_process(line, monkeypatch, capsys).run("export", session["id"]).stdout)
     tool = next(part for part in exported["messages"][-1]["parts"] if part["type"] == "tool")
     assert (tool["state"]["status"], exported["messages"][-1]["info"]["error"]["name"]) == (

@@ -13,6 +13,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 PASSWORD = "CANARY-password-77"
 
@@ -69,7 +70,7 @@ def test_the_server_cannot_be_reached_even_with_the_password(here, server):
     _, url = server
     request = urllib.request.Request(f"{url}/session", headers={"authorization": f"Bearer {PASSWORD}"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    assert opener.open(request, timeout=10).read() == b"[]"
+    assert opener.open(request, timeout=PATIENCE_S).read() == b"[]"
     replies = (
         f"curl -sS -m 3 -u opencode:{PASSWORD} {url}/session",
         f'curl -sS -m 3 -u opencode:{PASSWORD} -X POST {url}/permission/per_1/reply -d \'{{"reply":"always"}}\'',

@@ -11,6 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.support.world.waiting import PATIENCE_S
+
 
 @pytest.fixture
 def server(tmp_path: Path, environ: dict[str, str]) -> Iterator[str]:
@@ -33,7 +35,7 @@ def server(tmp_path: Path, environ: dict[str, str]) -> Iterator[str]:
         assert match is not None, line
         yield match[1]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_S) == 0
 
 
 @pytest.fixture

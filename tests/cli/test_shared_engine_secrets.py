@@ -16,6 +16,7 @@ from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 CONNECT = """
 import os, socket, sys
@@ -83,7 +84,10 @@ def test_the_secret_cannot_be_read(here, terminal, record, paths):
 
 
 def test_without_the_secret_the_socket_refuses(here, terminal, record):
-    with short_path(record.socket) as path, httpx.Client(transport=httpx.HTTPTransport(uds=path), timeout=60) as http:
+    with (
+        short_path(record.socket) as path,
+        httpx.Client(transport=httpx.HTTPTransport(uds=path), timeout=PATIENCE_S) as http,
+    ):
         assert http.get("http://localhost/session").status_code == 401
         assert http.get("http://localhost/session", auth=("opencode", record.secret)).json() == []
     output = confined(here, f"python3 - {record.socket} <<'E'\n{CONNECT}\nE")

@@ -24,3 +24,9 @@ def test_the_widest_column_is_cut_to_the_terminal_but_never_a_whole_one(terminal
 def test_no_cell_steers_the_terminal(terminal):
     assert steering(render_table(["NAME"], [[text] for text in HOSTILE], terminal(80, is_live=True))) == []
     assert len(render_table(["NAME"], [["two\nlines"]], PLAIN).splitlines()) == 2
+
+
+def test_no_column_is_narrower_than_eight_cells_however_small_the_terminal_is(terminal):
+    rows = [["A title that is too long", "Other words that are too long", "A third column of many words"]]
+    lines = render_table(["TITLE", "WORDS", "MORE"], rows, terminal(12)).splitlines()
+    assert width(lines[1]) == 3 * 8 + 2 * 2

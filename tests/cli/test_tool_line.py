@@ -13,6 +13,7 @@ from opencode_tui.schema.session.tool_state import (
 )
 from opencode_tui.text.cells import width
 from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.rows import each
 from tests.support.sessions.records import call
 
 DIFF = "@@ -1,1 +1,1 @@\n-x = 1\n+x = 2\n"
@@ -40,7 +41,7 @@ FOLDER = done("read", {}, title="src", output="<type>directory</type>\n<entries>
 EDIT = done("edit", {}, title="a.py", diff=DIFF, filediff={"additions": 1, "deletions": 1})
 
 
-@pytest.mark.parametrize(
+@each(
     ("part", "lines"),
     [
         (READ, ["✓ Read   a.py  2 lines"]),

@@ -23,6 +23,7 @@ from opencode_tui.schema.event.event import (
 )
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.part import TextPart
+from tests.support.world.waiting import PATIENCE_S
 
 NOBODY = ModelRef(provider_id="nobody", model_id="x")
 
@@ -33,7 +34,7 @@ def text_of(message) -> str:
 
 async def waited(events, kind):
     """Return the next event of a kind."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         async for envelope in events:
             if isinstance(envelope.event, kind):
                 return envelope.event

@@ -13,6 +13,7 @@ from opencode_tui.server.address import Listening
 from opencode_tui.server.guard import Credentials
 from opencode_tui.server.serving import open_socket, serving
 from tests.support.world.server import PASSWORD, served
+from tests.support.world.waiting import PATIENCE_S
 
 
 async def test_a_wrong_password_is_named(project, environ):
@@ -50,7 +51,7 @@ async def test_a_stream_that_broke_is_opened_again_and_readers_are_told(project,
             events = client.events()
         again = Listening("127.0.0.1", first.port, frozenset())
         async with serving(clients, open_socket(again), listening=again, credentials=Credentials(PASSWORD)):
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE_S):
                 async for envelope in events:
                     if isinstance(envelope.event, BusLagged):
                         break

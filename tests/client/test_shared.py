@@ -102,8 +102,8 @@ async def test_when_the_first_ends_the_next_one_has_the_engine(variables: dict[s
             await first_stack.aclose()
             reasons = await asyncio.gather(next_reason(events), next_reason(others))
         assert sorted(reasons) == [
-            f"The other terminal has ended; now shared with process {os.getpid()}.",
-            "The other terminal has ended; this one has the engine now.",
+            f"The other terminal closed. Now shared with process {os.getpid()}.",
+            "The other terminal closed. This one took over.",
         ]
         assert sorted([second.ends_runs, third.ends_runs]) == [False, True]
         await second.prompts.prompt(session.id, request("go on"))

@@ -19,6 +19,7 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ReasoningPart, TextPart
 from tests.support.provider.model_script import Answer
 from tests.support.world.engine import MODEL, World, opened
+from tests.support.world.waiting import PATIENCE_S
 
 
 @asynccontextmanager
@@ -49,7 +50,7 @@ async def test_calls_run_in_the_thread_and_it_ends_with_the_client(environ: dict
     async with started(environ, tmp_path) as thread:
         found = await thread.coroutine(where)()
         assert (found.name, found.daemon) == ("engine", True)
-    found.join(5)
+    found.join(PATIENCE_S)
     assert not found.is_alive()
 
 
@@ -167,7 +168,7 @@ async def test_an_engine_that_does_not_respond_is_left_behind(
     release = threading.Event()
 
     async def block() -> threading.Thread:
-        release.wait(30)
+        release.wait(PATIENCE_S)
         return threading.current_thread()
 
     thread = EngineThread()
@@ -177,4 +178,4 @@ async def test_an_engine_that_does_not_respond_is_left_behind(
     with pytest.raises(OpencodeError, match="the engine did not end"):
         await thread.close()
     release.set()
-    (await blocked).join(10)
+    (await blocked).join(PATIENCE_S)

@@ -35,7 +35,7 @@ def test_a_failed_export_deletes_its_own_file_only(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other/export.md").write_text("kept")
-    with pytest.raises(OpencodeError, match="No space left"):
+    with pytest.raises(OpencodeError, match="the disk is full"):
         write_new(tmp_path / "folder/export.md", pieces())
     assert (tmp_path / "other/export.md").read_text() == "kept"
     assert list((tmp_path / "moved").iterdir()) == []

@@ -43,12 +43,13 @@ def test_a_key_that_another_process_stores_is_the_key_from_then_on(paths: Paths)
     assert [*found, store.key("openai")] == [None, "first", "a-second", None]
 
 
-def test_an_unsafe_mode_is_corrected_and_reported_once(paths: Paths) -> None:
-    write(paths, "{}", 0o644)
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604])
+def test_an_unsafe_mode_is_corrected_and_reported_once(paths: Paths, mode: int) -> None:
+    write(paths, "{}", mode)
     store = AuthStore(paths=paths)
     corrected = store.read().corrected
     assert corrected is not None
-    assert "auth.json had mode 0644" in corrected
+    assert f"auth.json had mode {mode:04o}" in corrected
     assert (paths.auth.stat().st_mode & 0o777, store.read().corrected) == (0o600, None)
 
 

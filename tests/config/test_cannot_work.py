@@ -299,6 +299,7 @@ RIGHT: list[dict[str, Any]] = [
         }
     },
     {"keybinds": {"input_move_up": "up", "history_previous": "up", "app_exit": "ctrl+c", "input_clear": "ctrl+c"}},
+    {"keybinds": {"app_exit": "ctrl+q", "messages_copy": "ctrl+c", "input_clear": "ctrl+l"}},
     {"keybinds": {"session_new": "<leader>l", "session_list": "<leader>n", "messages_first": "home"}},
     {
         "keybinds": {

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.config.sources.jsonc import MAX_DEPTH, Document, JsoncError, Position, Repetition, parse
+from tests.support.rows import each
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(st.characters(exclude_categories=["Cs"])),
@@ -70,7 +71,7 @@ def test_whole_numbers_are_whole_however_they_are_written(text: str, value: floa
     assert (parsed, type(parsed)) == (value, type(value))
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "expected"),
     [
         ('{"a": 1', 'expected a comma or "}"'),

@@ -4,6 +4,7 @@ import pytest
 
 from opencode_tui.config.sources.jsonc import JsoncError, parse
 from opencode_tui.config.sources.jsonc_edit import merge_into
+from tests.support.rows import each
 
 TEXTS = [
     "", "// only a comment\n", "{}", '{"a":1}', '{ "a": 1 }\n', '{\n\t"a": 1 // last\n}\n', '{"a": {\n}}', '{"a": 1,\n "z": 2}',
@@ -18,7 +19,7 @@ def merged(value: dict, change: dict) -> dict:
     return {**value, **inner}
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@each("text", TEXTS)
 def test_the_result_has_the_old_values_and_the_new_ones(text: str):
     for change in CHANGES:
         edited = merge_into(text, change)

@@ -3,9 +3,10 @@
 import pytest
 
 from opencode_tui.config.sources.migrate import migrate, overridden
+from tests.support.rows import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("former", "present"),
     [
         ({"tools": {"bash": False, "write": True}}, {"permission": {"bash": "deny", "edit": "allow"}}),
@@ -35,7 +36,7 @@ def test_what_has_the_wrong_type_stays_for_the_validation(wrong: dict[str, objec
     assert migrate(wrong) == wrong
 
 
-@pytest.mark.parametrize(
+@each(
     ("settings", "expected"),
     [
         ({"autoshare": True, "share": "disabled"}, {("autoshare",): "share"}),

@@ -4,6 +4,7 @@ import pytest
 
 from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.schema.error import ConfigError
+from tests.support.rows import each
 from tests.support.world.settings import SettingsWorld
 
 
@@ -31,7 +32,7 @@ def test_a_wrong_value_is_named_with_its_line(world: SettingsWorld) -> None:
         world.load()
 
 
-@pytest.mark.parametrize(
+@each(
     ("head", "values"),
     [
         ("description: use: this one", {"description": "use: this one"}),

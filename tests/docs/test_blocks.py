@@ -6,13 +6,14 @@ import re
 import shlex
 
 import click
-import pytest
 
 from opencode_tui.cli.lazy_group import LazyGroup
 from opencode_tui.cli.main import commands
-from opencode_tui.config.check.types import find_unknown_keys, list_keys
+from opencode_tui.config.check.types import find_unknown_keys
+from opencode_tui.config.settings.fields import list_keys
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.config.sources.jsonc import parse
+from tests.support.rows import each
 from tests.support.source.pages import blocks, code, names
 
 LANGUAGES = {"sh", "json", "jsonc", "lua", "text", "python"}
@@ -23,19 +24,19 @@ CALL = re.compile(r"(?:^|[|;&] )opencode-tui ")
 KEYS = {re.sub(r"\*", "NAME", key) for key in list_keys()}
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_every_block_says_what_it_is(name: str) -> None:
     assert [block.place for block in blocks(name) if block.language not in LANGUAGES] == []
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_every_json_block_is_json(name: str) -> None:
     for block in blocks(name):
         if block.language == "json":
             assert [json.loads(line) for line in block.text.splitlines()], block.place
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_every_block_of_settings_is_valid(name: str) -> None:
     for block in blocks(name):
         if block.language == "jsonc":
@@ -43,7 +44,7 @@ def test_every_block_of_settings_is_valid(name: str) -> None:
             assert find_unknown_keys(settings) == [], block.place
 
 
-@pytest.mark.parametrize("name", [name for name in names() if "/internals/" not in name])
+@each("name", [name for name in names() if "/internals/" not in name])
 def test_every_setting_that_is_named_exists(name: str) -> None:
     tops = {key.partition(".")[0] for key in KEYS}
     named = [(line, text) for line, text in code(name) if re.fullmatch(r"[A-Za-z_]+(\.[A-Za-z_]+|\.\*)+", text)]
@@ -51,14 +52,14 @@ def test_every_setting_that_is_named_exists(name: str) -> None:
     assert [f"{name}:{line}: {text}" for line, text in settings if not is_known(text)] == []
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_every_command_that_is_named_exists(name: str) -> None:
     for line, text in code(name):
         if text.startswith("opencode-tui "):
             assert command_of(text.split()[1:]) is not None, f"{name}:{line}: {text}"
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_every_option_of_a_command_exists(name: str) -> None:
     lines = [(line, text) for line, text in code(name) if text.startswith("opencode-tui ")]
     for block in blocks(name):

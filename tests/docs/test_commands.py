@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.rows import each
 from tests.support.source.pages import Block, blocks, names
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.repo import make_repo
@@ -51,7 +52,7 @@ def test_every_command_of_a_page_runs(name: str, tmp_path: Path, environ: dict[s
         assert done.returncode == 0, f"{block.place}\n{block.text}\n{done.stdout}\n{done.stderr}"
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_a_block_that_is_not_run_says_what_it_needs(name: str) -> None:
     assert [block.place for block in blocks(name) if block.language == "sh" and block.title not in ("", *NEEDS)] == []
 

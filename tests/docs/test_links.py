@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
-
+from tests.support.rows import each
 from tests.support.source.pages import ROOT, anchors, links, names
 
 
-@pytest.mark.parametrize("name", names())
+@each("name", names())
 def test_every_link_into_the_repository_resolves(name: str) -> None:
     broken: list[str] = []
     for line, target in links(name):
@@ -18,7 +17,7 @@ def test_every_link_into_the_repository_resolves(name: str) -> None:
     assert broken == []
 
 
-@pytest.mark.parametrize("name", [name for name in names() if name.startswith("docs/")])
+@each("name", [name for name in names() if name.startswith("docs/")])
 def test_a_page_of_the_site_links_to_pages_of_the_site_only(name: str) -> None:
     files = [(line, target, (ROOT / name).parent / target.partition("#")[0]) for line, target in links(name)]
     outside = [f"{name}:{line}: {target}" for line, target, file in files if not in_docs(file)]

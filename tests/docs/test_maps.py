@@ -4,8 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.support.rows import each
 from tests.support.source.pages import ROOT, code
 
 PACKAGE = ROOT / "opencode_tui"
@@ -17,7 +16,7 @@ def packages() -> list[str]:
     return sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py"))
 
 
-@pytest.mark.parametrize("name", [name for name in packages() if "/data" not in name])
+@each("name", [name for name in packages() if "/data" not in name])
 def test_a_package_names_files_that_exist(name: str) -> None:
     tree = ast.parse((PACKAGE / name / "__init__.py").read_text("utf-8"))
     named = NAME.findall(ast.get_docstring(tree) or "")

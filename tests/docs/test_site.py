@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.source.pages import ROOT
+from tests.support.world.waiting import PATIENCE_S
 
 HAS_MKDOCS = importlib.util.find_spec("material") is not None and importlib.util.find_spec("mkdocs") is not None
 
@@ -15,6 +16,6 @@ HAS_MKDOCS = importlib.util.find_spec("material") is not None and importlib.util
 @pytest.mark.skipif(not HAS_MKDOCS, reason="mkdocs-material is not installed: pip install -e '.[docs]'")
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=80)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2 * PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "settings" / "index.html").is_file()

@@ -20,6 +20,7 @@ from opencode_tui.server.serving import open_socket
 from tests.support.browser.chromium import ABSENT, PROGRAM, Chromium
 from tests.support.hostile.markup import hostile_markup
 from tests.support.sessions.records import assistant, call, session_info, text, user
+from tests.support.world.waiting import PATIENCE_S
 
 
 @asynccontextmanager
@@ -28,7 +29,7 @@ async def sharing(folder: Path, limits: Limits = Limits()) -> AsyncGenerator[htt
     store = ShareStore(folder / "shares", limits)
     async with (
         serving_shares(store, open_socket(listening), listening=listening) as address,
-        httpx.AsyncClient(base_url=address.url, verify=False, trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(base_url=address.url, verify=False, trust_env=False, timeout=PATIENCE_S) as http,
     ):
         yield http
 
@@ -243,7 +244,7 @@ def test_files_that_were_in_the_folder_before_are_left_alone(tmp_path: Path):
 
 async def _events(http: httpx.AsyncClient, address: str, count: int, begun: asyncio.Event) -> list[tuple[str, Any]]:
     seen: list[tuple[str, Any]] = []
-    async with http.stream("GET", address, timeout=20) as answer:
+    async with http.stream("GET", address, timeout=PATIENCE_S) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         name = ""
         async for line in answer.aiter_lines():
@@ -273,7 +274,7 @@ async def test_an_open_page_gets_changed_messages_the_title_and_the_end(tmp_path
         await sync(http, share, {"type": "session", "data": session_info(title="Renamed").to_dict()})
         await sync(http, share, {"type": "removed", "data": {"messageID": request.info.id}})
         await http.request("DELETE", f"/api/share/{share['id']}", json=share)
-        seen = await asyncio.wait_for(reading, 20)
+        seen = await asyncio.wait_for(reading, PATIENCE_S)
         at = f"m-{request.info.id}"
         assert [name for name, _ in seen] == ["message", "head", "message", "head", "end"]
         assert seen[0][1][0]["at"] == at and "after &lt;b&gt;" in seen[0][1][0]["html"]

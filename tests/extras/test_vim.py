@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
-
 from opencode_tui.extras.vim.vim import Vim
 from opencode_tui.tui.prompt.editor import MARKER
+from tests.support.rows import each
 
 CASES = (
     ("|one two-three  four\nfive six", "w", "one |two-three  four\nfive six"),
@@ -145,7 +144,7 @@ def press(vim: Vim, keys: str) -> None:
             vim.cursor += 1
 
 
-@pytest.mark.parametrize(("before", "keys", "after"), CASES, ids=[f"{keys} in {text!r}" for text, keys, _ in CASES])
+@each(("before", "keys", "after"), CASES, ids=[f"{keys} in {text!r}" for text, keys, _ in CASES])
 def test_keys_do_what_they_do_in_vim(before: str, keys: str, after: str) -> None:
     vim = started(before)
     press(vim, keys)

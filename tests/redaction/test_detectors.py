@@ -3,10 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 import opencode_tui
 from opencode_tui.redaction.detectors import PIECE, redact
+from tests.support.rows import each
 
 L = "q7Zr2Vx9Kd4Tn8Bs6Wm1Hc5Jp3Lf0Gy"
 """32 random characters."""
@@ -168,7 +167,7 @@ passwd:x:1000:1000::/home:/bin/sh
 """
 
 
-@pytest.mark.parametrize("name", SECRETS)
+@each("name", SECRETS)
 def test_a_secret_is_replaced_and_counted(name: str):
     text, secret = SECRETS[name]
     counts: Counter[str] = Counter()
@@ -183,7 +182,7 @@ def test_there_are_secrets_of_sixty_kinds():
     assert len(SECRETS) >= 60
 
 
-@pytest.mark.parametrize("line", ORDINARY.strip().splitlines())
+@each("line", ORDINARY.strip().splitlines())
 def test_ordinary_code_is_left_alone(line: str):
     counts: Counter[str] = Counter()
     assert redact(line, counts) == line

@@ -15,9 +15,10 @@ from opencode_tui.redaction.names import (
     is_secret_variable,
 )
 from opencode_tui.schema.table import read_sections, split_columns
+from tests.support.rows import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "settings", "options", "variables", "fields"),
     [
         ("apiKey", True, True, True, True),

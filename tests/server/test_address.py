@@ -3,6 +3,7 @@
 import pytest
 
 from opencode_tui.server.address import Address, is_loopback, is_own_origin
+from tests.support.rows import each
 
 LOOPBACK = Address("127.0.0.1", 4096)
 
@@ -14,7 +15,7 @@ def test_a_loopback_server_answers_to_its_names(name):
     assert LOOPBACK.is_called(name)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     ["", "127.0.0.1", "localhost:80", "evil.example:4096", "localhost.evil.example:4096", "10.0.0.1:4096", "a:b:4096",
      "127.0.0.1:4096:4096", "[::1]:4096]", "2130706433:4096", "127.0.0.1:99999999"],

@@ -1,6 +1,7 @@
 """Compaction over HTTP."""
 
 import asyncio
+import threading
 
 from tests.support.provider.model_script import Answer
 
@@ -39,11 +40,13 @@ async def test_a_busy_session_a_missing_one_and_one_without_messages_are_refused
         empty = await face.session()
         nothing = await face.http.post(f"/session/{empty}/summarize", json=MODEL)
         missing = await face.http.post("/session/ses_000000000000doesnotexist00/summarize", json=MODEL)
-        model.script(Answer(text="a b c d e", delay_ms=100))
+        was_refused = threading.Event()
+        model.script(Answer(text="begun ended", holds=(("ended", was_refused),)))
         turn = asyncio.create_task(said(face, "slow"))
         while not (statuses := (await face.http.get("/session/status")).json()):
             await asyncio.sleep(0.01)
         busy = await face.http.post(f"/session/{next(iter(statuses))}/summarize", json=MODEL)
+        was_refused.set()
         await turn
     assert (nothing.status_code, missing.status_code, busy.status_code) == (400, 404, 409)
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from tests.support.world.server import HttpFace
+from tests.support.world.waiting import PATIENCE_S
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -33,21 +34,21 @@ async def test_connections_without_a_header_never_keep_out_the_password(serve, m
         opened = [await idle.enter_async_context(sending(face, b"GET /session HT")) for _ in range(60)]
         answers = [await face.http.get("/session") for _ in range(3)]
         assert [answer.status_code for answer in answers] == [200, 200, 200]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert await opened[0][0].read() == b""
 
 
 @pytest.mark.parametrize("start", [b"", b"GET /session HTTP/1.1\r\nHost:"])
 async def test_a_header_must_arrive_in_time(serve, monkeypatch, start):
     monkeypatch.setattr("opencode_tui.server.serving.HEADER_S", 0.2)
-    async with serve() as face, sending(face, start) as (reader, _), asyncio.timeout(10):
+    async with serve() as face, sending(face, start) as (reader, _), asyncio.timeout(PATIENCE_S):
         assert await reader.read() == b""
 
 
 async def test_the_next_header_of_a_connection_must_arrive_in_time(serve, monkeypatch):
     monkeypatch.setattr("opencode_tui.server.serving.HEADER_S", 0.2)
     async with serve() as face, sending(face, head(face, "GET /session HTTP/1.1")) as (reader, writer):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             assert b"401" in await reader.readuntil(b"\r\n\r\n")
             writer.write(b"GET /")
             assert (await reader.read()).count(b"HTTP/1.1") == 0
@@ -58,14 +59,15 @@ async def test_a_body_must_arrive_in_time(serve, monkeypatch):
     async with serve() as face:
         authorization = basic(face)
         header = head(face, "POST /session HTTP/1.1", f"Authorization: {authorization}", "Content-Length: 100")
-        async with sending(face, header + b"{") as (reader, _), asyncio.timeout(10):
+        async with sending(face, header + b"{") as (reader, _), asyncio.timeout(PATIENCE_S):
             assert b" 200 " not in await reader.read()
 
 
-async def test_a_refused_request_with_a_body_ends_its_connection(serve):
+async def test_a_refused_request_with_a_body_ends_its_connection(serve, monkeypatch):
+    monkeypatch.setattr("opencode_tui.server.serving.HEADER_S", 600)
     async with serve() as face:
         header = head(face, "POST /session HTTP/1.1", "Content-Length: 100")
-        async with sending(face, header + b"{") as (reader, _), asyncio.timeout(4):
+        async with sending(face, header + b"{") as (reader, _), asyncio.timeout(PATIENCE_S):
             assert b" 401 " in await reader.read()
 
 

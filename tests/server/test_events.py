@@ -13,6 +13,7 @@ from opencode_tui.server.frame import Frame
 from opencode_tui.server.routes.event import EventStream
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.server import PASSWORD
+from tests.support.world.waiting import PATIENCE_S
 
 
 def word(event: dict) -> str:
@@ -102,7 +103,7 @@ async def test_changes_by_tools_are_told_but_for_ignored_files(serve, model, pro
 
 
 async def test_frames_are_single_lines_between_line_feeds_without_event_names(serve):
-    async with serve() as face, face.http.stream("GET", "/event", timeout=5) as answer:
+    async with serve() as face, face.http.stream("GET", "/event", timeout=PATIENCE_S) as answer:
         await face.session(title="line\nbreak \u2028 é")
         raw = b""
         async for piece in answer.aiter_raw():
@@ -158,7 +159,7 @@ async def test_a_stream_whose_client_takes_nothing_ends_when_its_queue_is_full(m
     for _ in range(3):
         hub.publish([Frame("", lambda: b"x" * 600)])
         await asyncio.sleep(0)
-    await asyncio.wait_for(stream, 30)
+    await asyncio.wait_for(stream, PATIENCE_S)
     assert hub.listeners == ()
 
 
@@ -171,9 +172,9 @@ async def test_a_client_that_goes_away_is_forgotten(serve):
     assert session_id.startswith("ses_") and health.json()["healthy"] is True
 
 
-async def test_at_the_end_of_the_server_running_turns_end_and_are_told(serve, model):
+async def test_at_the_end_of_the_server_running_turns_end_and_are_told(serve):
     told: list[dict] = []
-    async with httpx.AsyncClient(verify=False, trust_env=False, timeout=10) as anybody:
+    async with httpx.AsyncClient(verify=False, trust_env=False, timeout=PATIENCE_S) as anybody:
         async with serve() as face:
             session_id = await face.session()
             stream = anybody.stream("GET", f"{face.address.url}/event", auth=("opencode", PASSWORD))
@@ -184,9 +185,9 @@ async def test_at_the_end_of_the_server_running_turns_end_and_are_told(serve, mo
                 f"/session/{session_id}/prompt_async",
                 json={"parts": [{"type": "text", "text": "wait <<slow 200>> <<words 200>>"}]},
             )
-            async with asyncio.timeout(10):
-                while not model.bodies:
-                    await asyncio.sleep(0.02)
+            async with asyncio.timeout(PATIENCE_S):
+                while "word2" not in await anext(lines):
+                    pass
         told += [json.loads(line[6:]) for line in [line async for line in lines] if line]
         await stream.__aexit__(None, None, None)
     ends = [event["type"] for event in told if event["type"] in ("session.error", "session.status", "session.idle")]

@@ -14,6 +14,7 @@ from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
 from tests.support.provider.model_script import Answer
 from tests.support.world.server import PASSWORD, HttpFace
+from tests.support.world.waiting import PATIENCE_S
 
 READING, IDLE = 45, 5
 NARROW = 4_096
@@ -90,7 +91,7 @@ async def test_who_reads_is_told_all_of_a_fast_answer_while_five_do_not_read(ser
         with (await face.clients.at()).events() as bus:
             turn = asyncio.create_task(face.say(session_id, "much"))
             ends = [told(reader, "session.idle") for reader, _ in reading]
-            heard, answer = await asyncio.wait_for(asyncio.gather(*ends), 60), await turn
+            heard, answer = await asyncio.wait_for(asyncio.gather(*ends), PATIENCE_S), await turn
             expected = happened(bus, "session.idle")
         await leave([*idle, *reading])
     assert answer.json()["parts"][1]["text"] == text.strip()
@@ -110,8 +111,8 @@ async def test_those_who_do_not_read_are_cut_off_before_they_fill_the_memory(ser
         for number in range(changes):
             await face.http.patch(f"/session/{session_id}", json={"title": f"{number} {title}"})
         await face.http.delete(f"/session/{session_id}")
-        heard = await asyncio.wait_for(asyncio.gather(*ends), 60)
-        rests = [await asyncio.wait_for(reader.read(), 60) for reader, _ in idle]
+        heard = await asyncio.wait_for(asyncio.gather(*ends), PATIENCE_S)
+        rests = [await asyncio.wait_for(reader.read(), PATIENCE_S) for reader, _ in idle]
         await leave([*idle, *reading])
     numbers = [[event["properties"]["info"]["title"].split()[0] for event in events[:-1]] for events in heard]
     assert numbers == [[str(number) for number in range(changes)]] * READING

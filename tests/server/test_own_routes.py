@@ -3,12 +3,12 @@
 import re
 from typing import get_type_hints
 
-import pytest
 from fastapi.routing import APIRoute
 
 from opencode_tui.client.client import Client
 from opencode_tui.client.facets.call import calls_of
 from opencode_tui.server.app import ROUTERS
+from tests.support.rows import each
 
 FACETS = get_type_hints(Client)
 CALLS = {f"{facet}.{name}": call for facet, protocol in FACETS.items() for name, call in calls_of(protocol).items()}
@@ -21,22 +21,27 @@ ROUTES = {
 }
 
 
-@pytest.mark.parametrize(("name", "protocol"), FACETS.items(), ids=FACETS)
+@each(("name", "protocol"), FACETS.items(), ids=FACETS)
 def test_every_method_of_a_facet_is_a_row(name, protocol):
     methods = [method for method in vars(protocol) if not method.startswith("_")]
     assert methods and list(calls_of(protocol)) == methods, name
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@each("call", CALLS.values(), ids=CALLS)
 def test_every_row_has_its_route(call):
     assert (call.method, re.sub(r"\{.*?\}", "{}", call.path)) in ROUTES
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@each("call", CALLS.values(), ids=CALLS)
 def test_a_row_names_only_its_own_arguments(call):
     known = set(call.signature.parameters)
     assert {name.split(".")[0] for name in call.path_names} <= known
     assert call.body is None or set(call.body.model_fields) - {"type"} <= known
+
+
+def test_an_argument_in_a_path_stays_one_part_of_it():
+    [call] = [call for call in CALLS.values() if (call.method, call.path) == ("DELETE", "/session/{session_id}")]
+    assert call.path_of({"session_id": "../a?b#c d"}) == "/session/..%2Fa%3Fb%23c%20d"
 
 
 async def test_a_session_that_does_not_exist_is_an_error_of_every_route_about_one(serve):

@@ -13,6 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.world.server import PASSWORD, HttpFace
+from tests.support.world.waiting import PATIENCE_S
 
 ENVIRON = {"PATH": os.environ["PATH"], "SHELL": "/bin/sh", "OPENCODE_SERVER_PASSWORD": PASSWORD}
 
@@ -37,7 +38,7 @@ def joined(face: HttpFace, name: str, *, password: str = PASSWORD, **more: Any) 
 async def until(socket: ClientConnection, words: str) -> str:
     """Read until these words came, and return all that did."""
     text = ""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while words not in text:
             text += str(await socket.recv())
     return text
@@ -78,7 +79,7 @@ async def test_removing_a_terminal_ends_all_that_it_started(face: HttpFace) -> N
         children = [one for one in psutil.Process(made["pid"]).children(recursive=True) if one.is_running()]
         assert len(children) >= 2
         await face.http.delete(f"/pty/{made['id']}")
-    _, alive = psutil.wait_procs(children, timeout=5)
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
     assert (alive, psutil.pid_exists(made["pid"])) == ([], False)
 
 
@@ -91,7 +92,7 @@ async def test_a_program_that_cannot_be_killed_is_hung_up(face: HttpFace, monkey
         async with joined(face, made["id"]) as socket:
             await until(socket, "on")
             monkeypatch.setattr(psutil.Process, "send_signal", refuse)  # as for a program of another user
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(PATIENCE_S):
                 assert (await face.http.delete(f"/pty/{made['id']}")).json() is True
                 with pytest.raises(ConnectionClosed):
                     await until(socket, "nothing like this")

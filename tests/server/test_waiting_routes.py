@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.support.world.server import MODEL, Events, HttpFace
+from tests.support.world.waiting import PATIENCE_S
 
 SLOW = "slow <<slow 30>> <<words 40>>"
 ABSENT = "ses_0000000000000000000000000000"
@@ -18,7 +19,7 @@ async def started(face: HttpFace, events: Events, text: str) -> str:
     """Start a turn in a new session, wait until its response grows, and return the session's id."""
     session_id = await face.session()
     await face.http.post(f"/session/{session_id}/prompt_async", json=request(text))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while "delta" not in (await events.read()).get("properties", {}):
             pass
     return session_id
@@ -28,7 +29,7 @@ async def queued(face: HttpFace, session_id: str, text: str) -> str:
     """Queue a request behind the turn that runs, and return its message's id."""
     sent = await face.http.post(f"/session/{session_id}/prompt_async", json=request(text, delivery="queue"))
     assert sent.status_code == 204, sent.text
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             users = [one["info"] for one in await face.messages(session_id) if one["info"]["role"] == "user"]
             if len(users) > 1:
@@ -38,7 +39,7 @@ async def queued(face: HttpFace, session_id: str, text: str) -> str:
 
 async def answer_with(face: HttpFace, session_id: str, words: str) -> dict[str, Any]:
     """Wait until there is a complete answer with these words, and return it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             for one in await face.messages(session_id):
                 if (

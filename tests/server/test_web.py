@@ -22,6 +22,7 @@ from opencode_tui.server.web.access import Access
 from opencode_tui.server.web.pages import Pages, Web
 from opencode_tui.server.web.viewers import ScreenModes
 from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route
+from tests.support.world.waiting import PATIENCE_S
 
 LOGIN_PATHS = {"/", "/web", "/web/login", "/web/assets/login.js", "/web/assets/login.css", "/web/assets/icon.svg"}
 
@@ -48,7 +49,7 @@ async def face(serve, project, environ, clock) -> AsyncGenerator[HttpFace]:
 
 def browser(url: str) -> httpx.AsyncClient:
     """Return a browser that shows a page of the server."""
-    return httpx.AsyncClient(base_url=url, headers={"origin": url}, verify=False, trust_env=False, timeout=20)
+    return httpx.AsyncClient(base_url=url, headers={"origin": url}, verify=False, trust_env=False, timeout=PATIENCE_S)
 
 
 async def log_in(http: httpx.AsyncClient) -> str:
@@ -74,7 +75,7 @@ def joined(
 
 async def until(socket: ClientConnection, words: bytes) -> bytes:
     seen = b""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while words not in seen:
             data = await socket.recv()
             seen += data if isinstance(data, bytes) else b""
@@ -270,7 +271,7 @@ async def test_a_socket_needs_an_unused_ticket_of_its_login_and_the_origin_and_v
                     await until(second, b"nothing like this")
                 assert second.close_code == viewers_module.FULL
             socket.transport.abort()  # as a network that fails
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(PATIENCE_S):
             while tui.is_running():
                 await asyncio.sleep(0.02)
     assert [record.getMessage() for record in caplog.records if record.exc_info] == []

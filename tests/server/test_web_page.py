@@ -16,6 +16,7 @@ from tests.support.browser.web import PASSWORD, Screen, WebServer, web_server
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason=ABSENT)
 
@@ -75,7 +76,7 @@ def _arguments(process: psutil.Process) -> list[str]:
         return []
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 20) -> float:
+def wait_until(is_so: Callable[[], bool], seconds: float = PATIENCE_S) -> float:
     """Return after how many seconds something is so."""
     begin = time.monotonic()
     while not is_so():
@@ -102,7 +103,7 @@ def test_the_page_in_a_browser(tmp_path):
             assert viewers(server) == [first]
             a_second_page_has_a_screen_of_its_own_and_ends_with_it(server, relay, browser, screen, first)
             server.process.kill()
-            assert line.survivors(grace_s=10) == []
+            assert line.survivors(grace_s=PATIENCE_S) == []
         assert screen.page.requests and not screen.page.reports
         assert [one for one in screen.page.requests if not one.startswith(relay.origin)] == []
 

@@ -1,8 +1,16 @@
 import os
+import threading
+from types import SimpleNamespace
 
+import pytest
+
+from opencode_tui.schema.error import StorageError
+from opencode_tui.storage import storage as storage_module
+from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import Paths
-from opencode_tui.storage.storage import Storage
+from opencode_tui.storage.storage import CLOSE_S, Storage
 from tests.support.faults.file_system import FaultyFiles
+from tests.support.world.waiting import PATIENCE_S
 
 
 def synced(files: FaultyFiles, paths: Paths) -> list[str]:
@@ -81,3 +89,49 @@ async def test_close_syncs_what_is_pending(paths: Paths):
     storage.write_behind(("todo", "a"), lambda: b"1")
     await storage.close()
     assert "storage/todo/a.json" in synced(files, paths)
+
+
+class SlowFiles(FileSystem):
+    """A disk that takes so many seconds to sync a file, by a clock of its own; each sync lasts until the clock was read."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.now, self.syncs, self.has_recovered = 0.0, 0, threading.Event()
+        self._seconds = seconds
+        self._was_read = threading.Event()
+
+    def monotonic(self) -> float:
+        if threading.current_thread() is threading.main_thread():
+            self._was_read.set()
+        return self.now
+
+    def fsync(self, descriptor: int) -> None:
+        self.now += self._seconds
+        self.syncs += 1
+        self._was_read.clear()
+        end = PATIENCE_S
+        while end > 0 and not self.has_recovered.is_set() and not self._was_read.wait(0.01):
+            end -= 0.01
+        super().fsync(descriptor)
+
+
+async def test_close_waits_for_a_disk_that_is_slow_with_many_files_but_ends_each(
+    paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    files = SlowFiles(0.9 * CLOSE_S)
+    monkeypatch.setattr(storage_module, "time", SimpleNamespace(monotonic=files.monotonic))
+    storage = Storage(paths, files=files)
+    for name in "abc":
+        await storage.write(("todo", name), b"1")
+    await storage.close()
+    assert files.syncs > 3 and (paths.storage / "todo" / "c.json").read_bytes() == b"1"
+
+
+async def test_close_reports_a_disk_that_does_not_end_one_file(paths: Paths, monkeypatch: pytest.MonkeyPatch):
+    files = SlowFiles(1.1 * CLOSE_S)
+    monkeypatch.setattr(storage_module, "time", SimpleNamespace(monotonic=files.monotonic))
+    storage = Storage(paths, files=files)
+    await storage.write(("todo", "a"), b"1")
+    with pytest.raises(StorageError, match="the disk did not end the write within 3 s"):
+        await storage.close()
+    files.has_recovered.set()

@@ -9,6 +9,7 @@ from opencode_tui.schema.error import LockTimeoutError, StorageError
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from tests.storage.load import fork, wait_for
+from tests.support.world.waiting import PATIENCE_S
 
 
 def hold_in_another_process(paths: Paths) -> int:
@@ -70,10 +71,10 @@ async def test_two_sets_of_locks_in_one_process_exclude_each_other(paths: Paths,
 
 async def test_waiting_leaves_the_event_loop_free_and_ends_when_cancelled(paths: Paths, locks: Locks):
     async with locks.store():
-        task = asyncio.create_task(Locks(paths).store().acquire(60_000))
+        task = asyncio.create_task(Locks(paths).store().acquire(600_000))
         await asyncio.sleep(0.05)
         task.cancel()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE_S):
             await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opencode_tui.schema.error import NotFoundError, SessionError, StorageError
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, find_paths
-from opencode_tui.storage.trash import DELETING, EMPTYING, MANIFEST
+from opencode_tui.storage.trash import DELETING, EMPTYING, MANIFEST, Trash
 from tests.storage.trash_scenarios import FAULTS, MOVES, Scene, TwoDisks, open_trash
 from tests.support.sessions.families import ROOT, files_in, misplaced, trashed_files, write_family
 
@@ -155,3 +156,17 @@ def test_every_move_changes_the_generation(paths: Paths):
     open_trash(paths).restore(entry.name)
     seen.append(open_trash(paths).generation())
     assert len(set(seen)) == 3
+
+
+def test_what_was_deleted_more_days_ago_is_expired(paths: Paths):
+    day = 24 * 3600 * 1000
+    now = [10 * day]
+    trash = Trash(paths, locks=Locks(paths), clock=lambda: now[0])
+    old = trash.put(write_family(paths, parents=()).infos)
+    now[0] += day
+    young = trash.put(write_family(paths, parents=(), root="ses_00000000000other").infos)
+    assert trash.expired(1) == []
+    now[0] += 1
+    assert trash.expired(1) == [old.name]
+    now[0] += day
+    assert trash.expired(1) == [young.name, old.name]

@@ -15,6 +15,7 @@ from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
 from opencode_tui.storage.writer import INTERVAL_MS, WriteBehind
 from tests.support.faults.file_system import FaultyFiles, StalledDisk
+from tests.support.world.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from _typeshed import TraceFunction
@@ -32,7 +33,7 @@ def writes_of(files: FaultyFiles) -> list[float]:
 
 async def eventually(condition: Callable[[], bool]) -> None:
     """Wait for at most five seconds until something is so."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while not condition():
             await asyncio.sleep(0.005)
 

@@ -10,6 +10,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -31,4 +32,4 @@ def line(project: Repo, environ: dict[str, str], server: ModelServer, paths: Pat
     line = CommandLine(project.path, environ, provider=server.config())
     yield line
     stored = read_store(paths.storage)
-    assert (line.survivors(grace_s=1), stored.damaged, stored.strays, stored.unfinished) == ([], [], [], [])
+    assert (line.survivors(grace_s=PATIENCE_S), stored.damaged, stored.strays, stored.unfinished) == ([], [], [], [])

@@ -63,7 +63,7 @@ async def test_without_a_terminal_what_needs_approval_is_denied_and_reported_to_
     rules = {"permission": {"bash": "ask"}}
     async with served(project.path, environ, provider=server.config(), settings=rules) as face:
         code, _, _ = await attach(face, 'do <<tool bash {"command":"echo no","description":"d"}>>')
-    assert code == 0 and "there is no terminal" in json.dumps(server.bodies[-1])
+    assert code == 0 and "no terminal is attached" in json.dumps(server.bodies[-1])
 
 
 async def test_an_interrupted_terminal_ends_its_turn(project, environ, server, tmp_path):

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +30,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.engine import World, opened, react, while_reacting
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -55,17 +55,21 @@ async def world(environ: dict[str, str], folder: Path) -> AsyncGenerator[World]:
         yield world
 
 
+SLEEP = f"sleep 4{os.getpid()}"
+"""The beginning of a command that no other run of the tests starts."""
+
+
 def processes_with(words: str) -> list[psutil.Process]:
     """Return the processes whose command line has these words."""
     found: list[psutil.Process] = []
-    for process in psutil.process_iter(["cmdline", "status"]):
+    for process in psutil.process_iter(["cmdline", "status", "name"]):
         if words in " ".join(process.info["cmdline"] or ()) and process.info["status"] != psutil.STATUS_ZOMBIE:
             found.append(process)
     return found
 
 
 async def until_ended(world: World, name: str = "bg1") -> Any:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while (await world.client.background.output(name)).command.is_running:
             await asyncio.sleep(0.02)
     return (await world.client.background.output(name)).command
@@ -76,7 +80,7 @@ async def output_of(world: World, session: SessionInfo) -> str:
 
 
 async def test_the_agent_starts_reads_and_stops_a_command(world: World) -> None:
-    session = await world.prompt(f"go {start('echo ready; echo other; sleep 4001')}")
+    session = await world.prompt(f"go {start(f'echo other; echo ready; {SLEEP}.01')}")
     assert "Started in the background as bg1" in await output_of(world, session)
     await world.prompt(f"look {call('bash_output', id='bg1', wait=20, filter='READY')}", session=session)
     assert await output_of(world, session) == ("ready\n\n<bash_metadata>\nbg1 still runs.\n</bash_metadata>")
@@ -84,7 +88,7 @@ async def test_the_agent_starts_reads_and_stops_a_command(world: World) -> None:
     assert await output_of(world, session) == "<bash_metadata>\nbg1 still runs.\n</bash_metadata>"
     await world.prompt(f"stop {call('bash_output', id='bg1', stop=True)}", session=session)
     assert "bg1 was stopped." in await output_of(world, session)
-    assert processes_with("sleep 4001") == []
+    assert processes_with(f"{SLEEP}.01") == []
     await world.prompt("thanks", session=session)
     assert "<system-reminder>" not in world.sent()
 
@@ -130,7 +134,7 @@ async def test_a_command_that_ends_while_another_call_runs_is_in_its_result(worl
 
 async def test_undo_is_refused_while_it_runs_and_then_reverts_its_files(world: World, folder: Path) -> None:
     wait = call("bash_output", id="bg1", wait=20, filter="ready")
-    session = await world.prompt(f"go {start('echo 2 > a.py; echo new > made; echo ready; sleep 4002')} {wait}")
+    session = await world.prompt(f"go {start(f'echo 2 > a.py; echo new > made; echo ready; {SLEEP}.02')} {wait}")
     with pytest.raises(BusyError, match=r"bg1 .* still runs; stop it first"):
         await world.client.undo.revert(session.id)
     await world.client.background.stop("bg1")
@@ -175,7 +179,7 @@ async def test_a_record_that_another_process_prevents_leaves_no_command_open(
     lock.try_acquire()
     try:
         (folder / "go").touch()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             while any(one.ended is None for one in ChangeLog(str(log)).read().shells):
                 await asyncio.sleep(0.02)
     finally:
@@ -185,14 +189,14 @@ async def test_a_record_that_another_process_prevents_leaves_no_command_open(
 
 async def test_a_start_that_is_interrupted_leaves_nothing(world: World) -> None:
     session = await world.new_session()
-    turn = asyncio.create_task(world.prompt(f"go {start('sleep 4009')}", session=session))
+    turn = asyncio.create_task(world.prompt(f"go {start(f'{SLEEP}.09')}", session=session))
     while not any(part.tool == "bash" for part in await world.calls(session)):
         await asyncio.sleep(0.005)
     await world.client.prompts.abort(session.id)
     with suppress(RunAborted):
         await turn
     await world.client.sessions.remove(session.id)
-    assert (processes_with("sleep 4009"), await world.client.background.list()) == ([], [])
+    assert (processes_with(f"{SLEEP}.09"), await world.client.background.list()) == ([], [])
 
 
 def test_a_read_splits_no_character_and_names_what_it_leaves_out(tmp_path: Path) -> None:
@@ -223,10 +227,10 @@ async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, fo
 
 
 async def test_deleting_the_session_ends_its_commands(world: World) -> None:
-    session = await world.prompt(f"go {start('sleep 4003')}")
-    assert processes_with("sleep 4003")
+    session = await world.prompt(f"go {start(f'{SLEEP}.03')}")
+    assert processes_with(f"{SLEEP}.03")
     await world.client.sessions.remove(session.id)
-    assert (processes_with("sleep 4003"), await world.client.background.list()) == ([], [])
+    assert (processes_with(f"{SLEEP}.03"), await world.client.background.list()) == ([], [])
 
 
 async def test_the_question_says_that_a_command_goes_on_after_the_turn(environ: dict[str, str], folder: Path) -> None:
@@ -236,13 +240,13 @@ async def test_the_question_says_that_a_command_goes_on_after_the_turn(environ: 
         async def reply(event: PermissionAsked) -> None:
             await world.client.permissions.reply(event.id, "reject")
 
-        prompt = world.prompt(f"go {start('sleep 4008')}")
+        prompt = world.prompt(f"go {start(f'{SLEEP}.08')}")
         _, asked = await while_reacting(world, PermissionAsked, reply, prompt)
     assert "It runs in the background, also after the turn." in reasons_of(asked, (), folder)
 
 
 async def test_another_session_cannot_read_it_and_a_failed_start_is_an_error(world: World) -> None:
-    await world.prompt(f"go {start('sleep 4004')}")
+    await world.prompt(f"go {start(f'{SLEEP}.04')}")
     other = await world.prompt(f"look {call('bash_output', id='bg1')}")
     assert "this session has no background command 'bg1'" in (await world.calls(other))[-1].state.error
     with pytest.raises(NotFoundError):
@@ -256,9 +260,9 @@ async def test_closing_the_program_ends_them_in_every_tier(environ: dict[str, st
     settings = {"experimental": {"sandbox": {"tier": tier, "mode": "off" if tier == "none" else "auto"}}}
     settings |= {"permission": {"bash": "allow"}}
     async with opened(environ, folder, settings=settings) as world:
-        await world.prompt(f"go {start('echo x > made; setsid sleep 4005 & sleep 4005')}")
-        assert len(processes_with("sleep 4005")) >= 1
-    assert processes_with("sleep 4005") == []
+        await world.prompt(f"go {start(f'echo x > made; setsid {SLEEP}.05 & {SLEEP}.05')}")
+        assert len(processes_with(f"{SLEEP}.05")) >= 1
+    assert processes_with(f"{SLEEP}.05") == []
 
 
 def confined(tier: Tier, environ: dict[str, str]) -> dict[str, Any]:
@@ -273,7 +277,7 @@ async def test_undo_reverts_what_a_confined_command_changed_by_its_end(
     environ: dict[str, str], folder: Path, tier: Tier
 ) -> None:
     async with opened(environ, folder, settings=confined(tier, environ)) as world:
-        command = "rm a.py; mkdir -p d/e; echo new > d/e/made; ln -s d link; chmod 700 d; echo ready; sleep 4012"
+        command = f"rm a.py; mkdir -p d/e; echo new > d/e/made; ln -s d link; chmod 700 d; echo ready; {SLEEP}.12"
         wait = call("bash_output", id="bg1", wait=20, filter="ready")
         session = await world.prompt(f"go {start(command)} {wait} {call('bash_output', id='bg1', stop=True)}")
         assert sorted(os.listdir(folder)) == [".git", "d", "link"]
@@ -287,7 +291,7 @@ async def test_a_file_with_secrets_stays_hidden_when_it_is_replaced_while_a_comm
 ) -> None:
     (folder / ".env").write_text("KEY=old")
     (folder / "look").write_text(
-        f"echo ready; {UNTIL_GO}; while cat .env; do sleep 0.02; done; echo hidden; sleep 4007"
+        f"echo ready; {UNTIL_GO}; while cat .env; do sleep 0.02; done; echo hidden; {SLEEP}.07"
     )
     async with opened(environ, folder, settings=confined("bubblewrap", environ)) as world:
         wait = call("bash_output", id="bg1", wait=20, filter="ready")
@@ -299,7 +303,7 @@ async def test_a_file_with_secrets_stays_hidden_when_it_is_replaced_while_a_comm
         assert "hidden" in await output_of(world, session)
 
 
-DATABASE = f"exec 5>db; echo 1 >&5; echo ready; {UNTIL_GO}; echo 2 >&5; sleep 4015"
+DATABASE = f"exec 5>db; echo 1 >&5; echo ready; {UNTIL_GO}; echo 2 >&5; {SLEEP}.15"
 BESIDE = "echo c > other; touch go; until [ $(wc -l < db) = 2 ]; do sleep 0.02; done"
 
 
@@ -340,7 +344,7 @@ async def test_undo_without_a_command_in_the_background_names_none(world: World)
 async def test_the_end_of_the_program_reports_protected_files_that_nobody_decided_about(
     environ: dict[str, str], folder: Path, tier: Tier
 ) -> None:
-    (folder / "setup.sh").write_text("echo evil > .envrc; echo ready; sleep 4013\n")
+    (folder / "setup.sh").write_text(f"echo evil > .envrc; echo ready; {SLEEP}.13\n")
     async with opened(environ, folder, settings=confined(tier, environ)) as world:
         shown: list[str] = []
 
@@ -360,14 +364,14 @@ async def test_the_end_of_the_program_reports_protected_files_that_nobody_decide
 def test_run_reports_protected_files_that_its_end_undoes(line: CommandLine, project: Repo) -> None:
     if not probe("bubblewrap", line.environ).works:
         pytest.skip("bubblewrap does not work here")
-    project.write("setup.sh", "echo evil > .envrc; echo ready; sleep 4014\n")
+    project.write("setup.sh", f"echo evil > .envrc; echo ready; {SLEEP}.14\n")
     done = line.turn(f"go {start('bash setup.sh')} {call('bash_output', id='bg1', wait=20, filter='ready')}")
-    assert (done.code, processes_with("sleep 4014")) == (0, [])
+    assert (done.code, processes_with(f"{SLEEP}.14")) == (0, [])
     assert "bg1 ended before you could approve its changes of protected files" in done.stderr
     assert ".envrc" in done.stderr
 
 
-TREE = "setsid sleep 4006 & nohup sleep 4006 & echo x > made; sleep 4006"
+TREE = f"setsid {SLEEP}.06 & nohup {SLEEP}.06 & echo x > made; {SLEEP}.06"
 
 
 @pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
@@ -380,19 +384,13 @@ def test_a_killed_program_leaves_no_process(
     line = CommandLine(project.path, environ, provider=server.config(), settings=settings)
     wait = call("bash_output", id="bg1", wait=30)
     killed = line.start_turn(f"go {start(TREE)} {wait}")
-    deadline = time.monotonic() + 20
-    while [one.name() for one in processes_with("sleep 4006")].count("sleep") < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until(lambda: [one.info["name"] for one in processes_with(f"{SLEEP}.06")].count("sleep") == 3)
     killed.kill()
     kill_session(killed)
-    deadline = time.monotonic() + 5
-    while processes_with("sleep 4006"):
-        assert time.monotonic() < deadline, processes_with("sleep 4006")
-        time.sleep(0.02)
+    wait_until(lambda: not processes_with(f"{SLEEP}.06"))
 
 
 def test_run_reports_what_its_end_stops(line: CommandLine) -> None:
-    done = line.turn(f"go {start('sleep 4007')}")
-    assert (done.code, processes_with("sleep 4007")) == (0, [])
-    assert "stopped the background command bg1, which ends with the program: sleep 4007" in done.stderr
+    done = line.turn(f"go {start(f'{SLEEP}.07')}")
+    assert (done.code, processes_with(f"{SLEEP}.07")) == (0, [])
+    assert f"stopped the background command bg1, which ends with the program: {SLEEP}.07" in done.stderr

@@ -17,10 +17,11 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.tool import facts_of, is_bad_exit
 from opencode_tui.tui.chrome.sections import background_state
 from opencode_tui.tui.theme.glyphs import UNICODE
-from tests.engine.mcp.conftest import COMMAND, until
+from tests.engine.mcp.conftest import COMMAND
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import World, opened, while_reacting
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S, advance, until
 
 
 @pytest.fixture
@@ -67,7 +68,7 @@ async def read(world: World, session: SessionInfo, **more: Any) -> ToolStateComp
 
 
 async def until_ended(world: World) -> Any:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE_S):
         while (await world.client.background.output("bg1")).command.is_running:
             await asyncio.sleep(0.02)
     return (await world.client.background.output("bg1")).command
@@ -188,11 +189,13 @@ async def test_a_call_is_waited_for_where_the_model_could_not_read_it(environ: d
         assert [part.state.output for part in await world.calls(session)] == ["done"]
 
 
-async def test_a_call_that_waits_for_the_user_does_not_go_on(environ: dict[str, str], folder: Path) -> None:
-    async with opened(environ, folder, settings=settings(), policy=AskPerson()) as world:
+async def test_a_call_that_waits_for_the_user_does_not_go_on(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(environ, folder, settings=settings(after_ms=20_000), policy=AskPerson()) as world:
 
         async def reply(event: QuestionAsked) -> None:
-            await asyncio.sleep(0.2)  # longer than a call may last
+            await advance(monkeypatch, 25)
             await world.client.questions.reply(event.id, [["Grace"], ["3"], ["Yes"], ["green"]])
 
         world.server.script(Answer(calls=(Call("mcp_call", {"tool": "one_ask", "arguments": {}}),)), Answer(text="ok"))

@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from tests.support.provider.model_script import Answer, content_text
 from tests.support.provider.model_server import ModelServer, asks_for_summary
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import LineInProcess, in_process
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
@@ -32,9 +32,8 @@ def test_a_killed_compaction_keeps_the_history_and_is_repaired(
     session_id = here.turn("remember the pineapple").session_id
     server.summary_answers.append(Answer(text="slow " * 200, delay_ms=30))
     killed = line.start("session", "compact", session_id)
-    while not any(asks_for_summary(body) for body in server.bodies):
-        time.sleep(0.02)
-    time.sleep(0.6)
+    wait_until(lambda: any(asks_for_summary(body) for body in server.bodies))
+    wait_until(lambda: "compacting" in session_record(paths, session_id)["time"])
     killed.kill()
     kill_session(killed)
     assert "compacting" in session_record(paths, session_id)["time"]
@@ -50,9 +49,8 @@ def test_ctrl_c_ends_a_compaction_in_order(
     session_id = here.turn("remember the pineapple").session_id
     server.summary_answers.append(Answer(text="slow " * 200, delay_ms=30))
     running = line.start("session", "compact", session_id)
-    while not any(asks_for_summary(body) for body in server.bodies):
-        time.sleep(0.02)
+    wait_until(lambda: any(asks_for_summary(body) for body in server.bodies))
     running.send_signal(signal.SIGINT)
-    _, errors = running.communicate(timeout=20)
+    _, errors = running.communicate(timeout=PATIENCE_S)
     assert (running.returncode, b"Traceback" in errors) == (130, False)
     assert "compacting" not in session_record(paths, session_id)["time"]

@@ -1,6 +1,7 @@
 """The first run on a new machine: no key, no settings, an empty home, and real work in the folder."""
 
 from tests.support.world.cli import CommandLine
+from tests.support.world.waiting import PATIENCE_S
 
 
 def test_the_demo_model_creates_and_runs_without_any_settings(tmp_path, environ):
@@ -12,4 +13,4 @@ def test_the_demo_model_creates_and_runs_without_any_settings(tmp_path, environ)
     assert "hello" in (folder / "hello.py").read_text().lower()
     ran = line.run("run", "-c", "run python3 hello.py")
     assert ran.code == 0 and "hello" in (ran.stdout + ran.stderr).lower()
-    assert line.survivors(grace_s=1) == []
+    assert line.survivors(grace_s=PATIENCE_S) == []

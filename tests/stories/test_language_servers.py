@@ -5,7 +5,6 @@ import json
 import re
 import shlex
 import shutil
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,9 @@ from opencode_tui.schema.session.session import SessionInfo
 from tests.support.lsp.world import SERVER, settings
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import MODEL, World, opened
+from tests.support.world.machine import PYTHON
 from tests.support.world.repo import Repo
+from tests.support.world.waiting import PATIENCE_S
 
 
 async def idle(world: World) -> LanguageServers:
@@ -55,7 +56,7 @@ async def test_every_tool_that_edits_shows_the_errors_that_it_brought(
         session = await world.prompt("read it")
         servers = await idle(world)
         check = servers.after_edit
-        servers.after_edit = partial(check, limit_s=60)  # a loaded machine may take long
+        servers.after_edit = partial(check, limit_s=PATIENCE_S)  # a loaded machine may take long
         world.server.script(*edits, Answer(text="done"))
         await world.prompt("edit it", session=session)
         results = [one.state for one in await world.calls(session)][1:]
@@ -87,7 +88,9 @@ async def test_what_a_cold_server_finds_comes_with_the_next_request(
         [written] = [one.state.output for one in await world.calls(session)]
         assert "Not checked yet: scripted is starting" in written
         servers = await idle(world)
-        servers.postponed_errors = partial(servers.postponed_errors, limit_s=60)  # a loaded machine may take long
+        servers.postponed_errors = partial(
+            servers.postponed_errors, limit_s=PATIENCE_S
+        )  # a loaded machine may take long
         world.server.script(Answer(text="I see"))
         await world.prompt("go on", session=session)
         assert "Earlier changes brought new errors:\\na.bug:1:1: a bug [bug]" in str(
@@ -112,11 +115,13 @@ async def test_what_a_cold_server_finds_comes_with_the_next_result(
         edit = call("write", filePath="a.bug", content="BUG\n")
         world.server.script(edit, call("bash", command=wait, description="x"), Answer(text="done"))
         turn = asyncio.create_task(world.prompt("edit it"))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             while not begun.exists():
                 await asyncio.sleep(0.02)
         servers = await idle(world)
-        servers.postponed_errors = partial(servers.postponed_errors, limit_s=60)  # a loaded machine may take long
+        servers.postponed_errors = partial(
+            servers.postponed_errors, limit_s=PATIENCE_S
+        )  # a loaded machine may take long
         go.touch()
         written, waited = await world.calls(await turn)
     assert "Not checked yet: scripted is starting" in written.state.output
@@ -144,10 +149,10 @@ async def test_a_program_in_the_project_starts_only_in_a_trusted_folder_and_insi
     program = project.path / ".venv/bin/ty"
     program.parent.mkdir(parents=True)
     shutil.copy(SERVER, program.parent)
-    server = shlex.join([sys.executable, "-S", str(program.parent / SERVER.name)])
-    program.write_text(f'#!/bin/sh\necho x >> "{outside}"\nexec {server} "${{TMPDIR:-/tmp}}/log" pull\n')
+    server = shlex.join([PYTHON, "-S", str(program.parent / SERVER.name)])
+    program.write_text(f'#!/bin/sh\necho x >> "{outside}"\nexec {server} "${{TMPDIR:-{tmp_path}}}/log" pull\n')
     program.chmod(0o755)
-    python = Path(sys.executable).parent
+    python = Path(PYTHON).parent
     variables = {**with_servers(environ), "PATH": f"{program.parent}:{python}:/usr/bin:/bin"}
     project.write("a.py", "BUG\n")
     for is_trusted, tier in ((False, "none"), (True, "bubblewrap"), (True, "landlock"), (True, "none")):
@@ -210,7 +215,7 @@ async def test_at_the_end_of_a_turn_the_model_gets_the_errors_that_it_brought_tw
         world.server.script(call("read", filePath="a.bug"), Answer(text="read"))
         session = await world.prompt("read it")
         servers = await idle(world)
-        servers.after_turn = partial(servers.after_turn, limit_s=60)  # a loaded machine may take long
+        servers.after_turn = partial(servers.after_turn, limit_s=PATIENCE_S)  # a loaded machine may take long
         first = len(world.server.bodies)
         assert first == 2
         world.server.script(
@@ -273,7 +278,7 @@ async def test_a_file_that_apply_patch_renames_is_closed_and_opened_again(
         world.server.script(call("read", filePath="a.bug"), Answer(text="read"))
         session = await world.prompt("read it")
         servers = await idle(world)
-        servers.after_edit = partial(servers.after_edit, limit_s=60)
+        servers.after_edit = partial(servers.after_edit, limit_s=PATIENCE_S)
         world.server.script(call("apply_patch", patchText=patch), Answer(text="done"))
         await world.prompt("rename it", session=session)
         output = (await world.calls(session))[-1].state.output

@@ -1,4 +1,4 @@
-"""A tool that is added with its row and its two files: the model sees it, the rules know it, and it is shown in words."""
+"""A tool that is added with its row and its two files: the model sees it, rules know it, and it has words or a form of its own."""
 
 import json
 import shutil
@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.provider.model_script import Answer, Call
 from tests.support.source.tree import files_naming_tool
+from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 
 ROW = """TOOLS = (
@@ -69,6 +70,38 @@ def extended(line: CommandLine, tmp_path: Path) -> CommandLine:
     (root / "opencode_tui/engine/tool/builtin/linecount.py").write_text(MODULE)
     (root / "opencode_tui/engine/tool/builtin/linecount.md").write_text("Counts the lines of a file.\n")
     return replace(line, root=root)
+
+
+@pytest.fixture
+def extended_by_form(extended: CommandLine) -> CommandLine:
+    """The program with that tool, whose results have a form of their own."""
+    rows = extended.root / "opencode_tui/schema/tools.py"
+    rows.write_text(
+        rows.read_text().replace('counted=("count", "line"),', 'counted=("count", "line"), result="rows",', 1)
+    )
+    module = extended.root / "opencode_tui/engine/tool/builtin/linecount.py"
+    form = '{"count": count, "rows": [{"text": "in all", "detail": f"{count} lines"}, {"text": "read", "status": "completed"}]}'
+    module.write_text(module.read_text().replace('{"count": count}', form))
+    return extended
+
+
+def test_a_row_and_two_files_are_a_tool_with_a_form_of_its_own(extended_by_form, server, project):
+    assert len(files_naming_tool(extended_by_form.root, "linecount")) == 3
+    server.script(Answer(calls=(Call("linecount", {"filePath": "a.py"}),)), Answer("counted"))
+    done = extended_by_form.run("run", "-m", extended_by_form.model, "count")
+    assert done.code == 0
+    assert "in all  1 lines" in done.stderr and "✓ read" in done.stderr
+
+    page = project.path.parent / "page.html"
+    assert extended_by_form.run("export", "--html", str(page)).code == 0
+    assert "in all  1 lines\n✓ read" in page.read_text()
+
+    words = ["-m", "opencode_tui", "-c"]
+    with ScreenTerminal(words, folder=project.path, environ=extended_by_form.variables()) as terminal:
+        shown = terminal.sees("✓ read")
+        assert "1 line" in shown and "in all  1 lines" in shown
+        terminal.press("ctrl+d", "ctrl+d")
+        assert terminal.ends() == 0
 
 
 def test_a_row_and_two_files_are_a_tool(extended, server, project):

@@ -8,6 +8,7 @@ from tests.support.provider.model_script import Answer, failure
 from tests.support.sessions.stored import read_store
 from tests.support.world.cli import kill_session
 from tests.support.world.in_process import in_process
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -51,6 +52,6 @@ def test_a_provider_that_cannot_be_reached_is_named_while_it_is_tried_again(line
     assert process.stderr is not None
     output = process.stderr.readline() + process.stderr.readline()
     process.terminate()
-    code = process.wait(10)
+    code = process.wait(PATIENCE_S)
     kill_session(process)
     assert code == 130 and b"127.0.0.1:9" in output and b"attempt 2 of 8" in output

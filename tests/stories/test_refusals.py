@@ -20,12 +20,12 @@ def line(line, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["-m", "fake/nonsense"], 1, ["fake/nonsense", "did you mean fake/fake-model"]),
-        (["-m", "nonsense/model"], 1, ["nonsense", "models"]),
+        (["-m", "fake/nonsense"], 2, ["fake/nonsense", "did you mean fake/fake-model"]),
+        (["-m", "nonsense/model"], 2, ["nonsense", "models"]),
         (["-m", "nonsense"], 2, ["nonsense", "provider/model"]),
         (["--agent", "nonsense"], 2, ["nonsense", "build"]),
-        (["-s", "ses_e08af03fbffe4Kyj8SNmUqrfd7"], 1, ["ses_e08af03fbffe4Kyj8SNmUqrfd7", "session list"]),
-        (["-s", "nonsense"], 1, ["nonsense", "session list"]),
+        (["-s", "ses_e08af03fbffe4Kyj8SNmUqrfd7"], 2, ["ses_e08af03fbffe4Kyj8SNmUqrfd7", "session list"]),
+        (["-s", "nonsense"], 2, ["nonsense", "session list"]),
         (["-f", "nonsense.txt"], 2, ["nonsense.txt"]),
         (["-c", "-s", "ses_e08af03fbffe4Kyj8SNmUqrfd7"], 2, ["--continue", "--session"]),
     ],

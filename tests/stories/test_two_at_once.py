@@ -10,6 +10,7 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.part import TextPart
 from tests.support.world.cli import kill_session
 from tests.support.world.in_process import in_process
+from tests.support.world.waiting import PATIENCE_S
 
 
 def request(text: str) -> PromptInput:
@@ -35,14 +36,14 @@ async def test_two_prompts_in_one_process_queue_and_get_the_same_answer(line, se
 def test_a_second_process_reports_the_process_that_has_the_session(line, server, monkeypatch, capsys):
     here = in_process(line, monkeypatch, capsys)
     session_id = here.turn("begin").session_id
-    working = line.start_turn('wait <<tool bash {"command":"sleep 3","description":"wait"}>>', "-s", session_id)
+    working = line.start_turn('wait <<tool bash {"command":"sleep 300","description":"wait"}>>', "-s", session_id)
     try:
         while len(server.requests) < 2:
             time.sleep(0.01)
         second = here.turn("me too", "-s", session_id)
     finally:
         working.terminate()
-        code = working.wait(10)
+        code = working.wait(PATIENCE_S)
         kill_session(working)
     assert (second.code, second.stdout, code) == (1, "", 130)
     assert session_id in second.stderr and str(working.pid) in second.stderr

@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.world.cli import kill_session
 from tests.support.world.in_process import in_process
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture
@@ -20,18 +21,13 @@ def edit(old, new):
     return f'<<tool read {{"filePath":"a.py"}}>> <<tool edit {given}>>'
 
 
-def wait_for(path):
-    deadline = time.monotonic() + 20
-    while not path.exists():
-        assert time.monotonic() < deadline, path
-        time.sleep(0.005)
-
-
 def test_what_another_process_did_meanwhile_stays(line, project):
-    slow = line.start_turn('one <<tool bash {"command":"echo x > begun; sleep 1; echo y > mine","description":"w"}>>')
-    wait_for(project.path / "begun")
+    slow = line.start_turn(
+        'one <<tool bash {"command":"echo x > begun; until test -e theirs; do sleep 0.02; done; echo y > mine","description":"w"}>>'
+    )
+    wait_until((project.path / "begun").exists)
     other = line.turn('two <<tool write {"filePath":"theirs","content":"t\\n"}>>')
-    assert (slow.wait(20), other.code) == (0, 0)
+    assert (slow.wait(PATIENCE_S), other.code) == (0, 0)
     kill_session(slow)
     [mine] = [
         row for row in line.run("session", "list").stdout.split() if row.startswith("ses_") and row != other.session_id
@@ -58,7 +54,7 @@ def test_edits_of_the_user_while_the_model_streams_are_kept(line, project):
     turn = line.start_turn(f"go <<slow 40>> <<words 25>> {edit(1, 2)}")
     time.sleep(0.8)
     (project.path / "own.py").write_text("mine\n")
-    assert turn.wait(20) == 0
+    assert turn.wait(PATIENCE_S) == 0
     kill_session(turn)
     assert (project.path / "a.py").read_text() == "x = 2\n"
     (project.path / "later.py").write_text("later\n")

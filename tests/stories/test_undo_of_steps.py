@@ -13,6 +13,7 @@ from tests.support.snapshot.worktree import facts_of
 from tests.support.undo.steps import names_in, patches_in, undo
 from tests.support.world.cli import kill_session
 from tests.support.world.in_process import in_process
+from tests.support.world.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def stored_parts(paths, kind="patch") -> list[Any]:
 
 
 def wait_for(path, present=True):
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while path.exists() != present:
         assert time.monotonic() < deadline, path
         time.sleep(0.005)
@@ -61,11 +62,11 @@ def test_what_a_killed_step_wrote_with_file_tools_can_be_undone(line, project, p
 
 
 def test_two_processes_in_one_folder_each_undo_their_own(line, project, paths, environ):
-    slow = 'one <<tool bash {"command":"echo x > begun; sleep 2; echo y > slow.txt","description":"w"}>>'
-    first = line.start_turn(slow)
+    command = "echo x > begun; until grep -q 'n = 2' new.py; do sleep 0.02; done; echo y > slow.txt"
+    first = line.start_turn(f'one <<tool bash {{"command":"{command}","description":"w"}}>>')
     wait_for(project.path / "begun")
     second = line.turn(f'two {EDIT} <<tool edit {{"filePath":"new.py","oldString":"n = 1","newString":"n = 2"}}>>')
-    assert (second.code, first.wait(20)) == (0, 0)
+    assert (second.code, first.wait(PATIENCE_S)) == (0, 0)
     kill_session(first)
     patches = patches_in(stored_parts(paths))
     mine = [part for part in patches if part.session_id != second.session_id]

@@ -11,7 +11,7 @@ from tests.support.source.assertions import read_tests, vacuous_assertions
 
 TESTS = Path(__file__).parents[1]
 ROOT = TESTS.parent
-DOTTED = re.compile(r"(?:opencode_tui|tests)(?:\.[A-Za-z_]\w*)+")
+DOTTED = re.compile(r"(?:opencode_tui|tests)(?:\.(?!md\b)[A-Za-z_]\w*)+")
 NOT_IMPORTED = re.compile(rf"^(?!\s*(?:from|import) ).*{DOTTED.pattern}", re.MULTILINE)
 """Where a module is named that no statement imports; other files need not be parsed."""
 LOGGERS = {"opencode_tui.test"}

@@ -12,12 +12,13 @@ import pytest
 
 from tests.support.provider.model_script import Answer, failure
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.waiting import PATIENCE_S
 
 
 def post(server: ModelServer, *messages: dict[str, Any], tools: bool = True, api: str = "openai") -> httpx.Response:
     path = "/chat/completions" if api == "openai" else "/messages"
     body = {"model": "fake-model", "messages": list(messages), **({"tools": [{}]} if tools else {})}
-    return httpx.post(f"{server.base_url}/{api}/v1{path}", json=body, trust_env=False, timeout=10)
+    return httpx.post(f"{server.base_url}/{api}/v1{path}", json=body, trust_env=False, timeout=PATIENCE_S)
 
 
 def said(answer: httpx.Response) -> dict[str, Any]:

@@ -5,11 +5,12 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.benchmarks.peers.measure import FRAME, MEMORY, REQUEST, Figures, NotMeasured, wait_for_keys
 from tests.benchmarks.peers.table import BEGIN, END, replaced, table
-from tests.benchmarks.peers.terminal import Terminal, run_to_end
+from tests.benchmarks.peers.terminal import Activity, Terminal, activity, activity_between, run_to_end
 from tests.support.world.cli import PACKAGE_ROOT
 
 ECHO = r"""
@@ -76,6 +77,16 @@ def test_a_run_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> N
     assert not is_running(int((tmp_path / "child").read_text()))
 
 
+def test_activity_counts_new_threads_and_none_that_have_ended() -> None:
+    before = {1: Activity(1.0, 10, 4096), 2: Activity(9.0, 900, 0)}
+    after = {1: Activity(1.5, 12, 8192), 3: Activity(0.25, 3, 0)}
+    assert activity_between(before, after) == Activity(0.75, 5, 4096)
+    if Path("/proc/self/schedstat").exists():
+        found = activity([psutil.Process()])
+        assert found[os.getpid()].cpu_s > 0
+        assert activity_between(found, activity([psutil.Process()])).cpu_s > 0
+
+
 def figures() -> Figures:
     """Ours is first in one row, second in another, alone in a third."""
     found = Figures()
@@ -93,14 +104,15 @@ def figures() -> Figures:
 
 
 def test_the_table_ranks_ours_and_names_the_rows_in_which_it_is_not_first() -> None:
-    text = table(figures(), ["ours", "quick"], ["ours", "quick 1.0"], has_spread=True)
+    text = table(figures(), ["ours", "quick"], ["ours", "quick 1.0"])
     assert "| exec → first frame, s | 0.30 (0.20…0.40) | 0.10 (0.10…0.20) | 2 of 2 |" in text
     assert "| memory at rest after the start, MB | 60.0 | 200 | 1 of 2 |" in text
+    assert max(map(len, text.splitlines())) <= 128
     assert "Not first in 1 of 3 rows: exec → first frame (quick 1.0)." in text
 
 
 def test_a_missing_figure_is_a_dash_with_its_reason() -> None:
-    text = table(figures(), ["ours", "quick"], ["ours", "quick 1.0"], has_spread=False)
+    text = table(figures(), ["ours", "quick"], ["ours", "quick 1.0"])
     assert "| first request, KB | 12.0 | – | 1 of 1 |" in text
     assert "- quick 1.0, first request: sent no request: no key" in text
 

@@ -6,12 +6,13 @@ import pytest
 from tests.support.provider.model_script import Api
 from tests.support.provider.model_server import ModelServer
 from tests.support.provider.token_counter import TokenCounter, Vocabulary, Window
+from tests.support.world.waiting import PATIENCE_S
 
 
 def post(server: ModelServer, text: str, *, api: Api = "openai") -> httpx.Response:
     path = "/chat/completions" if api == "openai" else "/messages"
     body = {"model": "m", "max_tokens": 50, "messages": [{"role": "user", "content": text}]}
-    return httpx.post(f"{server.url(api)}{path}", json=body, trust_env=False, timeout=10)
+    return httpx.post(f"{server.url(api)}{path}", json=body, trust_env=False, timeout=PATIENCE_S)
 
 
 @pytest.mark.parametrize(("vocabulary", "tokens"), [("o200k_base", 2), ("cl100k_base", 2), ("claude", 2)])

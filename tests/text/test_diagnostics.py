@@ -2,16 +2,15 @@
 
 from typing import Any
 
-import pytest
-
 from opencode_tui.text.diagnostics import errors_of
+from tests.support.rows import each
 
 
 def at(line: object, character: object, message: object = "bad", **fields: Any) -> dict[str, Any]:
     return {"range": {"start": {"line": line, "character": character}}, "message": message, **fields}
 
 
-@pytest.mark.parametrize(
+@each(
     ("diagnostics", "expected"),
     [
         ({}, []),

@@ -3,6 +3,7 @@
 import pytest
 
 from opencode_tui.schema.error import (
+    CommandRefusedError,
     DeniedError,
     MissingFileError,
     OpencodeError,
@@ -21,18 +22,19 @@ from opencode_tui.schema.session.tool_state import (
     fail,
 )
 from opencode_tui.text.tool import failure_facts, failure_text
+from tests.support.rows import each
 from tests.support.sessions.records import call
 
 RULES = [Rule(permission="*", pattern="*", action="allow"), Rule(permission="bash", pattern="rm *", action="deny")]
 MISSING = MissingFileError("/p/a.py does not exist", advice="create it", nearest=["/p/b.py", "/q/a.py"])
 CASES: list[tuple[str, OpencodeError, StopReason | None, str, str]] = [
-    ("bash", RejectedError(), "rejected", "You rejected permission.", "rejected"),
+    ("bash", RejectedError(), "rejected", "You rejected this.", "rejected"),
     ("bash", RejectedError("use make"), "rejected", "You rejected this: use make", "rejected"),
     (
         "read",
         RejectedError(subject="to repeat read: the same calls were made 3 times in a row"),
         "rejected",
-        "You rejected permission to repeat read: the same calls were made 3 times in a row.",
+        "You rejected the request to repeat read: the same calls were made 3 times in a row.",
         "rejected",
     ),
     ("question", QuestionDismissedError(), "rejected", "You dismissed the question without an answer.", "rejected"),
@@ -44,6 +46,13 @@ CASES: list[tuple[str, OpencodeError, StopReason | None, str, str]] = [
         "denied by rule",
     ),
     ("edit", DeniedError("edit", "a", RULES[0], RULES), "denied", 'Denied by your rule "*" (edit).', "denied by rule"),
+    (
+        "bash",
+        CommandRefusedError("This agent may not edit files.", "Ask the user to do it."),
+        "denied",
+        "This agent may not edit files. Switch to an agent that may edit, such as build, to run it.",
+        "denied",
+    ),
     ("edit", MISSING, None, "No such file. Nothing was changed. Nearest: b.py or /q/a.py", "failed"),
     ("read", MISSING, None, "No such file. Nearest: b.py or /q/a.py", "failed"),
     ("list", MissingFileError("/p/a does not exist", advice="leave it out"), None, "No such file.", "failed"),
@@ -65,7 +74,7 @@ def failed(tool: str, error: OpencodeError, stop_reason: StopReason | None) -> t
     return part, part.state
 
 
-@pytest.mark.parametrize(("tool", "error", "stop_reason", "words", "fact"), CASES)
+@each(("tool", "error", "stop_reason", "words", "fact"), CASES)
 def test_the_words_do_not_depend_on_the_text_for_the_model(
     tool: str, error: OpencodeError, stop_reason: StopReason | None, words: str, fact: str
 ) -> None:

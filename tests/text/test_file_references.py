@@ -1,13 +1,12 @@
 """Files that a text names, with line and column."""
 
-import pytest
-
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from opencode_tui.text.file_references import FileReference, first_changed_line, references_in, references_of_call
+from tests.support.rows import each
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "path", "line", "column"),
     [
         ("see src/a.py:12 there", "src/a.py", 12, 0),

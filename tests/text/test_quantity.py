@@ -27,6 +27,10 @@ def test_money_shows_parts_of_a_cent_only_below_one():
     assert [money(usd) for usd in (0, 0.0004, 0.42, 12.345)] == ["$0", "$0.0004", "$0.42", "$12.34"]
 
 
+def test_an_hour_is_an_hour():
+    assert [duration(seconds) for seconds in (59.9, 60, 3_599, 3_600)] == ["59 s", "1 m", "59 m 59 s", "1 h"]
+
+
 def test_one_of_a_thing_has_no_plural():
     assert [plural(1, "tool"), plural(2, "tool"), plural(2, "match"), plural(0, "entry")] == [
         "1 tool",

@@ -8,10 +8,11 @@ from rich.cells import cell_len
 
 from opencode_tui.text.safe_text import expand_tabs, make_safe, output_line, screen_line, screen_lines
 from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.rows import each
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("safe", [make_safe, screen_line, output_line])
+@each("text", HOSTILE)
+@each("safe", [make_safe, screen_line, output_line])
 def test_hostile_text_steers_nothing(text, safe) -> None:
     assert steering(safe(text)) == []
 
@@ -29,7 +30,7 @@ def test_letters_take_the_same_cells_alone_and_together(one: str, other: str) ->
     assert cell_len(first + second) == cell_len(first) + cell_len(second)
 
 
-@pytest.mark.parametrize(
+@each(
     ("text", "shown"),
     [
         ("plain", "plain"),
@@ -47,6 +48,11 @@ def test_letters_take_the_same_cells_alone_and_together(one: str, other: str) ->
 )
 def test_screen_line_writes_out_what_steers(text: str, shown: str) -> None:
     assert screen_line(text) == shown
+
+
+def test_a_line_has_no_line_feed_and_no_tab_and_a_text_keeps_them() -> None:
+    assert make_safe("a\n\tb\x1b") == "a\\x0a\\x09b\\x1b"
+    assert make_safe("a\n\tb\x1b", multiline=True) == "a\n\tb\\x1b"
 
 
 def test_output_loses_its_colors_and_keeps_what_was_drawn_last() -> None:

@@ -4,10 +4,11 @@ import pytest
 
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from opencode_tui.text.tool import activity_of, argument_of, facts_of, name_of, outcome_of_tests, read_count, relative
+from tests.support.rows import each
 from tests.support.terminal.conversation import Story
 
 
-@pytest.mark.parametrize(
+@each(
     ("tool", "given", "argument"),
     [
         ("read", {"filePath": "/p/src/a.py"}, "src/a.py"),

@@ -1,7 +1,7 @@
 """The agents that are compared: ours and six others, how each is started against a scripted model, and where they are installed.
 
-A peer is looked for in `PEERS`, a folder with a folder for each that `npm install --prefix PEERS/NAME PACKAGE` made, then in PATH,
-where its version decides which one it is.
+A peer is looked for in `PEERS`, a folder with a folder for each that `npm install --prefix PEERS/NAME PACKAGES` made, then in PATH,
+where its version decides which one it is. A peer that needs a newer Node.js has it as a package of its folder.
 """
 
 import functools
@@ -40,12 +40,16 @@ class Start(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """An agent: `begin` returns its start for one prompt, or for the screen where the prompt is None. `package` is npm's."""
+    """An agent: `begin` returns its start for one prompt, or for the screen where the prompt is None. The packages are npm's.
+
+    `node` is the package of the Node.js that it needs, where one of `npm` is not new enough.
+    """
 
     name: str
     begin: Callable[[Place, str | None], Start]
     program: str = ""
     package: str = ""
+    node: str = ""
 
     def path(self) -> str | None:
         """Return the path of the program, or None where it is not installed."""
@@ -73,15 +77,22 @@ def find_program(name: str, program: str, package: str) -> str | None:
 def version_of(path: str) -> str:
     """Return what a program says to `--version`, the number only; "unknown" without one."""
     with tempfile.TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True) as home:
+        environ = {**base_environ(Path(home)), **path_variable(path)}
         try:
             done = subprocess.run(
-                [path, "--version"], env=base_environ(Path(home)), stdin=subprocess.DEVNULL, capture_output=True,
-                text=True, timeout=_VERSION_S, check=False,
+                [path, "--version"], env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                timeout=_VERSION_S, check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired):
             return "unknown"
     found = re.search(r"[0-9]+\.[0-9]+(\.[0-9]+)?", done.stdout + done.stderr)
     return found.group() if found else "unknown"
+
+
+def path_variable(program: str) -> dict[str, str]:
+    """Return PATH with the folder of a program first, for one that has a Node.js of its own there."""
+    folder = Path(program).parent
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"} if (folder / "node").exists() else {}
 
 
 def ours(package: str = "@ai-sdk/openai-compatible", path: str = "/v1") -> Callable[[Place, str | None], Start]:
@@ -193,8 +204,10 @@ def _pi(place: Place, prompt: str | None) -> Start:
     model = {"id": "fake-model", "name": "fake", "contextWindow": 2_000_000, "maxTokens": 8_000}
     provider = {"baseUrl": f"{place.url}/v1", "api": "openai-completions", "apiKey": KEY, "models": [model]}
     (_made(place.home / ".pi" / "agent") / "models.json").write_text(json.dumps({"providers": {"fake": provider}}))
-    command = [_installed("pi", "pi", PI), "--provider", "fake", "--model", "fake-model"]
-    return Start(command if prompt is None else [*command, "-p", prompt], {"PI_OFFLINE": "1"})
+    program = _installed("pi", "pi", PI)
+    command = [program, "--provider", "fake", "--model", "fake-model"]
+    environ = {"PI_OFFLINE": "1", **path_variable(program)}
+    return Start(command if prompt is None else [*command, "-p", prompt], environ)
 
 
 def _made(folder: Path) -> Path:
@@ -208,8 +221,8 @@ def _installed(name: str, program: str, package: str) -> str:
     return path
 
 
-CODEX, CLAUDE = "@openai/codex@0.169.0", "@anthropic-ai/claude-code@2.1.197"
-GEMINI, PI = "@google/gemini-cli", "@mariozechner/pi-coding-agent"
+CODEX, CLAUDE = "@openai/codex@0.169.0", "@anthropic-ai/claude-code@2.1.330"
+GEMINI, PI = "@google/gemini-cli", "@earendil-works/pi-coding-agent@0.87.1"
 OURS = Agent("ours", ours())
 PEERS: tuple[Agent, ...] = (
     _opencode("opencode-1.1.65"),
@@ -217,7 +230,7 @@ PEERS: tuple[Agent, ...] = (
     Agent("codex", _codex, "codex", CODEX),
     Agent("claude", _claude, "claude", CLAUDE),
     Agent("gemini", _gemini, "gemini", GEMINI),
-    Agent("pi", _pi, "pi", PI),
+    Agent("pi", _pi, "pi", PI, node="node@22"),
 )
 
 
@@ -231,7 +244,8 @@ def install(folder: Path) -> int:
     for agent in PEERS:
         begun = time.monotonic()
         target = _made(folder / agent.name)
-        command = [npm, "install", "--prefix", str(target), "--no-audit", "--no-fund", agent.package]
+        packages = [package for package in (agent.package, agent.node) if package]
+        command = [npm, "install", "--prefix", str(target), "--no-audit", "--no-fund", *packages]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=_INSTALL_S, check=False)
             problem = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["npm failed"])[-1]

@@ -1,11 +1,12 @@
-"""Ours beside other agents: start, one prompt, the first request, memory, streamed answers and the echo of keys.
+"""Ours beside other agents: start, one prompt, requests, memory, rest, tool steps, streamed answers and the echo of keys.
 
-    python -m tests.benchmarks peers [--only start,keys,…] [--agents ours,pi,…] [--minutes N] [--report FILE.md] [--write]
+    python -m tests.benchmarks peers [--only start,keys,…] [--agents ours,pi,…] [--rounds N] [--report FILE.md] [--write]
     python -m tests.benchmarks peers --install FOLDER     then PEERS=FOLDER, or peers in PATH
 
 Each agent runs in a terminal of 140 × 40 that answers what terminals are asked, with a home and a project of its own, and settings
-that name a scripted model on this machine; so all get the same answers at the same pace. Rounds are interleaved; short ones (start,
-one prompt) are repeated in the minutes that are left. Linux only. All processes of an agent count, and all are ended.
+that name a scripted model on this machine; so all get the same answers at the same pace. Rounds are interleaved: each agent does
+one before the next begins, and each round begins with another agent. A round takes about two minutes an agent. Linux only. All
+processes of an agent count, and all are ended.
 """
 
 import argparse
@@ -21,13 +22,21 @@ from datetime import datetime
 from pathlib import Path
 
 from tests.benchmarks.peers.agents import OURS, PEERS, Agent, install
-from tests.benchmarks.peers.measure import IDLE_KEYS, PACES, PARTS, ROWS, Bench, Figures, ScriptedModel
+from tests.benchmarks.peers.measure import (
+    AT_REST_S,
+    IDLE_KEYS,
+    PACES,
+    PARTS,
+    ROWS,
+    STARTS,
+    Bench,
+    Figures,
+    ScriptedModel,
+)
 from tests.benchmarks.peers.model import serving
-from tests.benchmarks.peers.table import replaced, spread, table
+from tests.benchmarks.peers.table import paragraph, replaced, table
 
 _PAGE = Path(__file__).parents[3] / "docs" / "performance.md"
-_FULL_ROUNDS, _SHORT_ROUNDS = 3, 9
-_MARGIN = 1.15
 
 
 def main(arguments: list[str]) -> int:
@@ -39,10 +48,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", metavar="PART,…", help=f"of {', '.join(PARTS)}")
     names = [agent.name for agent in PEERS]
     parser.add_argument("--agents", metavar="NAME,…", help=f"of {', '.join(names)}; ours is always measured")
-    parser.add_argument("--minutes", type=float, default=7.5, help="begin no round that would end later (default 7.5)")
-    parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="write the table with the spread of each figure there"
-    )
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds that count (default 5)")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the table there")
     parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
     parser.add_argument("--install", type=Path, metavar="FOLDER", help="install the peers there with npm, and end")
     options = parser.parse_args(arguments)
@@ -72,84 +79,62 @@ def main(arguments: list[str]) -> int:
             agents.append(agent)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     begun, load = datetime.now().astimezone(), os.getloadavg()[0]
-    figures = measure(agents, parts, options.minutes * 60)
+    figures = measure(agents, parts, options.rounds)
     titles = ["ours", *(f"{agent.name.partition('-')[0]} {agent.version()}" for agent in agents[1:])]
     words = "PEERS=FOLDER " if os.environ.get("PEERS") else ""
     command = f"{words}python -m tests.benchmarks peers {shlex.join(arguments)}".strip()
-    head = _head(begun, load, command, figures, [agent.name for agent in agents])
+    head = _head(begun, load, command, options.rounds)
 
-    def written(*, has_spread: bool) -> str:
-        return f"{head}\n\n{table(figures, [agent.name for agent in agents], titles, has_spread=has_spread)}"
-
-    print(f"\n{written(has_spread=True)}")
+    section = f"{head}\n\n{table(figures, [agent.name for agent in agents], titles)}"
+    print(f"\n{section}")
     if options.report:
-        options.report.write_text(f"# Ours beside other agents\n\n{written(has_spread=True)}", encoding="utf-8")
+        options.report.write_text(f"# Ours beside other agents\n\n{section}", encoding="utf-8")
     if options.write:
-        text = replaced(_PAGE.read_text(encoding="utf-8"), written(has_spread=False))
-        _PAGE.write_text(text, encoding="utf-8")
+        _PAGE.write_text(replaced(_PAGE.read_text(encoding="utf-8"), section), encoding="utf-8")
     return 0 if any(agent == OURS.name and samples for (agent, _), samples in figures.samples.items()) else 1
 
 
-def measure(agents: Sequence[Agent], parts: Sequence[str], seconds: float) -> Figures:
-    """Measure all in turns: a round that is not counted, then full and short rounds as long as they fit."""
-    end = time.monotonic() + seconds
+def measure(agents: Sequence[Agent], parts: Sequence[str], rounds: int) -> Figures:
+    """Measure all in turns, after a round of starts and single prompts that does not count."""
     model, figures = ScriptedModel(), Figures()
     with tempfile.TemporaryDirectory(prefix="peers-", ignore_cleanup_errors=True) as folder, serving(model) as url:
         bench = Bench(Path(folder), url, model, figures, parts)
-        short_s = _round(bench, agents, "warm-up", is_full=False)
-        figures.samples.clear()
-        figures.reasons.clear()
-        is_short_wanted = any(part in ("start", "oneshot", "request") for part in parts)
-        is_full_wanted = any(part in ("memory", "stream", "keys") for part in parts)
-        full_s, full, short = 0.0, 0, 0
-        while True:
-            left = end - time.monotonic()
-            if is_full_wanted and full < _FULL_ROUNDS and (not full or full_s * _MARGIN < left):
-                full += 1
-                full_s = _round(bench, agents, f"round {full}, in full", is_full=True, turn=full)
-            elif is_short_wanted and short < _SHORT_ROUNDS and (not short or short_s * _MARGIN < left):
-                short += 1
-                short_s = _round(bench, agents, f"round {short}, start and one prompt", is_full=False, turn=short)
-            else:
-                return figures
+        for number in range(rounds + 1):
+            begun = time.monotonic()
+            _round(bench, agents, number)
+            if not number:
+                figures.samples.clear()
+                figures.reasons.clear()
+            print(f"round {number} of {rounds}: {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+    return figures
 
 
-def _round(bench: Bench, agents: Sequence[Agent], title: str, *, is_full: bool, turn: int = 0) -> float:
-    """Measure each agent once, beginning with another one each time; return the seconds."""
-    begun = time.monotonic()
-    at = turn % len(agents)
+def _round(bench: Bench, agents: Sequence[Agent], number: int) -> None:
+    """Measure each agent once, beginning with another one each time; round 0 warms up only."""
+    at = number % len(agents)
     for agent in (*agents[at:], *agents[:at]):
-        print(f"{title}: {agent.name}", file=sys.stderr, flush=True)
+        print(f"round {number}: {agent.name}", file=sys.stderr, flush=True)
         try:
-            if is_full:
-                bench.session(agent)
-            else:
+            for _ in range(STARTS if number else 1):
                 bench.start(agent)
-                bench.one_shot(agent)
+            bench.one_shot(agent)
+            if number:
+                bench.session(agent)
         except Exception as error:  # noqa: BLE001 - one agent must not end the measurement of the others
             print(f"{agent.name}: {error!r}", file=sys.stderr, flush=True)
             missing = [row for row in ROWS if not bench.figures.samples.get((agent.name, row))]
             bench.figures.fail(agent.name, missing, f"not measured: {error!r}")
-    return time.monotonic() - begun
 
 
-def _head(begun: datetime, load: float, command: str, figures: Figures, agents: Sequence[str]) -> str:
-    fewest, most, worst = spread(figures, agents)
+def _head(begun: datetime, load: float, command: str, rounds: int) -> str:
     paces = " and ".join(f"{pace:,.0f} tokens a second ({tokens:,} tokens)" for tokens, pace in PACES.items())
-    return (
+    return paragraph(
         f"Measured {begun:%Y-%m-%d} on {_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, load {load:.1f} before, by `{command}`. {_rounds(fewest, most, worst)} "
-        f"Terminal of 140 × 40, one scripted model for all, answers at {paces}; {IDLE_KEYS} keys at rest, as many as fit "
-        "in 1,000 tokens while an answer streams."
+        f"Python {platform.python_version()}, load {load:.1f} before, by `{command}`. Medians of {rounds} interleaved "
+        f"{'round' if rounds == 1 else 'rounds'} with {STARTS} starts each; in brackets are the smallest and the largest "
+        f"figure. Terminal of 140 × 40, one scripted model for all, answers at {paces}; {IDLE_KEYS} keys at rest, as many "
+        f"as fit in 1,000 tokens while an answer streams; {AT_REST_S:.0f} s at rest."
     )
-
-
-def _rounds(fewest: int, most: int, worst: float) -> str:
-    """Return in words of how many rounds the figures are medians, and how far their samples lie apart."""
-    if most <= 1:
-        return "One round."
-    count = str(most) if fewest == most else f"{fewest} to {most}"
-    return f"Medians of {count} interleaved rounds; no sample is more than {worst:.1f} times the median of its figure."
 
 
 def _processor() -> str:

@@ -16,18 +16,25 @@ import psutil
 
 from tests.benchmarks.peers.agents import Agent, Place, base_environ
 from tests.benchmarks.peers.model import shell_arguments, shell_of
-from tests.benchmarks.peers.terminal import Terminal, cpu_s, pss_mb, run_to_end
+from tests.benchmarks.peers.terminal import Terminal, activity, activity_between, cpu_s, pss_mb, run_to_end
 from tests.benchmarks.streamed_text import mixed_markdown
 from tests.benchmarks.typist import LOST_S, Typist
 from tests.support.provider.model_script import Answer, Api, Call
 
-FEW, MANY = 1_000, 10_000
+FEW, MANY, AT_ONCE = 1_000, 10_000, 20_000
 PACES = {FEW: 200.0, MANY: 1_000.0}
 """Tokens a second at which an answer of so many tokens comes."""
 IDLE_KEYS = 30
+STARTS = 2
+"""Starts of the screen in a round."""
+EARLY_S = 2.0
+"""How long keys are typed after the first echo of a start."""
+STEPS = 20
+AT_REST_S = 30.0
 REST_S = 3.0
 _START_LIMIT_S, _TURN_LIMIT_S, _ONE_SHOT_LIMIT_S = 60.0, 40.0, 60.0
 _SEND_LIMIT_S = 20.0
+_STEPS_LIMIT_S = 60.0
 _KEY_GAP_S = 0.05
 _QUIET_S, _QUIET_LIMIT_S = 0.7, 4.0
 _KEYS = "ЖЦЧШЩЫЮЯФЭЪЁ"
@@ -38,7 +45,7 @@ _ENDS = "აბგდევზთიკლმ"
 Row = tuple[str, str]
 """A figure: its part (see `PARTS`) and its name."""
 
-PARTS = ("start", "oneshot", "request", "memory", "stream", "keys")
+PARTS = ("start", "oneshot", "request", "memory", "rest", "steps", "stream", "keys")
 
 
 class NotMeasured(Exception):
@@ -55,6 +62,10 @@ class ScriptedModel:
         """Requests by turn."""
         self.sizes: dict[int, int] = {}
         """Bytes of a turn's first request."""
+        self.sent: dict[int, int] = defaultdict(int)
+        """Bytes of all requests of a turn."""
+        self.first: dict[int, float] = {}
+        """When a turn's first request had come, by `time.perf_counter`."""
 
     def script(self, *answers: tuple[Answer, float]) -> int:
         """Return the number of a new turn that gets these answers, each with its tokens a second (0: at once)."""
@@ -72,12 +83,15 @@ class ScriptedModel:
         with self._lock:
             number = max(turns)
             self.sizes.setdefault(number, size)
+            self.first.setdefault(number, time.perf_counter())
+            self.sent[number] += size
             self.asked[number] += 1
+            step = self.asked[number]
             answers = self._turns.get(number)
             if not answers:
                 return _plain("done", size), 0
             answer, pace = answers.pop(0)
-        calls = tuple(Call(shell, shell_arguments(shell, "echo step")) for _ in answer.calls)
+        calls = tuple(Call(shell, shell_arguments(shell, f"echo step {step}")) for _ in answer.calls)
         return replace(_plain(answer.text, size), calls=calls), pace
 
 
@@ -105,12 +119,26 @@ class Figures:
 
 FRAME: Row = ("start", "exec → first frame, s")
 KEYS: Row = ("start", "exec → a key is echoed, s")
+EARLY: tuple[Row, Row] = (
+    ("start", f"echo of a key in the first {EARLY_S:.0f} s, p50, ms"),
+    ("start", f"echo of a key in the first {EARLY_S:.0f} s, p95, ms"),
+)
+ONE_SHOT_REQUEST: Row = ("oneshot", "one prompt without the screen, start → request, s")
 ONE_SHOT: Row = ("oneshot", "one prompt without the screen, start → exit, s")
 REQUEST: Row = ("request", "first request, KB")
 MEMORY: Row = ("memory", "memory at rest after the start, MB")
+START_CPU: Row = ("memory", "start and its first keys, until at rest: CPU, s")
 MEMORY_TURN: Row = ("memory", "memory at rest after a turn with a command, MB")
+REST_CPU: Row = ("rest", "at rest: CPU a minute, s")
+REST_WAKEUPS: Row = ("rest", "at rest: wake-ups, 1/s")
+REST_DRAWN: Row = ("rest", "at rest: written to the terminal a minute, KB")
+REST_WRITTEN: Row = ("rest", "at rest: written to disk a minute, KB")
+STEPS_TIME: Row = ("steps", f"{STEPS} tool steps: time, s")
+STEPS_CPU: Row = ("steps", f"{STEPS} tool steps: CPU, s")
+STEPS_SENT: Row = ("steps", f"{STEPS} tool steps: sent to the model, KB")
 STREAM_CPU: dict[int, Row] = {n: ("stream", f"answer of {n:,} tokens: CPU, s") for n in PACES}
 STREAM_BYTES: dict[int, Row] = {n: ("stream", f"answer of {n:,} tokens: written to the terminal, KB") for n in PACES}
+STREAM_AT_ONCE: Row = ("stream", f"answer of {AT_ONCE:,} tokens at once, request → end drawn, s")
 IDLE: tuple[Row, Row] = ("keys", "echo of a key at rest, p50, ms"), ("keys", "echo of a key at rest, p95, ms")
 BUSY: tuple[Row, Row] = (
     ("keys", "echo of a key while an answer streams, p50, ms"),
@@ -119,11 +147,22 @@ BUSY: tuple[Row, Row] = (
 ROWS: tuple[Row, ...] = (
     FRAME,
     KEYS,
+    *EARLY,
+    START_CPU,
+    ONE_SHOT_REQUEST,
     ONE_SHOT,
     REQUEST,
     MEMORY,
     MEMORY_TURN,
+    REST_CPU,
+    REST_WAKEUPS,
+    REST_DRAWN,
+    REST_WRITTEN,
+    STEPS_TIME,
+    STEPS_CPU,
+    STEPS_SENT,
     *(row for tokens in PACES for row in (STREAM_CPU[tokens], STREAM_BYTES[tokens])),
+    STREAM_AT_ONCE,
     *IDLE,
     *BUSY,
 )
@@ -163,16 +202,24 @@ class Bench:
             self.figures.fail(agent.name, rows, str(error))
 
     def start(self, agent: Agent) -> None:
-        """Measure a start of the screen."""
+        """Measure a start of the screen, and the keys right after its first echo."""
+        rows = (FRAME, KEYS, *EARLY)
 
         def work() -> None:
             with self._terminal(agent) as terminal:
                 keys, _ = wait_for_keys(terminal)
                 self.figures.add(agent.name, FRAME, terminal.frame_s or 0.0)
                 self.figures.add(agent.name, KEYS, keys)
+                typist, typed = Typist(start_s=0.0), 0
+                limit = time.perf_counter() + EARLY_S
+                while time.perf_counter() < limit and terminal.is_alive():
+                    terminal.type_letter(typist)
+                    typed += 1
+                terminal.typist = None
+                self._add_echoes(agent, EARLY, typist, typed)
 
-        if self._wants((FRAME, KEYS)):
-            self._attempt(agent, (FRAME, KEYS), work)
+        if self._wants(rows):
+            self._attempt(agent, rows, work)
 
     def one_shot(self, agent: Agent) -> None:
         """Measure one prompt without the screen, whose first request is weighed."""
@@ -181,6 +228,7 @@ class Bench:
             number = self.model.script((Answer(text="done"), 0))
             place = self.place(agent)
             start = agent.begin(place, f"Run the steps, turn {number}.")
+            begun = time.perf_counter()
             seconds, code, words = run_to_end(
                 start.command, folder=place.project, environ={**base_environ(place.home), **start.environ},
                 timeout=_ONE_SHOT_LIMIT_S,
@@ -188,6 +236,7 @@ class Bench:
             if number not in self.model.sizes:
                 raise NotMeasured(f"sent no request: {words or f'ended with {code}'}")
             self.figures.add(agent.name, REQUEST, self.model.sizes[number] / 1000)
+            self.figures.add(agent.name, ONE_SHOT_REQUEST, self.model.first[number] - begun)
             if code is None:
                 self.figures.fail(agent.name, (ONE_SHOT,), f"had not ended after {_ONE_SHOT_LIMIT_S:.0f} s")
             elif code:
@@ -195,17 +244,21 @@ class Bench:
             else:
                 self.figures.add(agent.name, ONE_SHOT, seconds)
 
-        if self._wants((ONE_SHOT, REQUEST)):
-            self._attempt(agent, (ONE_SHOT, REQUEST), work)
+        rows = (ONE_SHOT_REQUEST, ONE_SHOT, REQUEST)
+        if self._wants(rows):
+            self._attempt(agent, rows, work)
 
     def session(self, agent: Agent) -> None:
-        """Measure a session on the screen: memory, keys, streamed answers. What fails ends the session."""
+        """Measure a session on the screen: memory, rest, tool steps, keys, streamed answers. What fails ends the session."""
         steps: list[tuple[Sequence[Row], Callable[[Terminal], None]]] = [
-            ((MEMORY, MEMORY_TURN), lambda terminal: self._memory(agent, terminal)),
+            ((MEMORY, START_CPU, MEMORY_TURN), lambda terminal: self._memory(agent, terminal)),
+            ((REST_CPU, REST_WAKEUPS, REST_DRAWN, REST_WRITTEN), lambda terminal: self._at_rest(agent, terminal)),
+            ((STEPS_TIME, STEPS_CPU, STEPS_SENT), lambda terminal: self._tool_steps(agent, terminal)),
             (IDLE, lambda terminal: self._idle_keys(agent, terminal)),
             ((STREAM_CPU[FEW], STREAM_BYTES[FEW]), lambda terminal: self._stream(agent, terminal, FEW)),
             (BUSY, lambda terminal: self._busy_keys(agent, terminal)),
             ((STREAM_CPU[MANY], STREAM_BYTES[MANY]), lambda terminal: self._stream(agent, terminal, MANY)),
+            ((STREAM_AT_ONCE,), lambda terminal: self._at_once(agent, terminal)),
         ]
         wanted = [step for step in steps if self._wants(step[0])]
         if not wanted:
@@ -224,13 +277,39 @@ class Bench:
 
     def _memory(self, agent: Agent, terminal: Terminal) -> None:
         time.sleep(REST_S)
-        self.figures.add(agent.name, MEMORY, pss_mb(terminal.processes()))
+        processes = terminal.processes()
+        self.figures.add(agent.name, MEMORY, pss_mb(processes))
+        self.figures.add(agent.name, START_CPU, cpu_s(processes))
         end = self._end_letter()
         answers = (Answer(text="I run it.\n\n", calls=(Call("shell", {}),)), 0), (Answer(text=f"It ran.\n\n{end}"), 0)
         self._send(terminal, end, *answers)
         wait_drawn(terminal, end)
         time.sleep(REST_S)
         self.figures.add(agent.name, MEMORY_TURN, pss_mb(terminal.processes()))
+
+    def _at_rest(self, agent: Agent, terminal: Terminal) -> None:
+        before, drawn = activity(terminal.processes()), len(terminal.drawn)
+        time.sleep(AT_REST_S)
+        letters = len(terminal.drawn) - drawn
+        done, minutes = activity_between(before, activity(terminal.processes())), AT_REST_S / 60
+        self.figures.add(agent.name, REST_CPU, done.cpu_s / minutes)
+        self.figures.add(agent.name, REST_WAKEUPS, done.wakeups / AT_REST_S)
+        self.figures.add(agent.name, REST_DRAWN, letters / 1000 / minutes)
+        self.figures.add(agent.name, REST_WRITTEN, done.written / 1000 / minutes)
+
+    def _tool_steps(self, agent: Agent, terminal: Terminal) -> None:
+        end = self._end_letter()
+        steps = [(Answer(text="Next step.\n\n", calls=(Call("shell", {}),)), 0.0)] * STEPS
+        processes = terminal.processes()
+        cpu = cpu_s(processes)
+        number = self._send(terminal, end, *steps, (Answer(text=f"All ran.\n\n{end}"), 0))
+        wait_drawn(terminal, end, _STEPS_LIMIT_S)
+        self.figures.add(agent.name, STEPS_TIME, terminal.seen(end) - self.model.first[number])
+        rest(terminal)
+        self.figures.add(agent.name, STEPS_CPU, cpu_s(merged(processes, terminal.processes())) - cpu)
+        if self.model.asked[number] <= STEPS:
+            raise NotMeasured(f"made {self.model.asked[number]} requests for {STEPS} steps")
+        self.figures.add(agent.name, STEPS_SENT, self.model.sent[number] / 1000)
 
     def _stream(self, agent: Agent, terminal: Terminal, tokens: int) -> None:
         end = self._end_letter()
@@ -241,6 +320,12 @@ class Bench:
         rest(terminal)
         self.figures.add(agent.name, STREAM_CPU[tokens], cpu_s(merged(processes, terminal.processes())) - cpu)
         self.figures.add(agent.name, STREAM_BYTES[tokens], (len(terminal.drawn) - drawn) / 1000)
+
+    def _at_once(self, agent: Agent, terminal: Terminal) -> None:
+        end = self._end_letter()
+        number = self._send(terminal, end, (Answer(text=f"{mixed_markdown(AT_ONCE)}\n\n{end}"), 0))
+        wait_drawn(terminal, end)
+        self.figures.add(agent.name, STREAM_AT_ONCE, terminal.seen(end) - self.model.first[number])
 
     def _idle_keys(self, agent: Agent, terminal: Terminal) -> None:
         typist = Typist()
@@ -279,8 +364,8 @@ class Bench:
         self._ends += 1
         return _ENDS[self._ends % len(_ENDS)]
 
-    def _send(self, terminal: Terminal, end: str, *answers: tuple[Answer, float]) -> None:
-        """Type a prompt and send it, once more if no request comes."""
+    def _send(self, terminal: Terminal, end: str, *answers: tuple[Answer, float]) -> int:
+        """Type a prompt and send it, once more if no request comes; return the number of its turn."""
         terminal.watch(end)
         number = self.model.script(*answers)
         terminal.send(f"Run the steps, turn {number}.".encode())
@@ -290,7 +375,7 @@ class Bench:
             limit = time.monotonic() + _SEND_LIMIT_S
             while time.monotonic() < limit and terminal.is_alive():
                 if self.model.asked[number]:
-                    return
+                    return number
                 time.sleep(0.02)
         raise NotMeasured(_with_screen("sent no request for a prompt", terminal))
 

@@ -1,28 +1,38 @@
 """The table of the comparison: medians, our rank, the rows in which ours is not first, and why figures are missing."""
 
 import statistics
+import textwrap
 from collections.abc import Sequence
 
 from tests.benchmarks.peers.measure import ROWS, Figures, Row
 
 BEGIN, END = "<!-- peers: written by `python -m tests.benchmarks peers --write` -->", "<!-- peers end -->"
+_COLUMNS = 128
 
 
-def table(figures: Figures, agents: Sequence[str], titles: Sequence[str], *, has_spread: bool) -> str:
-    """Return the Markdown table with what is below it; the first agent is ours. A row that nobody has is left out."""
+def table(figures: Figures, agents: Sequence[str], titles: Sequence[str]) -> str:
+    """Return the Markdown table with what is below it; the first agent is ours. A row that nobody has is left out.
+
+    A cell is the median of its samples, with the smallest and the largest of several.
+    """
     rows = [row for row in ROWS if any(figures.samples.get((agent, row)) for agent in agents)]
     lines = [
         f"| | {' | '.join(titles)} | our rank |",
         f"|---|{'--:|' * len(titles)}--:|",
-        *(_line(figures, agents, row, has_spread=has_spread) for row in rows),
+        *(_line(figures, agents, row) for row in rows),
     ]
     ahead = [words for row in rows if (words := _ahead(figures, agents, titles, row))]
     text = "\n".join(lines) + "\n\n"
     if ahead:
-        text += f"Not first in {len(ahead)} of {len(rows)} rows: {'; '.join(ahead)}.\n"
+        text += paragraph(f"Not first in {len(ahead)} of {len(rows)} rows: {'; '.join(ahead)}.") + "\n"
     elif rows:
         text += f"First in all {len(rows)} rows.\n"
     return text + _reasons(figures, agents, titles, rows)
+
+
+def paragraph(text: str) -> str:
+    """Return a text in lines of the width of the documentation."""
+    return textwrap.fill(text, _COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def replaced(page: str, section: str) -> str:
@@ -34,26 +44,19 @@ def replaced(page: str, section: str) -> str:
     return f"{before}{BEGIN}\n{section.strip()}\n{END}{after}"
 
 
-def spread(figures: Figures, agents: Sequence[str]) -> tuple[int, int, float]:
-    """Return the fewest and the most samples of a figure, and the largest ratio of a figure's largest to its median."""
-    found = [samples for (agent, _), samples in figures.samples.items() if agent in agents and samples]
-    worst = max((max(some) / statistics.median(some) for some in found if statistics.median(some)), default=1.0)
-    return min(map(len, found), default=0), max(map(len, found), default=0), worst
-
-
-def _line(figures: Figures, agents: Sequence[str], row: Row, *, has_spread: bool) -> str:
-    cells = [_cell(figures.samples.get((agent, row), []), has_spread=has_spread) for agent in agents]
+def _line(figures: Figures, agents: Sequence[str], row: Row) -> str:
+    cells = [_cell(figures.samples.get((agent, row), [])) for agent in agents]
     medians = _medians(figures, agents, row)
     own = medians.get(agents[0])
     rank = "–" if own is None else f"{1 + sum(other < own for other in medians.values())} of {len(medians)}"
     return f"| {row[1]} | {' | '.join(cells)} | {rank} |"
 
 
-def _cell(samples: Sequence[float], *, has_spread: bool) -> str:
+def _cell(samples: Sequence[float]) -> str:
     if not samples:
         return "–"
-    median = _number(statistics.median(samples))
-    return f"{median} ({_number(min(samples))}…{_number(max(samples))})" if has_spread and len(samples) > 1 else median
+    low, median, high = (_number(value) for value in (min(samples), statistics.median(samples), max(samples)))
+    return median if low == high else f"{median} ({low}…{high})"
 
 
 def _number(value: float) -> str:

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import psutil
 import pyte
@@ -286,3 +286,41 @@ def cpu_s(processes: Sequence[psutil.Process]) -> float:
         with contextlib.suppress(psutil.Error):
             total += sum(process.cpu_times()[:4])
     return total
+
+
+class Activity(NamedTuple):
+    """What threads have done since they began."""
+
+    cpu_s: float
+    wakeups: int
+    """How often they went on after they had waited."""
+    written: int
+    """Bytes to disks."""
+
+
+def activity(processes: Sequence[psutil.Process]) -> dict[int, Activity]:
+    """Return what each thread of these processes has done, by its ID. psutil has its CPU in hundredths of a second only."""
+    found: dict[int, Activity] = {}
+    for process in processes:
+        with contextlib.suppress(OSError):
+            for task in Path(f"/proc/{process.pid}/task").iterdir():
+                with contextlib.suppress(OSError):  # it has ended
+                    cpu_s = int((task / "schedstat").read_text().split()[0]) / 1e9
+                    wakeups = int(_field(task / "status", "voluntary_ctxt_switches"))
+                    found[int(task.name)] = Activity(cpu_s, wakeups, int(_field(task / "io", "write_bytes")))
+    return found
+
+
+def activity_between(before: Mapping[int, Activity], after: Mapping[int, Activity]) -> Activity:
+    """Return what was done between two states; what a thread did that has ended since is not known."""
+    nothing = Activity(0.0, 0, 0)
+    pairs = [(now, before.get(thread, nothing)) for thread, now in after.items()]
+    return Activity(
+        sum(now.cpu_s - then.cpu_s for now, then in pairs),
+        sum(now.wakeups - then.wakeups for now, then in pairs),
+        sum(now.written - then.written for now, then in pairs),
+    )
+
+
+def _field(path: Path, name: str) -> str:
+    return next(line.split()[1] for line in path.read_text().splitlines() if line.startswith(f"{name}:"))

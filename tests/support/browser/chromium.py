@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.support.world.waiting import PATIENCE_S
+
 PROGRAM = next(
     (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
 )
@@ -62,7 +64,7 @@ class Chromium:
     ) -> None:
         self._process.terminate()
         try:
-            self._process.wait(10)
+            self._process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -153,7 +155,7 @@ class Page:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def wait(self, is_done: Callable[[], bool], seconds: float = 30) -> None:
+    def wait(self, is_done: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
         """Read what happens until something is so."""
         end = time.monotonic() + seconds
         while not self._holds(is_done):

@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.support.browser.chromium import Chromium, Navigated, Page
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.waiting import PATIENCE_S
 
 PASSWORD = "correct horse 77"
 
@@ -44,7 +45,7 @@ class Screen:
         """What the page says over the terminal."""
         return self.page.value("(one => one.hidden ? '' : one.textContent)(document.getElementById('status'))")
 
-    def wait_for(self, words: str, seconds: float = 30) -> str:
+    def wait_for(self, words: str, seconds: float = PATIENCE_S) -> str:
         """Return what is shown when these words are."""
         end = time.monotonic() + seconds
         while words not in (shown := self.text):
@@ -116,6 +117,6 @@ def web_server(line: CommandLine, *arguments: str) -> Generator[WebServer]:
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             kill_session(process)

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from opencode_tui.storage.files import FILE_MODE, FileSystem
+from tests.support.world.waiting import PATIENCE_S
 
 SHORT_WRITE = -1
 """In place of an errno: the call, if it writes, writes half."""
@@ -112,7 +113,7 @@ class StalledDisk(FileSystem):
     def write(self, descriptor: int, data: memoryview) -> int:
         self.begun += 1
         self.has_begun.set()
-        assert self.may_end.wait(5)
+        assert self.may_end.wait(PATIENCE_S)
         if self.fails:
             raise OSError(5, "input/output error")
         return super().write(descriptor, data)

@@ -11,10 +11,10 @@ from tests.support.provider.model_script import failure
 from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.waiting import PATIENCE_S
 
 STREAM = "count <<slow 20>> <<words 1000>>"
 TOOL = 'wait <<tool bash {"command":"sleep 30.125","description":"Wait"}>>'
-_PATIENCE_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Interruption:
             time.sleep(later_s)
             begin = time.monotonic()
             process.send_signal(signal.SIGINT)
-            code = process.wait(_PATIENCE_S)
+            code = process.wait(PATIENCE_S)
             took = (time.monotonic() - begin) * 1000
         finally:
             kill_session(process)
@@ -69,7 +69,7 @@ class Interruption:
         return any(command in process and "opencode_tui" not in process for process in self.line.survivors())
 
     def _wait_for(self, has_begun: Callable[[], bool], process: "subprocess.Popen[bytes]") -> None:
-        deadline = time.monotonic() + _PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while not has_begun():
             assert process.poll() is None and time.monotonic() < deadline, "the run never came that far"
             time.sleep(0.01)

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from wcwidth import wcwidth
 
-from tests.support.terminal.screen_terminal import PATIENCE_S, ScreenTerminal, sequence
+from tests.support.terminal.screen_terminal import ScreenTerminal, sequence
+from tests.support.terminal.threads import is_awake
+from tests.support.world.waiting import PATIENCE_S
 
 # A small terminal emulator for what our driver writes and nothing else: moves, colors, letters, scrolled and erased cells;
 # much quicker than a whole one.
@@ -213,14 +215,3 @@ class HostileTerminal(ScreenTerminal):
     def until(self, is_so: Callable[[str], bool], complaint: str) -> str:
         """Wait until the screen is so; returns it. Raises AssertionError with the complaint and the screen."""
         return self._until(is_so, complaint, PATIENCE_S)
-
-
-def is_awake(pid: int) -> bool:
-    """Return whether one of its threads runs or waits for a processor; where that cannot be read, only silence shows it."""
-    for state in Path("/proc", str(pid), "task").glob("*/stat"):
-        try:
-            if re.match(r"\s[RD]", state.read_text(encoding="utf-8", errors="replace").rpartition(")")[2]):
-                return True
-        except OSError:
-            continue
-    return False

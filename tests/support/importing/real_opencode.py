@@ -21,6 +21,7 @@ from typing import Any
 import httpx
 
 from tests.conftest import isolated_environment
+from tests.support.world.waiting import PATIENCE_S
 
 PROGRAMS = "OPENCODE_PROGRAMS"
 START_S = 60
@@ -113,7 +114,7 @@ class RealOpenCode:
                 os.killpg(
                     server.pid, signal.SIGKILL
                 )  # the program is a child of a launcher, which does not pass SIGTERM on
-            server.wait(20)
+            server.wait(PATIENCE_S)
 
 
 def _address(log: Path, server: "subprocess.Popen[bytes]") -> str:

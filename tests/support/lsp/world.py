@@ -1,6 +1,6 @@
 """A folder with the scripted language server."""
 
-import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,13 +10,14 @@ from opencode_tui.engine.lsp.change import EditReport, FileChange
 from opencode_tui.engine.lsp.known_servers import ServerTable
 from opencode_tui.engine.lsp.language_servers import LanguageServers, ServerOptions
 from opencode_tui.engine.project.programs import ProjectPrograms, start_program
+from tests.support.world.machine import PYTHON
 
 SERVER = Path(__file__).with_name("scripted_server.py")
 
 
 def command(log: Path, *modes: str) -> list[str]:
     """Return the command of a scripted server."""
-    return [sys.executable, "-S", str(SERVER), str(log), *modes]
+    return [PYTHON, "-S", str(SERVER), str(log), *modes]
 
 
 def settings(log: Path, *modes: str) -> dict[str, Any]:
@@ -32,6 +33,11 @@ class Bench:
     environ: dict[str, str]
     modes: tuple[str, ...] = ("pull",)
     options: ServerOptions | None = None
+    before: Sequence[str] = ()
+    """A program that starts the server as its arguments say."""
+    program: Sequence[str] = ()
+    """The command of another server, instead of the scripted one."""
+    extension: str = ".bug"
 
     def __post_init__(self) -> None:
         self.log = self.folder.parent / "server.log"
@@ -39,7 +45,8 @@ class Bench:
         self.clock = 0.0
         self.heard: list[Path] = []
         self.updates = 0
-        entry = LspSettings.model_validate(settings(self.log, *self.modes)["lsp"]["scripted"])
+        argv = [*self.before, *(self.program or command(self.log, *self.modes))]
+        entry = LspSettings.model_validate({"command": argv, "extensions": [self.extension]})
         self.servers = LanguageServers(
             make_table=lambda: ServerTable(
                 {"scripted": entry},

@@ -32,6 +32,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 from tests.support.mcp import server as small_server
+from tests.support.world.waiting import PATIENCE_S
 
 OPTIONS: dict[str, Any] = {
     "registers": True, "client": None, "secret": None, "lifetime": 3600, "rotates": True, "refresh_status": 0, "slow_s": 0,
@@ -171,7 +172,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.end_headers()
         self.send_event({"id": question, "method": "elicitation/create", "params": params})
-        event.wait(30)
+        event.wait(PATIENCE_S)
         content = [{"type": "text", "text": json.dumps(answers[0])}]
         self.send_event({"id": message["id"], "result": {"content": content}})
         self.close_connection = True

@@ -25,8 +25,8 @@ def error_lines() -> list[dict[str, Any]]:
     return [json.loads(line) for line in CORPUS.read_text().splitlines()]
 
 
-def error_of(line: dict[str, Any]) -> ProviderError:
-    """Return the error that a line of the corpus becomes."""
+def error_of(line: dict[str, Any], model_id: str = "") -> ProviderError:
+    """Return the error that a line of the corpus becomes; over HTTP it names the model that was asked."""
     provider, status, body = line["provider"], line["status"], line["body"]
     match line.get("via", "http"):
         case "stream":
@@ -35,4 +35,5 @@ def error_of(line: dict[str, Any]) -> ProviderError:
             return failure.from_child(Reported(provider, status=status, message=body), now_ms=NOW_MS)
         case _:
             headers = line.get("headers", {})
-            return failure.from_response(Reported(provider, status=status, body=body, headers=headers), now_ms=NOW_MS)
+            reported = Reported(provider, status=status, body=body, headers=headers, model_id=model_id)
+            return failure.from_response(reported, now_ms=NOW_MS)

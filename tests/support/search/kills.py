@@ -13,6 +13,7 @@ from opencode_tui.schema.api.search import SearchRequest
 from opencode_tui.storage.paths import Paths
 from tests.benchmarks.search_store import write_store
 from tests.support.search.oracle import Oracle
+from tests.support.world.waiting import PATIENCE_S
 
 WORDS = 12
 """Words that are compared after each kill."""
@@ -49,7 +50,7 @@ class KilledBuild:
         words = chance.sample(sorted(self.oracle.parts), WORDS)
         try:
             wrong = [f"{word}: too many" for word in words if self._found(searcher, word) - self.oracle.count(word)]
-            end = time.monotonic() + 60
+            end = time.monotonic() + PATIENCE_S
             while not (last := searcher.search(SearchRequest(query="x"), "p")).is_complete and time.monotonic() < end:
                 time.sleep(0.05)
             if not last.is_complete or last.problem:

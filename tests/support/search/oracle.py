@@ -3,8 +3,11 @@
 A word is a run of letters and digits in lower case, or a piece of a camelCase word.
 """
 
+import os
 import re
+import shutil
 import subprocess
+import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
@@ -61,5 +64,8 @@ def count_lines(path: Path, word: str) -> int:
     hump = word[:1].upper() + word[1:]
     inside = f"{hump}(?:[^a-z0-9]|$)|(?:^|[^A-Za-z0-9]){word}[A-Z]"
     pattern = f"(?:^|[^A-Za-z0-9])(?i:{word})(?:[^A-Za-z0-9]|$)|{inside}"
-    done = subprocess.run(["rg", "-c", "--no-unicode", pattern, str(path)], capture_output=True, text=True, check=False)
+    ripgrep = shutil.which("rg", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}") or "rg"
+    done = subprocess.run(
+        [ripgrep, "-c", "--no-unicode", pattern, str(path)], capture_output=True, text=True, check=False
+    )
     return int(done.stdout.strip() or 0)

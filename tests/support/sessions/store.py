@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from opencode_tui.bus import Bus, Subscription
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.schema.event.event import Event, PartGrowth, PartProgress, to_wire
+from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
@@ -22,8 +23,10 @@ class Opened:
 
 
 @asynccontextmanager
-async def open_store(paths: Paths, *, now: int = 1_000) -> AsyncGenerator[Opened, None]:
-    storage, locks, bus = Storage(paths), Locks(paths), Bus()
+async def open_store(
+    paths: Paths, *, now: int = 1_000, files: FileSystem | None = None
+) -> AsyncGenerator[Opened, None]:
+    storage, locks, bus = Storage(paths, files=files), Locks(paths), Bus()
     store = SessionStore(
         storage=storage,
         locks=locks,

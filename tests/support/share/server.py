@@ -20,6 +20,7 @@ from opencode_tui.extras.share_server.app import serving_shares
 from opencode_tui.extras.share_server.store import Limits, ShareStore
 from opencode_tui.server.address import Listening
 from opencode_tui.server.serving import open_socket
+from tests.support.world.waiting import PATIENCE_S
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Recorder:
             answer = await http.get(f"http://{self.target[0]}:{self.target[1]}/api/share/{share_id}/data")
             return answer.json() if answer.status_code == 200 else []
 
-    async def until(self, url: str, word: str, seconds: float = 20) -> list[dict[str, Any]]:
+    async def until(self, url: str, word: str, seconds: float = PATIENCE_S) -> list[dict[str, Any]]:
         """Return what the server has once it contains a word."""
         async with asyncio.timeout(seconds):
             while word not in json.dumps(data := await self.data(url)):

@@ -11,9 +11,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.tool.builtin.bash import BashTool, ShellEnvironment
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.sandbox.environment import NO_SECRETS
+from opencode_tui.engine.tool.builtin.bash import BashTool
+from opencode_tui.engine.tool.kit import ShellEnvironment
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from tests.support.world.tools import Workbench
+from tests.support.world.waiting import PATIENCE_S
 
 _numbers = itertools.count(1)
 
@@ -30,8 +34,14 @@ class ShellBench(Workbench):
     def __post_init__(self) -> None:
         super().__post_init__()
         home = Path(self.environ["HOME"])
-        surroundings = ShellEnvironment(environ=self.environ, home=home, reserve_output=self._reserve)
-        self.tool = BashTool(shell=surroundings, may_delegate=lambda agent: agent == "build")
+        shell = ShellEnvironment(
+            environ=self.environ,
+            home=home,
+            reserve_output=self._reserve,
+            secrets=Lazy(lambda: NO_SECRETS),
+            may=lambda agent, tool: tool != "task" or agent == "build",
+        )
+        self.tool = BashTool(shell)
 
     @property
     def context(self) -> ToolContext:
@@ -64,7 +74,7 @@ def new_token() -> str:
     return f"4{os.getpid()}.{next(_numbers):03}"
 
 
-def survivors(token: str, *, grace_s: float = 1.0) -> list[str]:
+def survivors(token: str, *, grace_s: float = PATIENCE_S) -> list[str]:
     """Return the command lines of live processes that hold a text; on a busy machine a killed one needs some time to end."""
     deadline = time.monotonic() + grace_s
     while (found := running(token)) and time.monotonic() < deadline:
@@ -85,7 +95,7 @@ def running(token: str) -> list[str]:
 
 async def until_running(token: str, count: int = 1) -> None:
     """Wait until so many processes hold a text in their command line; fails after 5 s."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while len(running(token)) < count:
             await asyncio.sleep(0.005)
 

@@ -1,6 +1,6 @@
 """Commands that leave processes running in every way that a shell knows; `{n}` is a number of seconds that marks them."""
 
-import sys
+from tests.support.world.machine import PYTHON
 
 _DAEMON = (
     "import os,sys,time\n"
@@ -16,7 +16,7 @@ TREES: dict[str, str] = {
     "nohup": "nohup sleep {n} > /dev/null 2>&1 & echo started",
     "setsid": "setsid sleep {n} & echo started",
     "double fork": "(setsid bash -c 'sleep {n} & sleep {n}' &); echo started",
-    "daemon": f"{sys.executable} -c '{_DAEMON}' {{n}}; echo started",
+    "daemon": f"{PYTHON} -c '{_DAEMON}' {{n}}; echo started",
     "TERM ignored": "bash -c \"trap '' TERM HUP INT; sleep {n}; sleep {n}\" & echo started",
     "pipe held": "sleep {n} & exit 0",
     "stdin read": "cat; read -r line; sleep {n} < /dev/stdin & echo started",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opencode_tui.engine.permission.shell.scan import Scan
+from tests.support.world.waiting import PATIENCE_S
 
 _WRITERS: tuple[str, ...] = (
     "touch {path}",
@@ -164,7 +165,7 @@ class World:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=20,
+            timeout=PATIENCE_S,
             check=False,
         )
         return self.outside() - before

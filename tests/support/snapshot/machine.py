@@ -14,6 +14,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.paths import find_paths
@@ -21,7 +22,25 @@ from tests.support.snapshot.guarded_repo import make_guarded
 from tests.support.snapshot.worktree import Death, Fact, Fault, FaultyDisk, World
 from tests.support.world.repo import make_repo
 
-NAMES = ("a", "b", "d", "d/x", "d/y", "d/e", "d/e/z", "d/e/f/g", "ignored.log", "n", "n/.git", "n/h")
+NAMES = (
+    "a",
+    "b",
+    "d",
+    "d/x",
+    "d/y",
+    "d/e",
+    "d/e/z",
+    "d/e/f/g",
+    "ignored.log",
+    "s.log/f",
+    "s.log/build/f",
+    "n",
+    "n/.git",
+    "n/h",
+)
+LIMIT = 6
+"""Bytes of the largest ignored file that is recorded: one of the contents is larger."""
+
 ACTS = st.tuples(
     st.sampled_from(
         ("write", "write", "write", "remove", "folder", "link", "pipe", "mode", "rename", "swap", "repository", "rules")
@@ -133,7 +152,11 @@ class SnapshotMachine(RuleBasedStateMachine):
         self.base = Path(tempfile.mkdtemp(prefix="histories-"))
         (self.base / "home").mkdir()
         self.repo = make_guarded(self.base / "project")
-        self.world = World(self.repo.path, find_paths({"HOME": str(self.base / "home")}))
+        self.world = World(
+            self.repo.path,
+            find_paths({"HOME": str(self.base / "home")}),
+            settings=SnapshotSettings(ignored_bytes=LIMIT),
+        )
         self.steps: list[Step] = []
         self.reverted: tuple[RevertReport, Facts] | None = None
         self.is_touched = False

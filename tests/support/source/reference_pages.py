@@ -1,6 +1,7 @@
-"""Writes the pages of `docs/` that list all settings and all keys: `python -m tests.support.source.reference_pages`.
+"""Writes the pages of `docs/` that list all settings, keys and slow tests: `python -m tests.support.source.reference_pages`.
 
-The settings come from the docstrings of `config/settings/`, by way of the JSON schema; the keys from `schema/api/keybinds.py`.
+The settings come from the docstrings of `config/settings/`, by way of the JSON schema; the keys from `schema/api/keybinds.py`;
+the slow tests, which are the end of their page, from `tests/tiers.txt`.
 """
 
 import re
@@ -9,9 +10,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencode_tui.config.check.json_schema import build_schema
-from opencode_tui.config.settings.settings import FORMER, UNSUPPORTED
+from opencode_tui.config.settings.fields import former_of, has_mark, list_keys
+from opencode_tui.config.settings.marks import Mark
 from opencode_tui.schema.api.keybinds import ACTIONS, LEADER_KEY, NONE, Action
 from opencode_tui.schema.record import JsonObject
+from tests.support.tiers import read_rows
 
 PAGES = Path(__file__).resolve().parents[3] / "docs"
 
@@ -31,7 +34,8 @@ _KEYS_HEAD = f"""# Keys reference
 <!-- Written by `{_COMMAND}` from opencode_tui/schema/api/keybinds.py. -->
 
 All actions of the screen with their default keys. `<leader>` is `{LEADER_KEY}`, pressed and released before the next key.
-`f1` shows the keys that you have now. The setting `keybinds` changes keys by the name in the last column:
+`f1` shows the keys that you have now. While a run goes on, the first key of `app_exit` interrupts it.
+The setting `keybinds` changes keys by the name in the last column:
 
 ```jsonc
 {{ "keybinds": {{ "session_new": "f5", "sidebar_toggle": "none" }} }}
@@ -39,9 +43,28 @@ All actions of the screen with their default keys. `<leader>` is `{LEADER_KEY}`,
 """
 
 
+_SLOW = f"""## The slow tests
+
+<!-- Written by `{_COMMAND}` from tests/tiers.txt. -->
+"""
+
+
 def derive() -> dict[str, str]:
     """Return the text of each page, by its name in `docs/`."""
-    return {"settings.md": "\n".join(_settings()), "keys.md": "\n".join(_keys())}
+    tests = (PAGES / "internals" / "tests.md").read_text(encoding="utf-8").partition(_SLOW)[0]
+    return {
+        "settings.md": "\n".join(_settings()),
+        "keys.md": "\n".join(_keys()),
+        "internals/tests.md": tests + "\n".join(_slow_tests()),
+    }
+
+
+def _slow_tests() -> Iterator[str]:
+    yield _SLOW
+    yield "| tests | why they are slow | what guards the claims in the fast tier |\n|---|---|---|"
+    for row in read_rows().values():
+        yield f"| `{row.name}` | {row.reason} | {row.guard} |"
+    yield ""
 
 
 def _settings() -> Iterator[str]:
@@ -58,8 +81,10 @@ def _settings() -> Iterator[str]:
             yield f"{_sentence(value)}\n"
             yield from _table(_section_rows(key, value, definitions))
     yield "## Former and unsupported keys\n"
-    yield f"These former names still work: {_list(FORMER)}.\n"
-    yield f"These keys of OpenCode have no effect yet; a file that sets one gets a warning: {_list(UNSUPPORTED)}.\n"
+    unsupported = list_keys(lambda field: has_mark(field, Mark.UNSUPPORTED))
+    former = tuple(key for key in list_keys(former_of) if key not in unsupported and not key.startswith("mode."))
+    yield f"These former names still work: {_list(former)}.\n"
+    yield f"These keys of OpenCode have no effect yet; a file that sets one gets a warning: {_list(unsupported)}.\n"
 
 
 def _sections(value: JsonObject, definitions: dict[str, JsonObject]) -> list[tuple[str, JsonObject]]:

@@ -2,25 +2,22 @@
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.source.tree import PACKAGE, Module, SourceTree, files_naming_tool, files_of_new_format
 
 EXTRAS = "extras"
-FIELD_LIMIT = 12
 
-SETTINGS = ("diff_style", "continue_loop_on_deny")
-"""Settings as a newcomer would add one: a key of the screen, and one of the engine."""
+SETTINGS = ("diff_style", "continue_loop_on_deny", "mcp_timeout", "disable_paste_summary")
+"""Settings as a newcomer would add one: keys of the screen and of the engine, each with and without need of trust."""
 ACTIONS = ("messages_copy", "diff_next")
 """Actions as a newcomer would add one: of the session's screen, and of a page."""
 TOOLS = ("websearch", "plan_exit")
 """Tools as a newcomer would add one: with a key of a service, and with a question."""
 
 _READ = (".py", ".md", ".json", ".jsonc", ".toml", ".txt", ".tcss")
-_VALUES = frozenset({"BaseModel", "Record", "Section"})
-"""The bases of what is stored, sent or read from settings; a class below one of them has the fields of its format."""
 _KEYS = re.compile(r"def _?on_key\b")
 _BINDINGS = re.compile(r"\bBINDINGS\b")
 
@@ -69,6 +66,17 @@ def files_naming(root: Path, word: str) -> list[str]:
     return sorted(str(one.relative_to(root / PACKAGE)) for one in paths if pattern.search(one.read_text("utf-8")))
 
 
+def widely_named_actions(root: Path, ids: Iterable[str], most: int) -> dict[str, list[str]]:
+    """Return the actions that more files name, with these files."""
+    texts = {
+        str(path.relative_to(root / PACKAGE)): set(re.findall(r"[\"'`](\w+)[\"'`]", path.read_text("utf-8")))
+        for path in (root / PACKAGE).rglob("*")
+        if path.suffix in _READ and "__pycache__" not in path.parts
+    }
+    named = {one: sorted(path for path, words in texts.items() if one in words) for one in ids}
+    return {one: paths for one, paths in named.items() if len(paths) > most}
+
+
 def touched(root: Path) -> Mapping[str, list[str]]:
     """Return the files that a tool, a setting, an action and a format of providers touch, for each of the examples."""
     return {
@@ -95,71 +103,24 @@ def protocols(tree: SourceTree) -> list[str]:
         (module, node)
         for module in tree.modules.values()
         if "Protocol" in module.source
-        for node in _classes(module)
-        if "Protocol" in {_base_name(base) for base in node.bases}
+        for node in classes_of(module)
+        if "Protocol" in {base_name(base) for base in node.bases}
     ]
-    listed = [f"{_path(tree, module)}:{node.lineno} {node.name}" for module, node in found]
+    listed = [f"{path_of(tree, module)}:{node.lineno} {node.name}" for module, node in found]
     return sorted(listed, key=is_extra)
 
 
-def large_classes(tree: SourceTree) -> dict[str, int]:
-    """Return the classes with more than `FIELD_LIMIT` fields by `path name`, with how many they have; formats are left out.
-
-    A field is annotated in the class, or assigned to `self` in one of its methods; those of its bases are not counted.
-    """
-    bases = {
-        node.name: {_base_name(base) for base in node.bases} for one in tree.modules.values() for node in _classes(one)
-    }
-    counted = {
-        f"{_path(tree, module)} {node.name}": len(set(_fields(node)))
-        for module in tree.modules.values()
-        for node in _classes(module)
-        if not _has_base(node.name, _VALUES, bases)
-    }
-    return {name: count for name, count in counted.items() if count > FIELD_LIMIT}
-
-
-def _path(tree: SourceTree, module: Module) -> str:
+def path_of(tree: SourceTree, module: Module) -> str:
+    """Return a module's path below the product's folder."""
     return module.path.relative_to(tree.root / PACKAGE).as_posix()
 
 
-def _classes(module: Module) -> Iterator[ast.ClassDef]:
+def classes_of(module: Module) -> Iterator[ast.ClassDef]:
+    """Yield the classes of a module, inner ones included."""
     return (node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
 
 
-def _base_name(base: ast.expr) -> str:
+def base_name(base: ast.expr) -> str:
     """Return the last name of a base, without its parameters."""
     written = base.value if isinstance(base, ast.Subscript) else base
     return written.attr if isinstance(written, ast.Attribute) else ast.unparse(written)
-
-
-def _has_base(name: str, wanted: frozenset[str], bases: Mapping[str, set[str]]) -> bool:
-    seen: set[str] = set()
-    waiting = [name]
-    while waiting:
-        one = waiting.pop()
-        if one in wanted:
-            return True
-        if one not in seen:
-            seen.add(one)
-            waiting += bases.get(one, ())
-    return False
-
-
-def _fields(node: ast.ClassDef) -> Iterator[str]:
-    for item in node.body:
-        if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
-            if "ClassVar" not in ast.unparse(item.annotation):
-                yield item.target.id
-        elif isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _assigned(item)
-
-
-def _assigned(method: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
-    for node in ast.walk(method):
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        for target in targets:
-            if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-                yield target.attr

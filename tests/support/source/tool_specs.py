@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.sandbox.environment import NO_SECRETS
-from opencode_tui.engine.tool.kit import ToolDependencies, ToolKit
+from opencode_tui.engine.tool.kit import Editing, ShellEnvironment, ToolKit
 from opencode_tui.engine.tool.parameter_schema import describe
 from opencode_tui.engine.tool.registry import make_tool
 from opencode_tui.engine.tool.tool import RULE, TOOL_FILES
@@ -19,26 +18,19 @@ def derive() -> dict[str, tuple[str, JsonObject]]:
 
     That of the tool for skills lists them, so that it is made for each instance.
     """
-    truncator: Any = type("Nothing", (), {"reserve": None})()
     nothing = cast(Any, None)
-    dependencies = ToolDependencies(
-        environ={},
-        home=Path("/"),
+    shell = ShellEnvironment({}, Path("/"), reserve_output=nothing, secrets=nothing, background=Lazy(lambda: nothing))
+    kit = ToolKit(
         directory=Path("/"),
-        truncator=truncator,
-        todos=nothing,
-        edited=nothing,
-        may_delegate=nothing,
-        may_edit=nothing,
+        environ={},
+        editing=Editing(edited=nothing),
+        shell=shell,
         readable=nothing,
         instructions=nothing,
+        todos=nothing,
         skills=nothing,
         read_outputs=nothing,
-        secrets=Lazy(lambda: NO_SECRETS),
-        sandbox=Lazy(lambda: nothing),
-        background=nothing,
     )
-    kit = ToolKit(dependencies)
     tools = [make_tool(row.name, kit) for row in TOOLS if row.needs != "skills"]
     return {tool.name: (tool.description, describe(tool.parameters)) for tool in tools}
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.support.world.waiting import PATIENCE_S
+
 
 def write_tasks(folder: Path, *tasks: dict[str, Any]) -> Path:
     """Write tasks into a file of the folder and return its path."""
@@ -24,7 +26,7 @@ def read_results(tasks: Path) -> dict[str, Any]:
 
 def wait_until(is_true: Callable[[], bool]) -> None:
     """Wait until it is so, at most half a minute."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.02)

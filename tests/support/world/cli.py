@@ -22,10 +22,10 @@ from typing import IO, Any
 from uuid import uuid4
 
 import opencode_tui
+from tests.support.world.waiting import PATIENCE_S
 
 MARKER = "OPENCODE_TUI_TEST_MARKER"
 PACKAGE_ROOT = Path(opencode_tui.__file__).parent.parent
-TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class CommandLine:
     root: Path = PACKAGE_ROOT
     """The folder with the program."""
 
-    def run(self, *arguments: str, stdin: str | bytes = b"", timeout: float = TIMEOUT_S) -> Finished:
+    def run(self, *arguments: str, stdin: str | bytes = b"", timeout: float = PATIENCE_S) -> Finished:
         """Run a command to its end; it reads `stdin`, which is empty without one."""
         begin = time.monotonic()
         process = self.start(*arguments, stdin=subprocess.PIPE)
@@ -76,7 +76,7 @@ class CommandLine:
             kill_session(process)
         return Finished(process.returncode, stdout.decode(), stderr.decode(), time.monotonic() - begin)
 
-    def turn(self, message: str, *options: str, stdin: str | bytes = b"", timeout: float = TIMEOUT_S) -> Finished:
+    def turn(self, message: str, *options: str, stdin: str | bytes = b"", timeout: float = PATIENCE_S) -> Finished:
         """Run one turn with `--format json`."""
         return self.run(*self.turn_arguments(message, *options), stdin=stdin, timeout=timeout)
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.cli.main import run_command_line
-from tests.support.world.cli import TIMEOUT_S, CommandLine, Finished
+from tests.support.world.cli import CommandLine, Finished
+from tests.support.world.waiting import PATIENCE_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class LineInProcess(CommandLine):
     monkeypatch: pytest.MonkeyPatch = field(kw_only=True)
     capsys: pytest.CaptureFixture[str] = field(kw_only=True)
 
-    def run(self, *arguments: str, stdin: str | bytes = b"", timeout: float = TIMEOUT_S) -> Finished:
+    def run(self, *arguments: str, stdin: str | bytes = b"", timeout: float = PATIENCE_S) -> Finished:
         """Run a command to its end; `timeout` is that of the test."""
         del timeout
         begin = time.monotonic()

@@ -24,6 +24,7 @@ from opencode_tui.server.app import build_app
 from opencode_tui.server.guard import Credentials
 from opencode_tui.server.serving import open_socket, serving
 from opencode_tui.server.web.pages import Web
+from tests.support.world.waiting import PATIENCE_S
 
 PASSWORD = "correct horse"
 _REUSE_S = 2.0
@@ -48,7 +49,7 @@ class Events:
                 return self.seen[-1]
         raise EOFError("the stream has ended")
 
-    async def until(self, kind: str, *, seconds: float = 10) -> list[dict[str, Any]]:
+    async def until(self, kind: str, *, seconds: float = PATIENCE_S) -> list[dict[str, Any]]:
         """Read on to the next event of this type and return all that were seen so far."""
         async with asyncio.timeout(seconds):
             while (await self.read()).get("type") != kind:
@@ -109,7 +110,7 @@ async def served(
             auth = httpx.BasicAuth(credentials.username, PASSWORD)
             limits = httpx.Limits(keepalive_expiry=_REUSE_S)
             async with httpx.AsyncClient(
-                base_url=address.url, auth=auth, verify=False, trust_env=False, timeout=20, limits=limits
+                base_url=address.url, auth=auth, verify=False, trust_env=False, timeout=PATIENCE_S, limits=limits
             ) as http:
                 yield HttpFace(address, http, clients)
 

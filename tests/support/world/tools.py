@@ -93,6 +93,12 @@ class Workbench:
         return [asked.patterns for asked in self.asked if asked.permission == permission]
 
 
+def bench_in(folder: Path) -> Workbench:
+    """Make the folder of a project in a folder, and return a workbench there."""
+    (folder / "project").mkdir()
+    return Workbench(folder / "project")
+
+
 class _Ask:
     """Records the queries of a call; no rule decides about them."""
 

@@ -1,0 +1,209 @@
+"""A session of 20,000 messages and a project of 10,000 sessions: what waits for them, beside ripgrep over the same records.
+
+`python -m tests.benchmarks.bench_scale --messages 20000 --sessions 100000` takes other numbers; 100,000 sessions need 2 GB.
+Commands are measured from their start, with the start of Python; those of many sessions over the same command with one session.
+"""
+
+import argparse
+import asyncio
+import math
+import multiprocessing
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from opencode_tui.client.local import open_client
+from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.ids import system_clock
+from opencode_tui.storage.paths import find_paths
+from tests.benchmarks.bench_one_shot import provider
+from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.rounds import rounds
+from tests.benchmarks.scale_stores import StoreWriter
+from tests.conftest import isolated_environment
+from tests.support.provider.canned_server import CannedServer, answer_packets
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import make_repo
+
+MESSAGES, SESSIONS = (20_000, 2_000), (10_000, 1_000)
+"""In full and with --quick."""
+
+ROUNDS = 3
+OLDER_MS = 3_600_000
+"""How old the newest record is at least: what was written just now may not be kept by derived files."""
+
+_MB = 1024
+
+
+class Spent(NamedTuple):
+    """Seconds of one command until its end and until its request arrived (0 without one), seconds of the processor, peak memory."""
+
+    wall: float
+    request: float
+    processor: float
+    megabytes: float
+
+
+class World(NamedTuple):
+    """A project with records, and what runs commands in it."""
+
+    line: CommandLine
+    server: CannedServer
+    storage: Path
+    writer: StoreWriter
+
+    def run(self, *arguments: str) -> Spent:
+        """Run a command some times and return the medians; the first run warms up."""
+        runs = [self._once(arguments) for _ in range(rounds(ROUNDS, 1) + 1)][1:]
+        return Spent(*(statistics.median(column) for column in zip(*runs, strict=True)))
+
+    def _once(self, arguments: tuple[str, ...]) -> Spent:
+        command, arrived = [sys.executable, "-m", "opencode_tui", *arguments], len(self.server.arrived)
+        begin = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            cwd=self.line.folder,
+            env=self.line.variables(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, command
+        wall = time.monotonic() - begin
+        request = self.server.arrived[arrived] - begin if len(self.server.arrived) > arrived else 0.0
+        return Spent(wall, request, used.ru_utime + used.ru_stime, used.ru_maxrss / _MB)
+
+    def turn(self, *options: str) -> Spent:
+        """Run one turn."""
+        return self.run(*self.line.turn_arguments("hello", *options))
+
+    def ripgrep(self, name: str) -> list[Figure]:
+        """Return how long ripgrep takes to list and to search the records; no goals."""
+        ripgrep = shutil.which("rg", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+        if ripgrep is None:
+            return []
+        work = {"listed": ["--files", "--hidden"], "searched": ["--count", "--no-ignore", "no such words"]}
+        return [
+            Figure(f"{name}: {done} by ripgrep", _seconds([ripgrep, *options, str(self.storage)]), math.inf, "s")
+            for done, options in work.items()
+        ]
+
+
+def _seconds(command: list[str]) -> float:
+    begin = time.monotonic()
+    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+    return time.monotonic() - begin
+
+
+def make_world(root: Path, server: CannedServer) -> World:
+    """Return an empty project below a folder."""
+    home = root / "home"
+    home.mkdir(parents=True)
+    repo = make_repo(root / "project")
+    repo.commit(**{"a.py": "x = 1\n"})
+    environ = isolated_environment(home)
+    storage = find_paths(environ).storage
+    first = repo.git("rev-list", "--max-parents=0", "HEAD")
+    writer = StoreWriter(storage, project_id=first, directory=repo.path, now_ms=system_clock() - OLDER_MS)
+    return World(CommandLine(repo.path, environ, provider=provider(server.base_url)), server, storage, writer)
+
+
+def measure_long(world: World, messages: int) -> list[Figure]:
+    """One long session."""
+    session_id, name = world.writer.write_long_session(messages), f"{messages:,} messages"
+    with ProcessPoolExecutor(
+        1, multiprocessing.get_context("spawn")
+    ) as other:  # a command's peak memory begins with ours
+        figures = other.submit(_measure_calls, world.line.variables(), world.line.folder, session_id, name).result()
+    preview = world.run("session", "revert", "--dry-run", session_id)
+    shown = world.run("session", "show", session_id)
+    turn, fork = world.turn("-s", session_id), world.turn("-s", session_id, "--fork")
+    return [
+        *figures,
+        Figure(f"{name}: session revert --dry-run", preview.wall, 1, "s"),
+        Figure(f"{name}: session show", shown.wall, 3, "s"),
+        Figure(f"{name}: run -s, until its request", turn.request, 1.5, "s"),
+        Figure(f"{name}: run -s, processor", turn.processor, 1.5, "s"),
+        Figure(f"{name}: run -s, memory", turn.megabytes, 120, "MB"),
+        Figure(f"{name}: run -s --fork, until its request", fork.request, 1.5, "s"),
+        *world.ripgrep(name),
+    ]
+
+
+def _measure_calls(environ: Mapping[str, str], folder: Path, session_id: str, name: str) -> list[Figure]:
+    return asyncio.run(_measure_engine(environ, folder, session_id, name))
+
+
+async def _measure_engine(environ: Mapping[str, str], folder: Path, session_id: str, name: str) -> list[Figure]:
+    """Calls of the client, in the order in which a screen makes them."""
+    async with open_client(environ, folder) as client:
+        page = await _timed(client.messages.list(session_id, 100))
+        context = await _timed(client.context.items(session_id))
+        begun = time.monotonic()
+        fork = await client.sessions.fork(session_id, ForkSession())
+        forked = time.monotonic() - begun
+        await client.sessions.wait_copied(fork.id)
+        await client.sessions.remove(fork.id)
+    return [
+        Figure(f"{name}: the newest 100", page, 0.3, "s"),
+        Figure(f"{name}: items of the context page", context, 0.5, "s"),
+        Figure(f"{name}: fork", forked, 0.1, "s"),
+    ]
+
+
+async def _timed(work: Awaitable[object]) -> float:
+    begin = time.monotonic()
+    await work
+    return time.monotonic() - begin
+
+
+def measure_many(world: World, few: World, sessions: int) -> list[Figure]:
+    """Many sessions, and in `few` one."""
+    few.writer.write_sessions(1)
+    world.writer.write_sessions(sessions)
+    name = f"{sessions:,} sessions"
+    listing, stats = ("session", "list", "-n", "50"), ("stats",)
+    (listed, listed_few), (counted, counted_few) = (
+        (world.run(*command), few.run(*command)) for command in (listing, stats)
+    )
+    new, latest = world.turn(), world.turn("-c")
+    return [
+        Figure(f"{name}: session list -n 50, more than of one", listed.wall - listed_few.wall, 0.15, "s"),
+        Figure(f"{name}: session list -n 50, processor", listed.processor - listed_few.processor, 0.15, "s"),
+        Figure(f"{name}: session list -n 50, memory", listed.megabytes, 90, "MB"),
+        Figure(f"{name}: stats, more than of one", counted.wall - counted_few.wall, 0.3, "s"),
+        Figure(f"{name}: stats, processor", counted.processor - counted_few.processor, 0.3, "s"),
+        Figure(f"{name}: run -c to the request, more than run", latest.request - new.request, 0.15, "s"),
+        *world.ripgrep(name),
+    ]
+
+
+def main() -> int:
+    """Measure and return the exit code."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--messages", type=int, default=rounds(*MESSAGES))
+    parser.add_argument("--sessions", type=int, default=rounds(*SESSIONS))
+    options = parser.parse_args()
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as folder, CannedServer(answer_packets(20)) as server:
+        root = Path(folder)
+        if options.messages:
+            figures += measure_long(make_world(root / "long", server), options.messages)
+            shutil.rmtree(root / "long")
+        if options.sessions:
+            many, few = make_world(root / "many", server), make_world(root / "few", server)
+            figures += measure_many(many, few, options.sessions)
+    return report(figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""A lock whose holder is suspended: who it is and what helps is said, and what waits goes on when it ends or continues."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.schema.error import BusyError, LockTimeoutError
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import Paths
+from tests.support.provider.model_script import Answer
+from tests.support.world.engine import opened
+
+HOLDS = """
+import os, sys, time
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import find_paths
+locks, name = Locks(find_paths(os.environ)), sys.argv[1]
+held = locks.session_run(name) if sys.argv[2] == "run" else locks.session_write(name)
+held.try_acquire()
+print("held", flush=True)
+time.sleep(600)
+"""
+
+
+class Holder:
+    """A process that holds a lock and is suspended."""
+
+    def __init__(self, environ: dict[str, str], session: str, kind: str) -> None:
+        words = [sys.executable, "-c", HOLDS, session, kind]
+        variables = {**environ, "PYTHONPATH": os.getcwd()}
+        self.process = subprocess.Popen(words, env=variables, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == b"held\n"
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+@pytest.fixture
+def holders() -> Iterator[list[Holder]]:
+    """Those of the test, which are killed at its end."""
+    made: list[Holder] = []
+    yield made
+    for holder in made:
+        holder.end()
+
+
+async def test_a_session_that_a_suspended_process_runs_is_refused_at_once_and_goes_on_after_it(
+    folder: Path, environ: dict[str, str], holders: list[Holder]
+) -> None:
+    async with opened(environ, folder, Answer(text="Hello.")) as world:
+        session = await world.new_session()
+        holders.append(Holder(environ, session.id, "run"))
+        pid = holders[0].process.pid
+        with pytest.raises(BusyError) as refused:
+            await world.prompt("hello", session=session)
+        assert f"process {pid}" in str(refused.value)
+        assert f"which is suspended (`kill -CONT {pid}` continues it)" in str(refused.value)
+        assert await world.client.prompts.status() == {}
+        holders[0].end()
+        await world.prompt("hello", session=session)
+        assert await world.answer(session) == "Hello."
+
+
+async def test_a_lock_of_a_record_is_waited_for_until_its_deadline(
+    environ: dict[str, str], paths: Paths, holders: list[Holder]
+) -> None:
+    holders.append(Holder(environ, "ses_1", "write"))
+    lock, pid = Locks(paths).session_write("ses_1"), holders[0].process.pid
+    with pytest.raises(LockTimeoutError) as late:
+        await lock.acquire(50)
+    assert f"process {pid}, which is suspended (`kill -CONT {pid}` continues it) for more than 50 ms" in str(late.value)
+    holders[0].end()
+    async with lock:
+        pass

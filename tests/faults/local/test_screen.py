@@ -1,0 +1,73 @@
+"""A disk that fails under the screen: it says so, answers keys, goes on when the disk works, and says what quitting loses."""
+
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.storage.paths import Paths
+from tests.support.faults.failing_disk import FailingDisk
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.world.cli import CommandLine
+
+
+def hold_an_answer(server: ModelServer) -> threading.Event:
+    """Let the next answer be `begun the-end`, whose end waits for the event."""
+    go_on = threading.Event()
+    server.script(Answer(text="begun the-end", holds=(("the-end", go_on),)))
+    return go_on
+
+
+def test_checks_in_a_folder_that_was_deleted_say_so_and_other_pages_open(folder: Path, environ: dict[str, str]) -> None:
+    settings: dict[str, Any] = {"model": "fake/fake-model"}
+    with ModelServer() as server:
+        line = CommandLine(folder, environ, provider=server.config(), settings=settings)
+        with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+            terminal.sees("fake-model")
+            shutil.rmtree(folder)
+            terminal.type("/doctor\r")
+            terminal.sees(f"{folder.name} no longer exists")
+            terminal.type("/config\r")
+            terminal.sees("Settings")
+            terminal.press("escape", "ctrl+x", "q")
+            assert terminal.ends() == 0
+        assert line.survivors(grace_s=5) == []
+
+
+def test_quitting_while_the_disk_is_full_says_what_is_not_stored(
+    folder: Path, environ: dict[str, str], paths: Paths, disk: FailingDisk
+) -> None:
+    settings: dict[str, Any] = {"model": "fake/fake-model"}
+    with ModelServer() as server:
+        line = CommandLine(folder, {**environ, **disk.variables()}, provider=server.config(), settings=settings)
+        with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+            go_on = hold_an_answer(server)
+            terminal.sees("fake-model")
+            terminal.type("first\r")
+            terminal.sees("begun")
+            disk.fail(paths.data, "full")
+            go_on.set()
+            terminal.sees("free some space")
+            terminal.sees("Stopped")
+            terminal.type("a draft")
+            terminal.sees("a draft")
+            disk.heal()
+            terminal.press("enter")
+            terminal.sees("Echo: ")
+            terminal.sees("Done")
+
+            go_on = hold_an_answer(server)
+            terminal.type("second\r")
+            terminal.sees_no_more("Done")
+            terminal.sees("begun")
+            disk.fail(paths.data, "full")
+            go_on.set()
+            terminal.sees("Stopped")
+            terminal.press("ctrl+x", "q")
+            assert terminal.ends() == 1
+            said = " ".join(bytes(terminal.raw).decode(errors="replace").split())
+            assert "what happened last could not be stored: cannot write" in said
+            assert "TaskGroup" not in said
+        assert line.survivors(grace_s=5) == []

@@ -6,7 +6,6 @@ import gc
 import importlib
 import itertools
 import os
-import re
 import shutil
 import sys
 from pathlib import Path
@@ -163,10 +162,12 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an empty folder. pytest's own fixture reads the names of all earlier folders for each test, to find a free number."""
-    name = re.sub(r"\W", "_", str(request.node.name))[:26]  # with a number as long as that of pytest
-    return tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
+def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an empty folder with a short name: screens cut and fold what is long, and the folder for all tests may be long.
+
+    pytest's own fixture reads the names of all earlier folders for each test, to find a free number.
+    """
+    return tmp_path_factory.mktemp(f"t{next(_numbers)}", numbered=False)
 
 
 @pytest.fixture(scope="session")

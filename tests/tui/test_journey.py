@@ -82,6 +82,7 @@ def test_a_day_by_keys(start: Open, project: Repo, server: ModelServer) -> None:
         server.script(Answer(text="x is 42 everywhere."))
         terminal.press("ctrl+x", "c")
         assert "Now x is 42." in terminal.sees("≡ Compacted")
+        terminal.sees("✓ Compacted")  # it would replace the next note
         terminal.press("ctrl+c")
         terminal.sees("again to quit")
         terminal.press("ctrl+c")

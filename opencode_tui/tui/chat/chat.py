@@ -116,10 +116,17 @@ class Chat(ChatParts):
     def waiting(self, words: str, *, cancel: str = "") -> Generator[None]:
         """Show `words` in the activity line from 0.3 s on until the block ends, with the key that cancels it."""
         wait = Activity("busy", words, key=cancel, act="cancel" if cancel else "", action_id="")
-        timer = self.screen.set_timer(SHOWN_AFTER_S, lambda: self.chrome.show_wait(wait))
+        lasts = True
+
+        def show() -> None:
+            if lasts:  # a timer that has fired is still in the queue when it is stopped
+                self.chrome.show_wait(wait)
+
+        timer = self.screen.set_timer(SHOWN_AFTER_S, show)
         try:
             yield
         finally:
+            lasts = False
             timer.stop()
             self.chrome.end_wait(wait)
 

@@ -51,10 +51,11 @@ async def test_all_who_wait_get_the_same_answer(paths):
 
 async def test_an_abort_ends_a_run_with_idle_after_its_records_are_closed(paths):
     async with registry(paths) as (runs, bus):
-        finalized = []
+        finalized, begun = [], asyncio.Event()
 
         async def body(run):
             run.finalize = finalize
+            begun.set()
             await asyncio.sleep(60)
 
         async def finalize(error):
@@ -62,7 +63,7 @@ async def test_an_abort_ends_a_run_with_idle_after_its_records_are_closed(paths)
 
         with bus.subscribe() as reader:
             run = start(runs, body)
-            await asyncio.sleep(0.01)
+            await begun.wait()
             run.abort()
             with pytest.raises(RunAborted):
                 await run.answer()

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.api.request import CreateSession
+from opencode_tui.tui.chat import chat as chat_module
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
 
@@ -44,6 +45,22 @@ async def test_keys_behind_one_that_opens_a_page_are_for_the_page(
         typed_at_once(page, *keys, "q", *"typed on")
         await page.sees("▎ typed on")
         assert page.app.screen is page.app.chat
+
+
+async def test_a_wait_that_ends_while_the_screen_is_busy_is_not_shown_for_good(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_module, "SHOWN_AFTER_S", 0.01)
+    async with screen(environ, folder) as page:
+        chat, is_free = page.app.chat.opened, asyncio.Event()
+        chat.screen.call_later(is_free.wait)  # what the timer sends waits behind this
+        try:
+            with chat.waiting("Loading a thing"):
+                await asyncio.sleep(0.1)
+        finally:
+            is_free.set()
+        await page.type("x")
+        assert "Loading" not in await page.sees("x", timeout=20)
 
 
 async def test_a_prompt_sent_right_behind_the_choice_of_a_session_is_for_that_session(

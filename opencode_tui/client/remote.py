@@ -102,6 +102,17 @@ async def open_terminal(
 
 
 @asynccontextmanager
+async def visit_terminal(socket: str, secret: str, directory: Path) -> AsyncGenerator[RemoteClient]:
+    """Yield the client of a folder on the engine of another terminal, without its events: for a look, an answer, a stop.
+
+    The terminal does not count it as another one. Nothing is sent yet.
+    """
+    async with open_terminal_link(socket, secret, str(directory)) as link:
+        bus = Bus()
+        yield RemoteClient(link, RemoteEvents(link, bus, tries_again=False), bus=bus, directory=directory)
+
+
+@asynccontextmanager
 async def _follow(
     link: Link, directory: Path, *, tries_again: bool
 ) -> AsyncGenerator[tuple[RemoteClient, "asyncio.Task[None]"]]:

@@ -81,6 +81,17 @@ class EngineClaim:
         finally:
             self._file_lock().release()
 
+    def is_taken(self) -> bool:
+        """Return whether a process has the claim."""
+        lock = self._file_lock()
+        try:
+            if not lock.try_acquire():
+                return True
+        except StorageError:  # it cannot be locked: nobody has it
+            return False
+        lock.release()
+        return False
+
     def publish(self, record: EngineRecord) -> None:
         """Write the record of this process, which has the claim; raises StorageError."""
         process = record.process
@@ -149,6 +160,23 @@ class EngineClaim:
         if found is not None and found.socket:
             remove_socket(found.socket)
         self._writer.remove(self._record_path(key))
+
+
+def live_engines(paths: Paths) -> list[EngineRecord]:
+    """Return the records of all processes that have an engine now, of any folder, settings and version; sorted by folder. Blocks.
+
+    A damaged record, and that of a process which just opens its engine, is left out.
+    """
+    try:
+        names = os.listdir(paths.terminals)
+    except OSError:  # no terminal has shared an engine yet
+        return []
+    found: list[EngineRecord] = []
+    for name in names:
+        claim = EngineClaim(paths, name.removesuffix(RECORD_SUFFIX))
+        if name.endswith(RECORD_SUFFIX) and (record := claim.read()) is not None and claim.is_taken():
+            found.append(record)
+    return sorted(found, key=lambda record: (record.folder, record.process.pid))
 
 
 def open_terminal_socket(paths: Paths, name: str) -> tuple[socket.socket, str]:

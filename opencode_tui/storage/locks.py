@@ -10,6 +10,7 @@ Source: docs/internals/session.md#locks.
 
 import os
 import threading
+from contextlib import suppress
 
 from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.files import FileSystem
@@ -87,13 +88,25 @@ class Locks:
 
     def killed_runs(self) -> list[str]:
         """Return the ids of sessions whose run was killed, sorted; an owner file that cannot be read counts as none. Blocks."""
+        return [session_id for session_id, owner in self.run_owners().items() if not is_alive(owner.process)]
+
+    def run_owners(self) -> dict[str, RunOwner]:
+        """Return the process that runs each session now, or was killed while it did; sorted by id. Blocks.
+
+        An owner file that cannot be read counts as none.
+        """
         try:
             names = sorted(os.listdir(self._folder))
         except OSError:
-            return []
-        return [
-            name.removesuffix(OWNER_SUFFIX) for name in names if name.endswith(OWNER_SUFFIX) and self._is_dead(name)
-        ]
+            return {}
+        owners: dict[str, RunOwner] = {}
+        for name in names:
+            if name.endswith(OWNER_SUFFIX):
+                with suppress(OSError):
+                    owner = read_owner(self._files, f"{self._folder}/{name}")
+                    if owner is not None and owner.is_set:
+                        owners[name.removesuffix(OWNER_SUFFIX)] = owner
+        return owners
 
     def store(self) -> ProcessLock:
         """Return the lock for everything outside of sessions: permission, project, credentials, migration, index."""
@@ -118,14 +131,6 @@ class Locks:
     def task_worktrees(self, name: str) -> ProcessLock:
         """Return the lock for adding and removing worktrees of batch tasks; `name` is derived from the repository's."""
         return self._lock(f"{name}.tasks")
-
-    def _is_dead(self, owner_file: str) -> bool:
-        """Return whether the process in an owner file has ended without releasing its lock."""
-        try:
-            owner = read_owner(self._files, f"{self._folder}/{owner_file}")
-        except OSError:
-            return False
-        return owner is not None and owner.is_set and not is_alive(owner.process)
 
     def _lock(self, name: str) -> ProcessLock:
         with self._guard:

@@ -205,7 +205,7 @@ def test_completion_is_a_script_for_the_shell(capsys: pytest.CaptureFixture[str]
 
 
 def test_completion_lists_the_commands(line: CommandLine) -> None:
-    asking = {"_OPENCODE_TUI_COMPLETE": "bash_complete", "COMP_WORDS": "opencode-tui st", "COMP_CWORD": "1"}
+    asking = {"_OPENCODE_TUI_COMPLETE": "bash_complete", "COMP_WORDS": "opencode-tui sta", "COMP_CWORD": "1"}
     done = CommandLine(line.folder, {**line.environ, **asking}).run()
     assert done.stdout.split() == ["plain,stats"]
 

@@ -1,0 +1,155 @@
+"""`opencode-tui ps`, `answer` and `stop`: what runs and what waits for you, in all folders."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from opencode_tui.cli.engine_access import run_main
+from opencode_tui.cli.session_choice import session_title
+from opencode_tui.cli.style import style_of
+from opencode_tui.cli.table import render_table
+from opencode_tui.cli.terminal import print_json, say
+from opencode_tui.client.inbox import open_inbox
+from opencode_tui.schema.api.inbox import Running
+from opencode_tui.schema.ids import system_clock
+from opencode_tui.schema.record import JsonObject
+from opencode_tui.text.inbox import STATES, line_of, question_line
+from opencode_tui.text.quantity import age, money, short_path, token_words
+
+_WATCH_S = 1.0
+"""Seconds between two looks."""
+
+
+@click.command(short_help="List what runs and what asks you.")
+@click.option("--watch", is_flag=True, help="Show it again when it changes, until Ctrl-C.")
+@click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
+def ps(watch: bool, style: str) -> None:
+    """List the sessions that ask you, were stopped, or work, in all folders; what needs you comes first.
+
+    \b
+    opencode-tui ps                     what runs, and the questions with their IDs
+    opencode-tui answer per_01… yes     answer one
+    opencode-tui stop ses_01…           interrupt one
+    """
+    run_main(lambda: _show(is_watching=watch, is_json=style == "json"))
+
+
+@click.command(short_help="Answer a question that `ps` lists.")
+@click.argument("name", metavar="ID")
+@click.argument("words", nargs=-1, metavar="[yes|no|TEXT]…")
+def answer(name: str, words: tuple[str, ...]) -> int:
+    """Answer a question of an agent in any folder; `opencode-tui ps` lists them.
+
+    In a terminal, with the ID of a question or of a session, the whole question is shown and asked. With an answer, ID is that
+    of the question: so the answer never meets another one than you saw.
+
+    \b
+    opencode-tui answer per_01… yes               allow it once
+    opencode-tui answer per_01… no                reject it
+    opencode-tui answer per_01… "use make test"   reject it, and tell the agent why
+    opencode-tui answer que_01… 2                 choose the second option
+    """
+    from opencode_tui.cli.commands.answering import answer_question, ask_here  # not for the help
+
+    return run_main(lambda: answer_question(name, words) if words else ask_here(name))
+
+
+@click.command(short_help="Interrupt sessions that `ps` lists.")
+@click.argument("session_ids", nargs=-1, metavar="ID…")
+@click.option("--all", "is_all", is_flag=True, help="Everything that runs, in all folders.")
+@click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
+@click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
+def stop(session_ids: tuple[str, ...], is_all: bool, dry_run: bool, yes: bool) -> int:
+    """Interrupt sessions in any folder, with their subagents and background commands.
+
+    Nothing is undone: the session stays, and goes on with your next prompt.
+    """
+    from opencode_tui.cli.commands.answering import stop_sessions  # not for the help
+
+    if bool(session_ids) == is_all:
+        raise click.UsageError("name the sessions, or pass --all; `opencode-tui ps` lists them")
+    return run_main(lambda: stop_sessions(session_ids, dry_run=dry_run, is_sure=yes))
+
+
+async def _show(*, is_watching: bool, is_json: bool) -> None:
+    shown: object = None
+    while True:
+        async with open_inbox(os.environ) as inbox:
+            rows = await inbox.read()
+            silent = [record.process.pid for record in inbox.silent]
+        now = system_clock()
+        listed: object = [_facts(row, now) for row in rows] if is_json else _table(rows, now)
+        if listed != shown:
+            if is_json:
+                print_json(listed)
+            else:
+                if is_watching:
+                    click.clear()
+                sys.stdout.write(f"{listed}\n")
+                sys.stdout.flush()
+            for pid in silent:
+                say(f"process {pid} does not respond: what it runs may be missing")
+        shown = listed
+        if not is_watching:
+            return
+        await asyncio.sleep(_WATCH_S)
+
+
+def _table(rows: Sequence[Running], now: int) -> str:
+    style = style_of(sys.stdout, os.environ)
+    if not rows:
+        return style.paint("nothing runs", "muted")
+    home = os.path.expanduser("~")
+    cells = [
+        [
+            STATES[row.state],
+            row.info.id,
+            session_title(row.info),
+            line_of(row, now),
+            short_path(row.info.directory, home) + (f" ({row.branch})" if row.branch else ""),
+            token_words(row.totals.input + row.totals.output),
+            money(row.totals.cost),
+            age(row.info.time.updated, now),
+        ]
+        for row in rows
+    ]
+    heads = ("STATE", "SESSION", "TITLE", "WHAT", "FOLDER", "TOKENS", "COST", "USED")
+    whole = ("STATE", "SESSION", "TOKENS", "COST", "USED")
+    hints = [
+        f"answer: opencode-tui answer {asked.id} {'yes|no|TEXT' if asked.id.startswith('per_') else 'TEXT'}"
+        for row in rows
+        for asked, _ in row.asked
+    ]
+    hints += [f"continue: opencode-tui -s {row.info.id}" for row in rows if row.state == "stopped"]
+    table = render_table(heads, cells, style, numbers=("TOKENS", "COST", "USED"), whole=whole)
+    return "\n".join([table, *(style.paint(hint, "muted") for hint in hints)])
+
+
+def _facts(row: Running, now: int) -> JsonObject:
+    """Return a session as JSON data; `updated` is in ms since 1970, `cost` in USD."""
+    asks = [
+        {
+            "id": asked.id,
+            "kind": "permission" if asked.id.startswith("per_") else "question",
+            "question": question_line(asked, call),
+        }
+        for asked, call in row.asked
+    ]
+    return {
+        "sessionID": row.info.id,
+        "title": row.info.title,
+        "directory": row.info.directory,
+        "branch": row.branch,
+        "state": row.state,
+        "line": line_of(row, now),
+        "asks": asks,
+        "background": [command.id for command in row.background],
+        "process": row.pid,
+        "reachable": row.is_reachable,
+        "tokens": row.totals.input + row.totals.output,
+        "cost": row.totals.cost,
+        "updated": row.info.time.updated,
+    }

@@ -1,0 +1,147 @@
+"""What runs and what waits for the user, over the engines of all folders."""
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.cli.engine_access import serve_terminals
+from opencode_tui.client.client import Client
+from opencode_tui.client.inbox import open_inbox
+from opencode_tui.client.shared import open_shared
+from opencode_tui.schema.api.inbox import Running
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import find_paths
+from opencode_tui.storage.process_identity import ProcessIdentity, current_process
+from opencode_tui.storage.run_lock import OWNER_SUFFIX
+from tests.support.provider.model_script import Answer, Call
+from tests.support.provider.model_server import ModelServer
+from tests.support.world.waiting import until
+
+MODEL = ModelRef(provider_id="fake", model_id="fake-model")
+ASKING = {"bash": {"*": "ask"}}
+
+
+@dataclass
+class Desk:
+    """Folders with an engine each, and what was sent to them."""
+
+    environ: dict[str, str]
+    stack: AsyncExitStack
+    sent: list["asyncio.Task[object]"] = field(default_factory=list["asyncio.Task[object]"])
+
+    async def open(self, folder: Path) -> Client:
+        folder.mkdir()
+        return await self.stack.enter_async_context(open_shared(self.environ, folder, serve=serve_terminals))
+
+    async def send(self, client: Client, text: str) -> str:
+        """Send a prompt in a new session; return the session's id."""
+        info = await client.sessions.create(CreateSession(title=text.split("<<")[0].strip()))
+        request = PromptInput(model=MODEL, parts=[TextInput(text=text)])
+        self.sent.append(asyncio.create_task(client.prompts.prompt(info.id, request)))
+        return info.id
+
+    async def rows(self, is_so: Callable[[list[Running]], object]) -> list[Running]:
+        """Return what the inbox shows, when that is so."""
+        while True:
+            async with open_inbox(self.environ) as inbox:
+                rows = await inbox.read()
+            if is_so(rows):
+                return rows
+
+
+@pytest.fixture
+async def desk(environ: dict[str, str], model: ModelServer) -> AsyncGenerator[Desk]:
+    content = {"provider": model.config(), "enabled_providers": ["fake"], "permission": ASKING, "snapshot": False}
+    async with _opened({**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def _opened(environ: dict[str, str]) -> AsyncGenerator[Desk]:
+    async with AsyncExitStack() as stack:
+        desk = Desk(environ, stack)
+        yield desk
+        for task in desk.sent:
+            task.cancel()
+        await asyncio.gather(*desk.sent, return_exceptions=True)
+
+
+async def test_what_asks_comes_before_what_works_and_an_answer_reaches_it(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    ended = threading.Event()
+    first, second = await desk.open(tmp_path / "one"), await desk.open(tmp_path / "two")
+    asking = await desk.send(first, 'clean up <<tool bash {"command": "rm notes.txt"}>>')
+    await desk.rows(lambda rows: any(row.asked for row in rows))
+    model.script(Answer(text="begun and done", holds=(("done", ended),)))
+    working = await desk.send(second, "write a letter")
+    rows = await desk.rows(lambda rows: len(rows) == 2 and rows[1].last and rows[1].last.info.role == "assistant")
+    assert [(row.info.id, row.state, row.is_reachable) for row in rows] == [
+        (asking, "asks", True),
+        (working, "works", True),
+    ]
+    [(asked, call)] = rows[0].asked
+    assert isinstance(asked, PermissionRequest) and call is not None
+    assert call.state.input["command"] == "rm notes.txt"
+    assert first.terminals == 0  # a look is not another terminal
+    async with open_inbox(desk.environ) as inbox:
+        client, found = await inbox.find(asked.id)
+        assert await client.permissions.reply(found.id, "reject", "keep them")
+    ended.set()
+    assert await desk.rows(lambda rows: not rows) == []
+    async with open_inbox(desk.environ) as inbox:
+        with pytest.raises(NotFoundError, match="was answered"):
+            await inbox.find(asked.id)
+    assert any("keep them" in json.dumps(one.body) for one in model.requests)
+
+
+async def test_a_question_of_a_subagent_belongs_to_the_session_that_started_it(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    client = await desk.open(tmp_path / "one")
+    task = {"description": "look", "prompt": 'look <<tool bash {"command": "rm a"}>>', "subagent_type": "general"}
+    model.script(Answer(calls=(Call("task", task),)))
+    session_id = await desk.send(client, "send somebody")
+    [row] = await desk.rows(lambda rows: any(row.asked for row in rows))
+    assert (row.info.id, row.state) == (session_id, "asks")
+    assert row.asked[0][0].session_id != session_id
+
+
+async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_another_program_works(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    client = await desk.open(tmp_path / "one")
+    killed, theirs = await desk.send(client, "first"), await desk.send(client, "second")
+    await asyncio.gather(*desk.sent)
+    await desk.stack.aclose()  # this process is now one without an engine
+    folder = find_paths(desk.environ).lock
+    mine = current_process()
+    for session_id, process in ((killed, ProcessIdentity(mine.pid, "long ago", mine.host)), (theirs, mine)):
+        path = folder / f"{session_id}{OWNER_SUFFIX}"
+        await until(lambda path=path: json.loads(path.read_text())["pid"] == 0)
+        fields = {"pid": process.pid, "started": process.started, "host": process.host, "generation": 9}
+        path.write_text(json.dumps(fields))
+    rows = await desk.rows(lambda rows: len(rows) == 2)
+    assert [(row.info.id, row.state, row.is_reachable) for row in rows] == [
+        (killed, "stopped", False),
+        (theirs, "works", False),
+    ]
+    assert Locks(find_paths(desk.environ)).killed_runs() == [killed]
+    async with open_inbox(desk.environ) as inbox:
+        assert await inbox.client_of(rows[1]) is None
+
+
+async def test_without_a_terminal_nothing_is_opened_and_nothing_runs(environ: dict[str, str]):
+    async with open_inbox(environ) as inbox:
+        assert (await inbox.read(), inbox.silent) == ([], [])
+    assert not find_paths(environ).data.exists()

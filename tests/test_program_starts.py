@@ -1,6 +1,7 @@
 """Every module that starts a program is listed here with where its program comes from: mostly `opencode_tui/programs.py`."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,12 @@ ROOT = Path(__file__).parents[1]
 
 _MODULES = {"subprocess", "pty", "webbrowser", "multiprocessing"}
 _STARTERS = ("exec", "spawn", "posix_spawn", "system", "popen", "fork", "startfile")
+_TEXT_OF_START = re.compile(
+    rf"subprocess|\b(?:{'|'.join(_MODULES)})\b|\bos\s*\.\s*(?:{'|'.join(_STARTERS)})|\bfrom\s+os\s+import\b"
+)
+_TEXT_OF_LOOKUP = re.compile(r"\bshutil\.which\b|\bfrom\s+shutil\s+import\b|\bos\.get_exec_path\b")
+"""What stands in each module that starts a program, or looks for one; only these are parsed, as parsing all takes a second."""
+
 _FREE = {("subprocess", name) for name in ("DEVNULL", "PIPE", "STDOUT", "Popen", "SubprocessError", "TimeoutExpired")}
 """Constants and classes of errors; a call of `Popen` counts all the same."""
 
@@ -57,9 +64,9 @@ def dotted(node: ast.expr) -> str:
             return ""
 
 
-def starts(tree: ast.AST) -> Iterator[int]:
+def starts(module: Module) -> Iterator[int]:
     """Yield the lines that start a program."""
-    for node in ast.walk(tree):
+    for node in ast.walk(module.tree) if _TEXT_OF_START.search(module.source) else ():
         if isinstance(node, ast.Call):
             *owner, name = dotted(node.func).split(".")
             is_module = owner[-1:] and owner[-1] in _MODULES
@@ -79,9 +86,9 @@ def starts(tree: ast.AST) -> Iterator[int]:
             yield node.lineno
 
 
-def lookups(tree: ast.AST) -> Iterator[int]:
+def lookups(module: Module) -> Iterator[int]:
     """Yield the lines that look for a program without us."""
-    for node in ast.walk(tree):
+    for node in ast.walk(module.tree) if _TEXT_OF_LOOKUP.search(module.source) else ():
         if isinstance(node, ast.Attribute) and dotted(node).endswith(("shutil.which", "os.get_exec_path")):
             yield node.lineno
         elif isinstance(node, ast.ImportFrom) and node.module == "shutil":
@@ -98,11 +105,11 @@ def modules() -> list[Module]:
 
 
 def test_only_known_modules_start_programs(modules: list[Module]) -> None:
-    assert names([module for module in modules if any(starts(module.tree))]) == set(STARTS)
+    assert names([module for module in modules if any(starts(module))]) == set(STARTS)
 
 
 def test_only_known_modules_look_for_programs(modules: list[Module]) -> None:
-    assert names([module for module in modules if any(lookups(module.tree))]) == set(LOOKUPS)
+    assert names([module for module in modules if any(lookups(module))]) == set(LOOKUPS)
 
 
 def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
@@ -113,7 +120,8 @@ def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
     used = [
         module
         for module in modules
-        if any(isinstance(node, ast.Attribute) and dotted(node) == "sys.executable" for node in ast.walk(module.tree))
+        if "sys.executable" in module.source
+        and any(isinstance(node, ast.Attribute) and dotted(node) == "sys.executable" for node in ast.walk(module.tree))
     ]
     assert names(used) == {
         "programs.py",
@@ -141,9 +149,9 @@ def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
     ],
 )
 def test_a_start_is_found(source: str) -> None:
-    assert list(starts(ast.parse(source)))
+    assert list(starts(Module("sample", Path("sample.py"), source)))
 
 
 @pytest.mark.parametrize("source", ["import shutil\nshutil.which('git')", "from shutil import which"])
 def test_a_lookup_is_found(source: str) -> None:
-    assert list(lookups(ast.parse(source)))
+    assert list(lookups(Module("sample", Path("sample.py"), source)))

@@ -3,8 +3,10 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 from opencode_tui.server.routes.settings import DEFAULT_KEYS
+from tests.support.world.server import Events
 
 ASKS = '<<tool bash {"command":"echo asked","description":"says it"}>>'
 QUESTION = {"question": "Which?", "header": "Pick", "options": [{"label": "Red"}, {"label": "Blue"}]}
@@ -34,17 +36,24 @@ async def test_one_that_attaches_late_is_told_what_the_turn_waits_for(serve, pro
         )
         question = (await early.until("question.asked"))[-1]
         async with face.events() as late, face.events("/global/event") as everywhere:
-            told = [await late.read(), await late.read()]
-            wrapped = [await everywhere.read(), await everywhere.read()]
+            shown = [await next_question(late), await next_question(late)]
+            wrapped = [await next_question(everywhere), await next_question(everywhere)]
         await face.http.post(f"/permission/{permission['properties']['id']}/reply", json={"reply": "once"})
         await face.http.post(f"/question/{question['properties']['id']}/reply", json={"answers": [["Red"]]})
         await asyncio.gather(*turns)
         async with face.events() as later:
             await face.session()
-            next_told = await later.read()
-    assert told == [permission, question] == [event["payload"] for event in wrapped]
+            shown_later = await later.until("session.created")
+    assert shown == [permission, question] == [event["payload"] for event in wrapped]
     assert {event["directory"] for event in wrapped} == {str(project.path)}
-    assert next_told["type"] == "session.created"
+    assert [event for event in shown_later if event["type"].endswith(".asked")] == []
+
+
+async def next_question(events: Events) -> dict[str, Any]:
+    """Return the next event of a question. Others may come before it: a session gets its title when the model has given one."""
+    while not (event := await events.read()).get("payload", event)["type"].endswith(".asked"):
+        pass
+    return event
 
 
 async def test_interrupting_an_idle_session_tells_it_that_nothing_runs(serve):

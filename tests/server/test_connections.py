@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
+from opencode_tui.server.serving import HEADER_S
 from tests.support.world.server import HttpFace
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import PATIENCE_S, advance
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -72,9 +73,8 @@ async def test_a_refused_request_with_a_body_ends_its_connection(serve, monkeypa
 
 
 async def test_a_long_response_is_not_a_connection_that_sends_nothing(serve, monkeypatch):
-    monkeypatch.setattr("opencode_tui.server.serving.HEADER_S", 0.1)
     async with serve() as face, face.events() as events:
-        await asyncio.sleep(0.4)
+        await advance(monkeypatch, 2 * HEADER_S)
         await face.session()
         await events.until("session.created")
 

@@ -1,6 +1,7 @@
 """Command lines of the person's over HTTP."""
 
 import asyncio
+from typing import Any
 
 
 async def test_a_command_line_runs_without_a_question_or_a_model_and_the_model_sees_it_later(serve, model):
@@ -31,9 +32,16 @@ async def test_a_command_line_waits_for_nobody_and_can_be_interrupted(serve):
         running = asyncio.create_task(face.http.post(f"/session/{session_id}/shell", json=body))
         await events.until("session.status")
         second = await face.http.post(f"/session/{session_id}/shell", json=body)
-        await asyncio.sleep(0.2)
+        while not any(runs(event) for event in await events.until("message.part.updated")):
+            pass
         await face.http.post(f"/session/{session_id}/abort")
         answer = (await running).json()
     assert (second.status_code, second.json()["name"]) == (409, "BusyError")
     assert answer["info"]["error"]["name"] == "MessageAbortedError"
     assert answer["parts"][0]["state"]["status"] == "error"
+
+
+def runs(event: dict[str, Any]) -> bool:
+    """Return whether an event shows a call that runs."""
+    part = event["properties"].get("part", {})
+    return part.get("type") == "tool" and part["state"]["status"] == "running"

@@ -49,7 +49,10 @@ def slow_row(item: str, rows: Mapping[str, SlowRow]) -> SlowRow | None:
     if function:
         names.append(f"{path}::{function}")
     if case:
-        names += [f"{name}[{case}" for name in names]
+        names += [
+            *(f"{name}[{case}" for name in names),
+            *(f"{path}::{function}[*{case[at:]}" for at, letter in enumerate(case) if letter == "-"),
+        ]
     return next((rows[name] for name in names if name in rows), None)
 
 

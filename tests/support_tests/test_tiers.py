@@ -49,7 +49,13 @@ def test_a_row_has_a_name_a_reason_and_a_guard_once(tmp_path: Path, line: str) -
 
 
 def test_a_row_counts_for_its_folder_its_file_and_all_cases_of_its_function(tmp_path: Path) -> None:
-    names = ["stories/", "cli/test_run.py", "test_words.py::test_names", "client/[over HTTP]"]
+    names = [
+        "stories/",
+        "cli/test_run.py",
+        "test_words.py::test_names",
+        "client/[over HTTP]",
+        "test_a.py::test_b[*-light]",
+    ]
     (tmp_path / "tiers.txt").write_text("".join(f"{name} | a reason | a guard\n" for name in names))
     rows = read_rows(tmp_path / "tiers.txt")
     slow = [
@@ -58,11 +64,14 @@ def test_a_row_counts_for_its_folder_its_file_and_all_cases_of_its_function(tmp_
         "cli/test_run.py::test_a",
         "test_words.py::test_names[a::b]",
         "client/test_undo.py::test_a[over HTTP]",
+        "test_a.py::test_b[wide-light]",
     ]
     fast = [
         "stories_of/test_a.py",
         "client/test_undo.py::test_a[over HTTP-1]",
         "test_words.py",
+        "test_a.py::test_b[wide-light-1]",
+        "test_a.py::test_c[wide-light]",
         "test_words.py::test_names_more",
         "cli/test_running.py::test_a",
     ]

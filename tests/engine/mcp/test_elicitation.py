@@ -12,6 +12,7 @@ from opencode_tui.schema.error import QuestionDismissedError, ToolError
 from opencode_tui.schema.record import JsonObject
 from tests.engine.mcp.conftest import World
 from tests.engine.mcp.sign_in_world import oauth_server, remote_servers
+from tests.support.world.waiting import until
 
 Asked = list[tuple[str, str, int]]
 
@@ -42,19 +43,19 @@ async def test_a_question_over_http_goes_to_the_call_that_it_belongs_to(
     assert [one["content"]["name"] for one in results] == names
 
 
-async def test_a_question_over_pipes_goes_to_the_newest_call_and_says_so(world: World) -> None:
+async def test_a_question_over_pipes_goes_to_the_newest_call_and_says_so(world: World, tmp_path: Path) -> None:
+    end = tmp_path / "end"
     asked: Asked = []
     both = asyncio.Event()
     async with world.servers(one={}) as servers:
         await servers.connect("one")
-        older = asyncio.create_task(
-            servers.call("one", "slow", {"seconds": 2, "steps": 1}, elicit=asker("a", asked, both, 1))
-        )
-        await asyncio.sleep(0.1)
+        older = asyncio.create_task(servers.call("one", "wait", {"path": str(end)}, elicit=asker("a", asked, both, 1)))
+        await until((tmp_path / "end.begun").exists)
         await servers.call("one", "ask", {}, elicit=asker("b", asked, both, 1))
         older.cancel()
         both.clear()
         await servers.call("one", "ask", {}, elicit=asker("c", asked, both, 2))
+        end.touch()
     assert asked == [("b", "Who?", 2), ("c", "Who?", 1)]
     texts: list[str] = []
 

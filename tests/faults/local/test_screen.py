@@ -28,10 +28,12 @@ def test_checks_in_a_folder_that_was_deleted_say_so_and_other_pages_open(folder:
             terminal.sees("fake-model")
             shutil.rmtree(folder)
             terminal.type("/doctor\r")
-            terminal.sees(f"{folder.name} no longer exists")
+            terminal.reads("no longer exists; quit")
             terminal.type("/config\r")
             terminal.sees("Settings")
-            terminal.press("escape", "ctrl+x", "q")
+            terminal.press("escape")
+            terminal.sees("Ask anything")
+            terminal.press("ctrl+x", "q")
             assert terminal.ends() == 0
         assert line.survivors(grace_s=5) == []
 
@@ -49,7 +51,7 @@ def test_quitting_while_the_disk_is_full_says_what_is_not_stored(
             terminal.sees("begun")
             disk.fail(paths.data, "full")
             go_on.set()
-            terminal.sees("free some space")
+            terminal.reads("free some space")  # where the row ends depends on the folder's name
             terminal.sees("Stopped")
             terminal.type("a draft")
             terminal.sees("a draft")

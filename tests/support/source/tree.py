@@ -158,6 +158,10 @@ def _parent(name: str) -> str:
     return name.rpartition(".")[0]
 
 
+_HOLD_IMPORTS = (ast.stmt, ast.excepthandler, ast.match_case)
+"""No expression has an import in it."""
+
+
 def _imported_names(node: ast.AST, package: str, when: When = "load") -> Iterator[tuple[str, When]]:
     """Yield every name of the product that is imported, `package.module` or `package.module.name`, and when."""
     if isinstance(node, ast.Import):
@@ -174,9 +178,10 @@ def _imported_names(node: ast.AST, package: str, when: When = "load") -> Iterato
         for child in node.orelse:
             yield from _imported_names(child, package, when)
     else:
-        inside: When = "call" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) else when
+        inside: When = "call" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else when
         for child in ast.iter_child_nodes(node):
-            yield from _imported_names(child, package, inside)
+            if isinstance(child, _HOLD_IMPORTS):
+                yield from _imported_names(child, package, inside)
 
 
 def _definitions(node: ast.AST, module: str, path: str, prefix: str) -> Iterator[Definition]:

@@ -173,6 +173,12 @@ class ScreenTerminal(Terminal):
         self.rest(quiet=0.03, timeout=0.3)  # the rest of that frame
         return self.shown()
 
+    def reads(self, words: str, *, timeout: float = PATIENCE_S) -> str:
+        """Wait until these words are on the screen, in one row or wrapped at a blank; return its text, as `sees`."""
+        self._until(lambda text: words in " ".join(text.split()), f"{words!r} did not come", timeout)
+        self.rest(quiet=0.03, timeout=0.3)
+        return self.shown()
+
     def sees_no_more(self, words: str, *, timeout: float = PATIENCE_S) -> str:
         """Wait until these words are gone."""
         return self._until(lambda text: words not in text, f"{words!r} did not go", timeout)

@@ -7,6 +7,7 @@ from tests.support.terminal.screen import Page, screen
 
 
 async def select_the_answer(page: Page, words: str) -> None:
+    await page.sees("Title: what is it?")  # a row above, which comes some time after the answer
     row = await page.row(words)
     await page.pilot.mouse_down(offset=(3, row))
     await page.pilot.hover(offset=(10, row))

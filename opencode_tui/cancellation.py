@@ -1,15 +1,24 @@
 """Runs work to its end although the caller is canceled, and blocking work that stops soon after its caller is canceled.
 
 `run_to_completion` keeps the caller until the end, `run_on` only for a moment. The one way to let work
-outlive its caller's cancellation.
+outlive its caller's cancellation. `limit_threads` keeps blocking work from outliving the program.
 """
 
 import asyncio
+import concurrent.futures
+import queue
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 T = TypeVar("T")
+P = ParamSpec("P")
+
+THREADS_S = 3.0
+"""Seconds that a loop which ends waits for blocking work in its threads."""
+
+MOST_THREADS = 32
 
 
 async def run_to_completion(work: Awaitable[T], *, stop: threading.Event | None = None) -> T:
@@ -86,3 +95,66 @@ async def to_cancellable_thread(work: Callable[[threading.Event], T]) -> T:
         return await asyncio.to_thread(work, stop)
     finally:
         stop.set()
+
+
+def limit_threads() -> None:
+    """Let the running loop, and the process, wait `THREADS_S` at most for blocking work (`asyncio.to_thread`) when they end.
+
+    Call it before the first such work. Python waits for its own threads without a limit: a disk that hangs would keep the process.
+    """
+    asyncio.get_running_loop().set_default_executor(_Threads())
+
+
+class _Threads(ThreadPoolExecutor):
+    """Runs calls in daemon threads. A subclass only because asyncio accepts no other executor: it starts none of its threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self._started = 0
+        self._is_closed = False
+        self._unfinished: set[Future[Any]] = set()
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Return the future of a call; raises RuntimeError after `shutdown`."""
+        future = Future[T]()
+
+        def call() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - the caller gets it
+                future.set_exception(error)
+
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            self._unfinished.add(future)
+            future.add_done_callback(self._unfinished.discard)
+            self._calls.put(call)
+            if not self._idle.acquire(blocking=False) and self._started < MOST_THREADS:
+                self._started += 1
+                threading.Thread(target=self._work, name=f"blocking {self._started}", daemon=True).start()
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Accept no more calls; with `wait`, return when all have ended, at the latest after `THREADS_S`."""
+        with self._lock:
+            self._is_closed = True
+            unfinished = set(self._unfinished)
+            for _ in range(self._started):
+                self._calls.put(None)
+        if cancel_futures:
+            for future in unfinished:
+                future.cancel()
+        if wait:
+            concurrent.futures.wait(unfinished, timeout=THREADS_S)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+            del call  # what it refers to ends with it
+            self._idle.release()

@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from opencode_tui.cancellation import run_to_completion, to_cancellable_thread
+from opencode_tui import cancellation
+from opencode_tui.cancellation import limit_threads, run_to_completion, to_cancellable_thread
 from opencode_tui.storage.writer import WriterThread
 
 
@@ -89,3 +90,37 @@ async def test_a_write_whose_caller_was_cancelled_is_done_and_its_failure_logged
     await _cancelled(task, times=1)
     writer.stop()
     assert "a write failed after its caller was canceled" in caplog.text
+
+
+def test_a_loop_and_its_process_do_not_wait_for_a_thread_that_never_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cancellation, "THREADS_S", 0.05)
+    begun, may_end = threading.Event(), threading.Event()
+
+    def block() -> bool:
+        begun.set()
+        return may_end.wait()
+
+    async def main() -> str:
+        limit_threads()
+        asyncio.get_running_loop().run_in_executor(None, block)
+        await asyncio.to_thread(begun.wait)
+        return "ended"
+
+    assert asyncio.run(main()) == "ended"
+    [held] = [one for one in threading.enumerate() if one.name.startswith("blocking") and one.daemon and one.is_alive()]
+    may_end.set()
+    held.join()
+
+
+async def test_threads_give_results_errors_and_are_used_again() -> None:
+    limit_threads()
+    assert await asyncio.gather(*(asyncio.to_thread(pow, 2, at) for at in range(100))) == [2**at for at in range(100)]
+    with pytest.raises(ZeroDivisionError):
+        await asyncio.to_thread(divmod, 1, 0)
+    names = {await asyncio.to_thread(lambda: threading.current_thread().name) for _ in range(20)}
+    assert len(names) <= cancellation.MOST_THREADS
+    await asyncio.get_running_loop().shutdown_default_executor()
+    with pytest.raises(RuntimeError):
+        await asyncio.to_thread(pow, 2, 2)

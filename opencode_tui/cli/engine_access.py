@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from opencode_tui.cancellation import limit_threads
 from opencode_tui.cli.environment import find_log_folder, load_settings, read_environment
 from opencode_tui.cli.log import start_log
 from opencode_tui.cli.main import GlobalOptions
@@ -168,7 +169,8 @@ def run_main(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def end_on_signals() -> None:
-    """Cancel the current task when the user or the system wants the process to end."""
+    """Cancel the current task when the user or the system wants the process to end, which blocking work then delays little."""
+    limit_threads()
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()

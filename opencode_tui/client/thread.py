@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from opencode_tui.bus import Bus
+from opencode_tui.cancellation import limit_threads
 from opencode_tui.client.local import LocalClient, LocalClients
 from opencode_tui.engine.engine import open_engine
 from opencode_tui.schema.error import OpencodeError, StorageError
@@ -147,6 +148,7 @@ class EngineThread:
             self._face.call_soon_threadsafe(self._ended.set_result, None)
 
     async def _work(self, environ: Mapping[str, str], directory: Path, share: Share | None) -> None:
+        limit_threads()
         async with open_engine(environ) as engine:
             client = LocalClient(engine, await engine.instance(directory), carry=self.coroutine)
             self._bus = engine.bus

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opencode_tui.cancellation import limit_threads
 from opencode_tui.cli.environment import Environment, load_settings, read_environment
 from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import adopt_log, start_log
@@ -97,7 +98,8 @@ async def _serve(environment: Environment, listening: Listening, *, has_terminal
 
 
 def end_on_signals() -> "asyncio.Future[int]":
-    """Return a future of the exit code; a second signal kills the process."""
+    """Return a future of the exit code; a second signal kills the process. Blocking work delays its end little."""
+    limit_threads()
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from opencode_tui.cancellation import limit_threads
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import say
 from opencode_tui.cli.typeahead import TypeaheadGuard
@@ -135,6 +136,7 @@ def _start_options(options: Mapping[str, Any]) -> StartOptions:
 
 async def _show(options: StartOptions, log_level: str | None, opening: "Opening") -> Ending | None:
     """Run the app in its own task; the engine is opened and closed here, so that it outlives the app."""
+    limit_threads()
     app = OpenCodeApp(options)
     shown = asyncio.create_task(app.run_async())
     painted = asyncio.create_task(app.painted.wait())

@@ -1,6 +1,7 @@
 """A disk that fails under the screen: it says so, answers keys, goes on when the disk works, and says what quitting loses."""
 
 import shutil
+import signal
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from opencode_tui.storage.paths import Paths
 from tests.support.faults.failing_disk import FailingDisk
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.stored import read_store
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
+from tests.support.world.waiting import PATIENCE_S
 
 
 def hold_an_answer(server: ModelServer) -> threading.Event:
@@ -73,3 +76,22 @@ def test_quitting_while_the_disk_is_full_says_what_is_not_stored(
             assert "what happened last could not be stored: cannot write" in said
             assert "TaskGroup" not in said
         assert line.survivors(grace_s=5) == []
+
+
+def test_quitting_while_the_disk_hangs_ends_and_nothing_is_left_running(
+    folder: Path, environ: dict[str, str], paths: Paths, disk: FailingDisk
+) -> None:
+    settings: dict[str, Any] = {"model": "fake/fake-model"}
+    with ModelServer() as server:
+        line = CommandLine(folder, {**environ, **disk.variables()}, provider=server.config(), settings=settings)
+        with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+            terminal.sees("fake-model")
+            disk.slow(paths.storage, PATIENCE_S * 10)
+            terminal.type("first\r")
+            terminal.read_until(lambda: disk.count > 0)
+            terminal.process.send_signal(signal.SIGTERM)
+            assert terminal.ends() != 0
+        disk.heal()
+        assert line.survivors(grace_s=5) == []
+        assert line.run("run", "second").code == 0
+    assert read_store(paths.storage).unfinished == []

@@ -79,6 +79,11 @@ class FailingDisk:
         self._rule.delay_ms = 0
 
     @property
+    def is_failing(self) -> bool:
+        """Whether calls fail or wait now."""
+        return bool(self._rule.calls)
+
+    @property
     def count(self) -> int:
         """How many calls failed or waited since `fail` or `slow`."""
         return int(self._rule.count)

@@ -13,7 +13,8 @@ from opencode_tui.instant.page import SWITCH, plain_page
 from opencode_tui.tui.base_app import COMPLETE_S, TYPED_S
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 ON = {SWITCH: "1"}
 TRIES = 5
@@ -114,7 +115,6 @@ def test_a_window_that_has_another_size_for_a_moment_shows_every_cell(start: Ope
 @pytest.mark.parametrize("pause", [0.0, 0.2, 0.4, 0.6, 0.8])
 def test_a_start_that_is_stopped_goes_on_with_what_was_typed(start: Open, pause: float) -> None:
     with start(environ=ON) as terminal:
-        before = terminal.attributes()
         terminal.read_until(lambda: b"Ask" in terminal.raw)
         terminal.type("some words")
         terminal.read_for(pause)
@@ -122,8 +122,45 @@ def test_a_start_that_is_stopped_goes_on_with_what_was_typed(start: Open, pause:
         while not os.waitpid(terminal.process.pid, os.WUNTRACED | os.WNOHANG)[0]:
             terminal.read_for(0.02)
         terminal.read_until(lambda: terminal.raw.rstrip().endswith((b"\x1b[?25h", b"\x1b[?1004l")))
-        assert terminal.attributes() == before
+        assert terminal.attributes() == terminal.attributes_before
         os.kill(terminal.process.pid, signal.SIGCONT)
         terminal.sees("▎ some words")
         terminal.type("!")
         terminal.sees("▎ some words!")
+
+
+def test_a_screen_that_is_continued_without_having_left_is_not_started_again(start: Open) -> None:
+    with start(environ=ON) as terminal:
+        terminal.read_until(lambda: _TAKEN in terminal.raw)
+        terminal.type("ab")
+        terminal.sees("▎ ab")
+        own = terminal.attributes()
+        os.kill(terminal.process.pid, signal.SIGSTOP)
+        while not os.waitpid(terminal.process.pid, os.WUNTRACED | os.WNOHANG)[0]:
+            terminal.read_for(0.02)
+        terminal.set_attributes(terminal.attributes_before)  # as a shell does
+        os.kill(terminal.process.pid, signal.SIGCONT)
+        wait_until(lambda: terminal.attributes() == own)
+        terminal.type("c")
+        terminal.sees("▎ abc")
+        assert terminal.raw.count(_TAKEN) == 1
+        terminal.process.terminate()
+        assert terminal.ends() == 0
+        assert terminal.attributes() == terminal.attributes_before
+
+
+def test_the_key_that_quits_is_pressed_twice_while_the_first_page_is_shown(
+    start: Open, environ: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
+    folder.rmdir()
+    make_repo(folder).commit(**{"a.txt": "a\n"})
+    stalls = tmp_path / "bin" / "git"
+    stalls.parent.mkdir()
+    stalls.write_text("#!/bin/sh\nsleep 600\n")
+    stalls.chmod(0o755)
+    with start(environ={**ON, "PATH": f"{stalls.parent}:{environ['PATH']}"}) as terminal:
+        terminal.read_until(lambda: b"Ask" in terminal.raw)
+        terminal.type("\x03x")  # the first page shows neither
+        terminal.sees("▎ x")
+        terminal.type("y")
+        terminal.sees("▎ xy")

@@ -2,8 +2,10 @@
 
 import os
 import select
+import signal
 import time
 from contextlib import suppress
+from types import FrameType
 
 from opencode_tui.instant.screen import attributes_before
 
@@ -45,6 +47,12 @@ class TypeaheadGuard:
 
             with suppress(termios.error):
                 termios.tcsetattr(self._terminal, termios.TCSAFLUSH, self._before)
+
+    def die(self, number: int, _frame: FrameType | None) -> None:
+        """Restore the terminal's settings and end as the signal does: a handler for when the screen is closed."""
+        self.restore()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
 
     def _drop(self) -> None:
         import termios

@@ -24,6 +24,8 @@ class Opening:
         """The actions to run once the engine is open, in the order of their keys."""
         self.on_sent: Callable[[], None] | None = None
         """Set when the prompt is to be sent once the engine is open; to be called then: keys are kept for the next prompt."""
+        self._quits = False
+        """Whether the key that quits was pressed at the first page."""
 
     def show_wait(self, what: str, seconds: float) -> None:
         """Show in the activity line what is being opened, and for how long: `Opening ~/work  3 s`."""
@@ -35,9 +37,12 @@ class Opening:
         return action.scope != "item"
 
     def run(self, action_id: str) -> None:
-        """Run an action later; quit at once."""
+        """Run an action later; quit at once, but at the second press while the first page is shown, which names no such key."""
         if action_id == QUIT:
-            self.leave()
+            if self._app.shows_first_page and not self._quits:
+                self._quits = True
+            else:
+                self.leave()
         elif action_id == "input_submit":
             self.on_sent = self._app.hold_until_shown()
         else:

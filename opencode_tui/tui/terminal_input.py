@@ -11,6 +11,7 @@ import termios
 import time
 import tty
 from codecs import getincrementaldecoder
+from contextlib import suppress
 from threading import Event
 from types import FrameType
 from typing import TextIO, cast
@@ -172,6 +173,9 @@ class TerminalInput(LinuxDriver):
     _typed = b""
     """What was typed until then."""
 
+    _own_settings: list[int | list[bytes | int]] | None = None
+    """The settings of the terminal while the screen is started."""
+
     def start_application_mode(self) -> None:
         """Start the screen. Later writes to a closed terminal are ignored."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _LATER)
@@ -182,9 +186,12 @@ class TerminalInput(LinuxDriver):
 
     def _start(self) -> None:
         reader = self._key_thread
-        if self._early is not None and reader is not None and reader.is_alive():
+        if reader is not None and reader.is_alive():
             # Continued without having left: after SIGSTOP, or as a window that closes does it.
-            self._early.is_moved = True
+            if self._early is not None:
+                self._early.is_moved = True
+            else:
+                self._show_again()
             return
         if self.output is None:
             self.output = TerminalOutput(self._file, os.environ)
@@ -193,15 +200,24 @@ class TerminalInput(LinuxDriver):
         if self._wakes is None:
             self._wakes = os.pipe()
         self._early = screen.live()
-        if self._early is None:
-            super().start_application_mode()
-            return
-        self._acquired = Event()
-        self.output.hold(without=screen.MODES_ON)
+        if self._early is not None:
+            self._acquired = Event()
+            self.output.hold(without=screen.MODES_ON)
         super().start_application_mode()
+        with suppress(termios.error):  # the terminal is gone
+            self._own_settings = termios.tcgetattr(self.fileno)
+        if self._early is None:
+            return
         _mark_changes(self._early)
         self.attrs_before = self._early.attributes_before
         self._early.wait_for_driver(lambda: self.process_message(KeyWaits()))
+
+    def _show_again(self) -> None:
+        """Restore the settings that the shell may have changed meanwhile, and have every cell written."""
+        if self._own_settings is not None:
+            with suppress(termios.error):  # the terminal is gone, which the app learns by SIGHUP
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self._own_settings)
+        signal.raise_signal(signal.SIGWINCH)
 
     def acquire_terminal(self) -> screen.InstantScreen | None:
         """Own the terminal from now on, and read the keys that were typed; a `TypedDelivered` message follows them.

@@ -1,11 +1,15 @@
 """Keys that were typed for the screen run nothing in the shell."""
 
+import os
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import PACKAGE_ROOT
+from tests.support.world.waiting import wait_until
 
 SHELL = """
 import os, select, subprocess, sys, termios
@@ -71,3 +75,16 @@ def test_a_screen_that_closes_by_itself_leaves_nothing_of_the_prompt_to_the_shel
         text = terminal.sees("has its terminal again")
         assert "reads b''" in text and "old files" not in text
         assert "no connection to" in text
+
+
+def test_a_signal_while_keys_are_dropped_restores_the_terminal(tmp_path: Path, environ: dict[str, str]) -> None:
+    with run(tmp_path, environ, "-m", "opencode_tui", "attach", "http://127.0.0.1:9") as terminal:
+        terminal.sees("Ask")
+        shell = terminal.process.pid
+        screen = int(Path(f"/proc/{shell}/task/{shell}/children").read_text())
+        terminal.read_until(lambda: b"\x1b[?1049l" in terminal.raw)
+        terminal.type("x")
+        wait_until(lambda: not terminal.has_unread)  # nobody reads it: it is dropped, and more is waited for
+        with suppress(ProcessLookupError):
+            os.kill(screen, signal.SIGTERM)
+        terminal.sees("has its terminal again")

@@ -92,7 +92,7 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
     atexit.register(keys.restore)  # as late as possible: later keys belong to the shell
     is_expected = False
     try:
-        ending = asyncio.run(_show(start, log_level, opening))
+        ending = asyncio.run(_show(start, log_level, opening, keys))
         while ending is not None and ending.reopen is not None:
             start = StartOptions(
                 ending.reopen,
@@ -103,7 +103,7 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
             )
             if start.server is None:
                 os.chdir(ending.reopen)
-            ending = asyncio.run(_show(start, log_level, opening))
+            ending = asyncio.run(_show(start, log_level, opening, keys))
         if ending is not None:
             for line in ending.messages:
                 say(make_safe(line))
@@ -134,7 +134,9 @@ def _start_options(options: Mapping[str, Any]) -> StartOptions:
     return StartOptions(directory=Path.cwd(), **given)
 
 
-async def _show(options: StartOptions, log_level: str | None, opening: "Opening") -> Ending | None:
+async def _show(
+    options: StartOptions, log_level: str | None, opening: "Opening", keys: TypeaheadGuard
+) -> Ending | None:
     """Run the app in its own task; the engine is opened and closed here, so that it outlives the app."""
     limit_threads()
     app = OpenCodeApp(options)
@@ -149,6 +151,7 @@ async def _show(options: StartOptions, log_level: str | None, opening: "Opening"
         if not shown.done():
             app.exit()
         await asyncio.wait({shown})
+        _die_on_signals(keys)
     return shown.result()
 
 
@@ -189,6 +192,16 @@ def _end_on_signals(app: OpenCodeApp) -> None:
     for name in ("SIGTERM", "SIGHUP"):
         with suppress(NotImplementedError, AttributeError):
             loop.add_signal_handler(getattr(signal, name), app.chat.leave)
+
+
+def _die_on_signals(keys: TypeaheadGuard) -> None:
+    """Let a signal restore the terminal, which has no echo until the process ends: a closed loop leaves the default handler."""
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError):
+            number = getattr(signal, name)
+            if loop.remove_signal_handler(number):
+                signal.signal(number, keys.die)
 
 
 def _print_resume_command(ending: Ending, server: str | None) -> None:

@@ -40,6 +40,8 @@ class Terminal:
         self._master, slave = pty.openpty()
         self._name = os.ttyname(slave)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self.attributes_before = termios.tcgetattr(slave)
+        """The settings of the terminal before the program."""
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, sys.executable, *arguments],
             cwd=folder,
@@ -63,6 +65,10 @@ class Terminal:
     def attributes(self) -> list[Any]:
         """Return the settings of the terminal."""
         return termios.tcgetattr(self._master)
+
+    def set_attributes(self, attributes: list[Any]) -> None:
+        """Change the settings of the terminal, as another program in it does."""
+        termios.tcsetattr(self._master, termios.TCSANOW, attributes)
 
     def hang_up(self) -> None:
         """Close the terminal's window: the program in it gets SIGHUP and cannot write any more."""

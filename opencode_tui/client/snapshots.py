@@ -16,11 +16,11 @@ __all__ = ["Patch", "Snapshots", "clean_unneeded", "open_snapshots"]
 
 
 def open_snapshots(
-    environ: Mapping[str, str], directory: Path, *, paths: Paths, is_on: bool, ignored: int | None = None
+    environ: Mapping[str, str], directory: Path, *, paths: Paths, is_on: bool, limits: tuple[int, int] | None = None
 ) -> Snapshots:
     """Return the snapshots of the folder's worktree; `unavailable` is set unless `is_on`. Blocks on git.
 
-    `ignored` is the size in bytes of the largest ignored file that is recorded.
+    `limits` are the bytes of the largest ignored file that is recorded, and of all that is kept before a command discards it.
     """
     project = discover(directory, paths=paths, environ=environ)
     return Snapshots(
@@ -30,6 +30,6 @@ def open_snapshots(
             paths=paths,
             locks=Locks(paths),
             clock=system_clock,
-            settings=SnapshotSettings(is_on).limited(ignored),
+            settings=SnapshotSettings(is_on).limited(limits),
         )
     )

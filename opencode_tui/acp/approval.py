@@ -26,7 +26,16 @@ from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.permission import PermissionRequest, Reply, ToolCallRef
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.tools import tool_with
-from opencode_tui.text.permission import Act, always_of, choices_of, reasons_of, subject_of, without_padding
+from opencode_tui.text.permission import (
+    Act,
+    always_of,
+    choices_of,
+    lost_lines,
+    reasons_of,
+    sandbox_facts,
+    subject_of,
+    without_padding,
+)
 from opencode_tui.text.permission import title_of as question_of
 
 DISMISS = "dismiss"
@@ -122,7 +131,8 @@ def _explanation(
     lines = [question_of(request)]
     if not diffs and subject:
         lines += ["", *(f"    {line}" for line in subject.splitlines()), ""]
-    return [*lines, " ".join(reasons_of(request, (), Path(root)))]
+    lost = lost_lines(sandbox_facts(request).lost or ())
+    return [*lines, " ".join(reasons_of(request, (), Path(root))), *([""] if lost else []), *lost]
 
 
 def announced_call(part: ToolPart, root: str) -> ToolCallStart:

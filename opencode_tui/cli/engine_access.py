@@ -137,7 +137,7 @@ def open_snapshots() -> "Snapshots":
         environment.directory,
         paths=environment.paths,
         is_on=settings.snapshot is not False,
-        ignored=settings.ignored_limit,
+        limits=settings.snapshot_limits,
     )
 
 

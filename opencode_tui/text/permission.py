@@ -11,9 +11,9 @@ from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.permission import Approvals, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.sandbox import KEY, SandboxFacts, sandbox_of
+from opencode_tui.schema.session.sandbox import KEY, LostRow, SandboxFacts, sandbox_of
 from opencode_tui.schema.tools import Words, row_of
-from opencode_tui.text.quantity import short_path
+from opencode_tui.text.quantity import byte_words, plural, short_path
 
 _NO_FACTS = SandboxFacts(kind="rule")
 
@@ -223,6 +223,7 @@ def reasons_of(
         return _reasons_afterwards(facts)
     given = facts.reasons or _texts(request.metadata.get("reasons"))
     sentences = list(given) or _rule_reasons(request, verdicts, directory, agent=agent, places=places)
+    sentences += lost_sentences(facts.lost or ())
     if facts.tier == "none" and (facts.kind != "rule" or request.metadata.get("opaque")):
         sentences.append(f"No sandbox: {no_sandbox or 'none works here'}.")
     if request.metadata.get("background") is True:
@@ -230,6 +231,48 @@ def reasons_of(
     if is_command(request):
         sentences.append(f"Working directory: {_short_folder(facts.folder or str(directory), places)}")
     return sentences
+
+
+_NAMED_LOSSES = 3
+"""Paths that a sentence names, the largest ones; `lost_lines` has all of them."""
+
+
+def lost_sentences(lost: Sequence[LostRow]) -> list[str]:
+    """Return what a command would remove or overwrite, and what of it undo would not bring back; nothing for no files."""
+    kept = [row for row in lost if row.reason is None]
+    left = [row for row in lost if row.reason is not None]
+    sentences = [f"Removes or overwrites {_lost_words(kept)}; undo brings it back."] if kept else []
+    for reason in dict.fromkeys(row.reason for row in left):
+        rows = [row for row in left if row.reason == reason]
+        sentences.append(f"Undo will not bring back {_lost_words(rows)}: {reason}.")
+    return sentences
+
+
+def _lost_words(rows: Sequence[LostRow]) -> str:
+    """Return paths in words: `data/ (12 files, 340 MB, ignored), notes.txt (1 KB, untracked) and 3 files (2 KB)`."""
+    largest = [row for row in rows[:_NAMED_LOSSES] if row.path]
+    named = [f"{row.path} ({_lost_facts(row)})" for row in largest]
+    rest = [row for row in rows if row not in largest]
+    if rest:
+        files = plural(sum(row.files for row in rest), "more file" if named else "file")
+        named.append(f"{files} ({byte_words(sum(row.bytes for row in rest))})")
+    return named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+
+
+def _lost_facts(row: LostRow) -> str:
+    files = [plural(row.files, "file")] if row.path.endswith("/") else []
+    return ", ".join([*files, byte_words(row.bytes), *([row.git] if row.git else [])])
+
+
+def lost_lines(lost: Sequence[LostRow]) -> list[str]:
+    """Return a line for each path that a command would remove or overwrite, largest first; none where a sentence has all."""
+    if len(lost) <= 1:
+        return []
+    return [
+        f"{byte_words(row.bytes):>9}  {row.path or plural(row.files, 'more file')}"
+        f"{f', {row.git}' if row.git else ''}{f'; undo will not bring it back: {row.reason}' if row.reason else ''}"
+        for row in lost
+    ]
 
 
 def _rule_reasons(

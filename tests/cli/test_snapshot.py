@@ -37,3 +37,20 @@ def test_cleaning_drops_it_and_says_how_much_that_was(commands, old):
     said = commands.run("snapshot", "clean").stdout
     assert re.match(r"\d+\.\d MiB freed, \d+\.\d MiB left in 1 snapshot", said)
     assert commands.run("debug", "snapshot", "patch", old).code == 1
+
+
+def test_the_size_of_all_projects_names_their_folders_and_both_kinds(commands, old, environ):
+    [packs] = find_paths(environ).snapshot.glob("*/*/git")
+    (packs / "kept").mkdir()
+    (packs / "kept" / ("0" * 40)).write_bytes(b"x" * 3 * 1024 * 1024)
+    assert "3.0 of 2048 MiB in 1 file kept before a command discarded them\n" in commands.run("snapshot", "size").stdout
+    said = commands.run("snapshot", "size", "--all").stdout
+    assert re.fullmatch(r" +3\.\d MiB  /\S+  \(snapshots 0\.\d, kept files 3\.0\)\n", said)
+
+
+def test_cleaning_deletes_the_files_that_were_kept_for_it_without_a_question(commands, old, environ):
+    [packs] = find_paths(environ).snapshot.glob("*/*/git")
+    (packs / "kept").mkdir()
+    (packs / "kept" / ("0" * 40)).write_bytes(b"x" * 3 * 1024 * 1024)
+    assert re.match(r"3\.\d MiB freed", commands.run("snapshot", "clean", "--yes").stdout)
+    assert list((packs / "kept").iterdir()) == []

@@ -25,6 +25,7 @@ from opencode_tui.text.permission import (
     choices_of,
     has_parts,
     is_command,
+    lost_lines,
     reason_of,
     reasons_of,
     sandbox_facts,
@@ -203,6 +204,8 @@ def render_question(question: Question, style: Style) -> str:
         lines += _verdicts(question, style)
     for sentence in _why(question):
         lines += [style.paint(f"  {line}", "muted") for line in wrap(make_safe(sentence), (style.columns() or 80) - 2)]
+    for row in lost_lines(sandbox_facts(request).lost or ()):
+        lines += [style.paint(f"  {line}", "muted") for line in wrap(make_safe(row), (style.columns() or 80) - 2)]
     return "\n".join([*lines, *render_keys(request, style)]) + "\n"
 
 

@@ -110,6 +110,7 @@ Pattern = Annotated[str, AfterValidator(_check_pattern)]
 Size = Annotated[str, Field(pattern=SIZE_PATTERN)]
 """A number of bytes, as `8 GB`, or `none`."""
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Bytes = Annotated[int, Field(ge=0, le=1_000_000_000_000_000)]
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Milliseconds = Annotated[int, Field(gt=0, le=2_147_483_647)]
 Off = Annotated[bool, BeforeValidator(_check_off), WithJsonSchema({"type": "boolean", "const": False})]

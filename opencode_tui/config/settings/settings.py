@@ -27,6 +27,7 @@ from opencode_tui.config.settings.provider import ProviderSettings
 from opencode_tui.config.settings.section import (
     COLOR_PATTERN,
     Action,
+    Bytes,
     Count,
     Headers,
     Host,
@@ -256,6 +257,8 @@ class SnapshotLimits(Section):
 
     ignored: Count = 1_048_576
     """Bytes of the largest ignored file that counts as a file of the project, 200 MiB of all; 0: none."""
+    keep: Bytes = 2_147_483_648
+    """Bytes of all other files in a worktree that are kept before a command discards them, a tenth of the free disk at most."""
 
 
 class ModelListSettings(Section):
@@ -551,6 +554,7 @@ class Settings(Section):
     """Experimental settings, which may change or be removed."""
 
     @property
-    def ignored_limit(self) -> int | None:
-        """The bytes of the largest ignored file that undo records, None where nothing is chosen."""
-        return self.snapshot.ignored if isinstance(self.snapshot, SnapshotLimits) else None
+    def snapshot_limits(self) -> tuple[int, int] | None:
+        """The bytes of the largest ignored file that undo records and of what it keeps, None where nothing is chosen."""
+        limits = self.snapshot
+        return (limits.ignored, limits.keep) if isinstance(limits, SnapshotLimits) else None

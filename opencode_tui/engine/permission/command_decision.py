@@ -32,6 +32,7 @@ from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Run
 from opencode_tui.schema.session.sandbox import KEY, SandboxFacts
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.permission.shell.findings import Loss
     from opencode_tui.engine.permission.shell.scan import Member, Reason, Scan
 
 CommandKind = Literal["outside", "discard", "opaque", "rule"]
@@ -65,7 +66,7 @@ class CommandPlan(Struct, frozen=True):
     empty; `advice` is what the model can do then. `read_only`: its project must not be changed. `notes` are why single patterns
     need the user, as in "this …". `is_known`: each program of the line is one whose effects are known by its name, so no file of
     the project may stand for it. `names_files`: it uses paths of the project, which a confined command could exchange;
-    `is_shared`: one ran when this was decided.
+    `is_shared`: one ran when this was decided. `losses` are what it would remove or overwrite in the project.
     """
 
     runs: Runs
@@ -80,6 +81,7 @@ class CommandPlan(Struct, frozen=True):
     is_known: bool = False
     names_files: bool = False
     is_shared: bool = False
+    losses: "tuple[Loss, ...]" = ()
 
 
 class CommandDecision(Struct, frozen=True):
@@ -107,6 +109,7 @@ def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
         notes=plan.notes,
         names_files=plan.names_files,
         is_shared=scope.is_shared,
+        losses=scan.losses,
         is_known=scan.parsed
         and not (scan.opaque or scan.renamed)
         and not any(one.runs_project for one in scan.members),

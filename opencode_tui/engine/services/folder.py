@@ -540,6 +540,6 @@ class FolderServices:
                 paths=core.paths,
                 locks=core.locks,
                 clock=core.clock,
-                settings=SnapshotSettings(self.has_snapshots).limited(self.config.settings.ignored_limit),
+                settings=SnapshotSettings(self.has_snapshots).limited(self.config.settings.snapshot_limits),
             )
         )

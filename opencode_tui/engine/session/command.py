@@ -72,9 +72,16 @@ class Snippets(Struct, frozen=True):
             sandbox = shell.sandbox.get()
             tier = (await sandbox.status()).tier
             plans = [
-                await ask_for_command(
-                    one, folder=shell.folder, home=shell.home, context=context, tier=tier, is_shared=sandbox.is_shared
-                )
+                (
+                    await ask_for_command(
+                        one,
+                        folder=shell.folder,
+                        home=shell.home,
+                        context=context,
+                        tier=tier,
+                        is_shared=sandbox.is_shared,
+                    )
+                )[0]
                 for one in snippets
             ]
         async with asyncio.TaskGroup() as group:

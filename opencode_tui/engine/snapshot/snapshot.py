@@ -153,6 +153,7 @@ class WorktreeLock:
             own_folders=own_folders(self.root, self.paths),
             quota_bytes=self.settings.bytes,
             kept=KeptLimits(self.settings.ignored_bytes),
+            keep_bytes=self.settings.keep_bytes,
             disk=self._disk,
         )
         return LockedWorktree(paths, worktree, ChangeLog(paths.change_log), SnapshotLog(paths.log), self.clock)
@@ -416,8 +417,7 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Re
     with tree.folders() as folders:
         observer = Observer(folders)
         for step in _reported_steps(plan.steps, plan):
-            target = tree.store.read(step.target.id, "blob") if is_leaf(step.target) else b""
-            before, after = text_of(observer.observe(step.path).data), text_of(target)
+            before, after = text_of(observer.observe(step.path).data), _target_text(tree, step)
             added, removed = (0, 0) if before is None or after is None else count_lines(before, after)
             file = UndoFile(path=tree.absolute(step.path), additions=added, deletions=removed)
             (deleted if step.target is None else restored).append(file)
@@ -427,6 +427,13 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Re
         kept=_with_reasons(tree, {**plan.conflicts, **plan.unreadable}),
         unprotected=_with_reasons(tree, {**unprotected, **plan.unprotected}),
     )
+
+
+def _target_text(tree: Worktree, step: Step) -> str | None:
+    """Return the text that a step restores, "" for no file, None for a binary file and a large one."""
+    if not is_leaf(step.target):
+        return ""
+    return None if tree.store.kept.has(step.target.id) else text_of(tree.store.read(step.target.id, "blob"))
 
 
 def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]) -> RevertReport:

@@ -3,6 +3,7 @@
 Each operation first rolls back a revert that a killed process left unfinished.
 """
 
+import logging
 import os
 import secrets
 import stat
@@ -13,9 +14,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from opencode_tui.engine.snapshot.entry import (
+    CHANGING,
+    NOT_KEPT,
     NOT_LOOKED,
     OUTSIDE,
     OVER_QUOTA,
+    SPECIAL,
     UNREADABLE,
     Entry,
     State,
@@ -26,6 +30,7 @@ from opencode_tui.engine.snapshot.entry import (
     is_folder,
     is_leaf,
     is_special,
+    permission_bits,
 )
 from opencode_tui.engine.snapshot.objects.changes import (
     Change,
@@ -46,16 +51,19 @@ from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE, PathChange, 
 from opencode_tui.engine.snapshot.revert.restore import Outcome, Restore
 from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths, TrackedPaths
 from opencode_tui.engine.snapshot.scan.kept import KeptLimits
-from opencode_tui.engine.snapshot.scan.scan import Scan
-from opencode_tui.engine.snapshot.scan.stat_cache import StatCache, load_cache, save_cache
-from opencode_tui.engine.snapshot.scan.stat_file import Observation, Observer
+from opencode_tui.engine.snapshot.scan.lost_files import LostFile, LostPath, find_lost
+from opencode_tui.engine.snapshot.scan.scan import Scan, full_stamp
+from opencode_tui.engine.snapshot.scan.stat_cache import KnownFile, StatCache, load_cache, save_cache, young_since
+from opencode_tui.engine.snapshot.scan.stat_file import Observation, Observer, observe_in
 from opencode_tui.engine.snapshot.skipped import Stamps, stamp_skipped
 from opencode_tui.engine.snapshot.unlocked import UnlockedPaths
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
-from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.error import SnapshotError, StorageError
 from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.safe_folder import Disk, OpenFolders, split
+
+_log = logging.getLogger(__name__)
 
 
 def with_parents(paths: Iterable[str]) -> list[str]:
@@ -187,10 +195,11 @@ class Worktree:
         own_folders: Sequence[str] = (),
         quota_bytes: int,
         kept: KeptLimits | None = None,
+        keep_bytes: int = 0,
         files: FileSystem | None = None,
         disk: Disk | None = None,
     ) -> None:
-        """`kept` are the limits for ignored files."""
+        """`kept` are the limits for ignored files, `keep_bytes` that for files kept before a command discards them."""
         self.root = root
         self.paths = paths
         self.store = ObjectStore(paths.objects, files=files)
@@ -202,6 +211,8 @@ class Worktree:
         self._own_folders = own_folders
         self._quota_bytes = quota_bytes
         self._kept = kept or KeptLimits()
+        self._keep_bytes = keep_bytes
+        self._whole: dict[str, KnownFile] = {}
         self._tracked = TrackedPaths()
         self._cache: StatCache | None = None
         self._is_unsaved = False
@@ -229,7 +240,7 @@ class Worktree:
                     folders,
                     store=self.store,
                     cache=self._cache,
-                    wanted=ForcedPaths(self._tracked, folders, views=wanted),
+                    wanted=ForcedPaths(self._tracked, folders, views=wanted, whole=self._whole),
                     own_folders=self._own_folders,
                     stop=stop,
                     room=self._quota_bytes - size,
@@ -262,6 +273,72 @@ class Worktree:
                 if is_leaf(observation.state):
                     writer.add("blob", observation.data)
         return compose(base or nothing_known(self.store), states, writer, private=private)
+
+    def find_lost(
+        self, view: View, paths: Iterable[LostPath], *, stop: threading.Event | None = None
+    ) -> list[LostFile]:
+        """Return the files at and below paths that a command is about to remove or overwrite; `view` is the state now."""
+        with self.folders(0o500) as folders:
+            tracked = self._tracked.of("", folders)
+            return find_lost(folders, view, tracked, paths, room=self.store.kept.room(self._keep_bytes), stop=stop)
+
+    def keep(self, view: View, files: Iterable[LostFile]) -> View:
+        """Keep the content of those of the files that the snapshot `view` leaves out, and return the snapshot with them.
+
+        Those that cannot be kept are in it with the reason: the others must not lose their undo. Raises StorageError.
+        """
+        states: dict[str, State] = {}
+        private: set[str] = set()
+        writer = ObjectWriter(self.store)
+        with self.folders(0o500) as folders:
+            observer = Observer(folders)
+            for file in files:
+                if file.is_extra:
+                    states[file.path] = self._kept_state(folders, file.path, writer)
+                elif file.reason == NOT_KEPT:
+                    states[file.path] = Unknown(NOT_KEPT)
+                if file.is_extra and file.kind == "ignored":
+                    private.add(file.path)
+            if not states:
+                return view
+            states |= {path: observer.observe(path).state for path in by_depth(folders_above(states))}
+        return compose(view, states, writer, private=frozenset(private))
+
+    def _kept_state(self, folders: OpenFolders, path: str, writer: ObjectWriter) -> State:
+        """Keep one file, if it is not kept yet, and return its state."""
+        folder, name = split(path)
+        started = time.time_ns()
+        try:
+            parent = folders.open(folder)
+            status = parent.status(name)
+            if not stat.S_ISREG(status.st_mode):
+                observation = observe_in(folders, parent, path)
+                if is_leaf(observation.state):
+                    writer.add("blob", observation.data)
+                return observation.state
+            known = self._whole.get(path)
+            if known is None or known[0] != full_stamp(status) or not self.store.kept.has(known[2]):
+                descriptor = parent.open_to_read(name)
+                try:
+                    status = os.fstat(descriptor)
+                    if not stat.S_ISREG(status.st_mode):
+                        return Unknown(SPECIAL)
+                    file_id = self.store.kept.add(descriptor, status.st_size)
+                finally:
+                    parent.close(descriptor)
+                known = (full_stamp(status), EXECUTABLE if status.st_mode & 0o100 else PLAIN, file_id)
+                if not young_since(status, started):
+                    self._whole[path] = known
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return Unknown(UNREADABLE)
+        except StorageError as error:
+            _log.warning("%s is not kept: %s", path, error)
+            return Unknown(NOT_KEPT)
+        except SnapshotError:  # it changes all the time, as a log does
+            return Unknown(CHANGING)
+        return Entry("file", permission_bits(status.st_mode), known[2])
 
     def overlay(self, base: View, over: View, paths: Iterable[str]) -> View:
         """Return a snapshot like `base` with these paths as in `over`."""
@@ -316,7 +393,7 @@ class Worktree:
         plan.private = frozenset(private)
         for step in plan.steps:
             if is_leaf(step.target):
-                self.store.read(step.target.id, "blob")
+                self.store.check(step.target.id)
         return plan
 
     def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], RevertReport]) -> RevertReport:

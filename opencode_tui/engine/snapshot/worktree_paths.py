@@ -61,12 +61,17 @@ class StorePaths(Struct, frozen=True):
         return str(self.folder / "snapshots.jsonl")
 
 
+def store_name(worktree: Path) -> str:
+    """Return the name of a worktree's store, a hash of its real path; blocks."""
+    return hashlib.sha256(os.fsencode(os.path.realpath(worktree))).hexdigest()[:40]
+
+
 def find_store(paths: Paths, *, project_id: str, worktree: Path) -> StorePaths:
     """Return the paths of a worktree's store, in its project's folder.
 
     A store made while the project had another id (before its first commit) keeps its folder.
     """
-    name = hashlib.sha256(os.fsencode(os.path.realpath(worktree))).hexdigest()[:40]
+    name = store_name(worktree)
     own = paths.snapshot / project_id / name
     if not own.exists():
         for other in sorted(paths.snapshot.glob(f"*/{name}")):

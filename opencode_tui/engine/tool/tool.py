@@ -4,7 +4,7 @@ import json
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
@@ -14,6 +14,9 @@ from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import JsonObject, json_name
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 
 _CHECKED_ONLY = (
     *("default", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -145,11 +148,14 @@ class ToolContext(Struct, frozen=True):
     by_user: bool = False
     switched_off: Collection[str] = ()
 
-    def commands(self) -> AbstractAsyncContextManager[None]:
-        """Return the context in which the call must start programs and foreign code, entered directly before they start."""
+    def commands(self, lost: "Sequence[LostPath]" = ()) -> AbstractAsyncContextManager[None]:
+        """Return the context in which the call must start programs and foreign code, entered directly before they start.
+
+        `lost` are paths that they are about to discard, which undo is to bring back; in the background they are not kept.
+        """
         if self.around_commands is not None:
             return self.around_commands()
-        return nullcontext() if self.watch is None else self.watch.commands()
+        return nullcontext() if self.watch is None else self.watch.commands(lost)
 
 
 class ToolResult(Struct, frozen=True):

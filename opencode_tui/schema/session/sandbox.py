@@ -26,13 +26,28 @@ class ProtectedChange(Record):
     change: str
 
 
+class LostRow(Record):
+    """A file, or a folder with a number of files, that a command would remove or overwrite; `path` is relative to the worktree.
+
+    `git` is "tracked", "untracked" or "ignored", of files of several kinds absent. `reason` is why undo would not bring it back,
+    absent where it would.
+    """
+
+    path: str
+    files: int
+    bytes: int
+    git: str | None = absent()
+    reason: str | None = absent()
+
+
 class SandboxFacts(Record):
     """Where a command runs or ran, and what a question about it is about; texts are unsafe.
 
     Of a question: `kind` is "outside" (it needs the outside), "discard" (it discards work), "refused" (the sandbox refused
-    something that it did), "protected" (it made or changed protected `files`), or "rule"; `reasons` are sentences, `folder` is the
-    working directory, `path` or `host` what was refused, `allows` the host that can be allowed instead of running it outside.
-    Of a call that has ended: `refused` and `protected` are what it met, `undone` the protected files whose changes were undone.
+    something that it did), "protected" (it made or changed protected `files`), or "rule"; `reasons` are sentences, `folder` is
+    the working directory, `path` or `host` what was refused, `allows` the host that can be allowed instead of running it outside,
+    `lost` what a command would remove or overwrite, largest first. Of a call that has ended: `refused` and `protected` are what
+    it met, `undone` the protected files whose changes were undone.
     """
 
     kind: str | None = absent()
@@ -44,6 +59,7 @@ class SandboxFacts(Record):
     host: str | None = absent()
     allows: str | None = absent()
     files: list[str] | None = absent()
+    lost: list[LostRow] | None = absent()
     protected: list[ProtectedChange] | None = absent()
     undone: list[str] | None = absent()
     refused: RefusedAccess | None = absent()

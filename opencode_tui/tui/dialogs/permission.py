@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from opencode_tui.schema.permission import Reply, Verdict
 from opencode_tui.text.cells import breaks, clip, pad, width
-from opencode_tui.text.permission import Act, has_parts, is_command, without_padding
+from opencode_tui.text.permission import Act, has_parts, is_command, lost_lines, sandbox_facts, without_padding
 from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.dialogs.permission_case import PermissionCase
@@ -120,6 +120,8 @@ class PermissionPanel(Panel):
             lines += [[], *self._verdicts(width)]
         if why := self._sentence(self.case.why, width):
             lines += [[], *why]
+        if lost := lost_lines(sandbox_facts(self.case.request).lost or ()):
+            lines += [[], *(line for row in lost for line in self._sentence(row, width))]
         return lines
 
     def _subject(self, room: int) -> list[Line]:

@@ -32,6 +32,23 @@ GLOB_LIMIT = 200
 """Maximum number of globs that one scan expands."""
 
 
+LossKind = Literal["deleted", "replaced", "untracked", "changes"]
+
+
+class Loss(Struct, frozen=True):
+    """Something that a command would remove or overwrite; `path` is absolute, the links of its folders followed.
+
+    "deleted": the path, and what is below it where the name of a file matches `pattern`. "replaced": the file. "untracked": what
+    `git clean` with the arguments `words` removes in this folder; "changes": the changes of tracked files there, limited to the
+    paths `words`, without any all.
+    """
+
+    kind: LossKind
+    path: str
+    pattern: str = "*"
+    words: tuple[str, ...] = ()
+
+
 class FoundMember(Struct):
     """A command that would run: the texts that rules are matched against (the first is the source), and what is known of it.
 
@@ -76,6 +93,7 @@ class Findings(Struct):
     below: dict[str, None] = {}
     outside: dict[tuple[Kind, str, str], Reason] = {}
     discards: dict[tuple[str, str], Reason] = {}
+    losses: dict[Loss, None] = {}
     command: str = ""
     is_guess: bool = False
     _users: dict[str, str] = {}

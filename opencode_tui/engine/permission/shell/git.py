@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.losses import discarded_by_git
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
 from opencode_tui.engine.permission.shell.operands import spec_of, split_options
 from opencode_tui.engine.permission.shell.words import Word, listed, literal
@@ -59,6 +60,7 @@ def run_git(call: Call) -> None:
             _config(call, texts)
         case _:
             pass
+    discarded_by_git(call, command, words)
     _record_secrets(call, command, texts)
     _record_paths(call, command, words)
 

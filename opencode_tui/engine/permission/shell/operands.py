@@ -10,6 +10,8 @@ from msgspec import Struct, field
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.losses import deletes
+from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.words import Word, literal, rows
 
 
@@ -173,8 +175,14 @@ def apply_spec(call: Call, spec: Spec) -> None:
                 call.found("other-computer")
             continue
         use_operand(call, word, role, assumed=spec.assumed)
+        if spec.hosts and role is Role.WRITE and index and given(call.texts(), _MIRRORS):
+            deletes(call, word)
     if (spread or spec.searches) and not operands[1 if first else 0 :]:
         call.tree(literal("."), pattern, shows_hidden=spread)
+
+
+_MIRRORS = "--delete --delete-before --delete-during --delete-delay --delete-after --delete-excluded --del"
+"""Options of rsync with which it removes what the source does not have."""
 
 
 class Option(Struct, frozen=True):

@@ -11,6 +11,7 @@ from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
 from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS, record_literals
+from opencode_tui.engine.permission.shell.losses import deletes, found_by_find
 from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.operands import (
     Role,
@@ -50,6 +51,7 @@ def move(call: Call) -> None:
     targets = [] if Role.TARGET in seen or len(operands) < 2 else operands[-1:]
     for word in operands[: len(operands) - len(targets)]:
         use_operand(call, word, Role.MOVED, assumed=False)
+        deletes(call, word)
         for path in call.runner.findings.targets(word, call.state.folders):
             if any(is_inside(folder, path) for folder in call.state.folders or ()):
                 call.runner.poison(renames=False)
@@ -68,6 +70,7 @@ def delete(call: Call) -> None:
     is_recursive = (has_options and given(call.texts(), "-r -R --recursive")) or call.name == "trash"
     for word in operands:
         use_operand(call, word, Role.ENTRY, assumed=False)
+        deletes(call, word)
         if not is_recursive and ".git" not in word.text:
             continue
         for path in findings.targets(word, call.state.folders):
@@ -118,6 +121,7 @@ def run_find(call: Call) -> None:
             call.tree(start, listed)
     if deletes and not any(word.text in _SELECTS for word in words):
         call.found("deleted-matches")
+    found_by_find(call, starts, [word.text for word in words[count:]])
     call.runner.findings.listed = listed
     _run_expressions(call, words[count:])
 

@@ -14,7 +14,8 @@ from opencode_tui.engine.permission.shell.filesystem import (
     is_inside,
     resolve,
 )
-from opencode_tui.engine.permission.shell.findings import Findings, FoundMember, Mode
+from opencode_tui.engine.permission.shell.findings import Findings, FoundMember, Loss, Mode
+from opencode_tui.engine.permission.shell.losses import all_losses
 from opencode_tui.engine.permission.shell.needs import Reason
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.walker import Walker
@@ -71,9 +72,10 @@ class Scan(Struct, frozen=True):
 
     `outside` says why commands need the outside of the sandbox, `discards` what they discard at large, `inside` are the paths
     inside the project that they use, `below` the files of folders that they read as a whole. `swept` are those of `sensitive`
-    that are only read so. `always` are the patterns that can be granted permanently. `parsed` is false when bash's grammar may not
-    accept the text. `renamed`: the line may change what names of commands stand for, as an assignment of PATH does. `complete` is
-    false where a limit ended the scan, so that there may be further commands.
+    that are only read so. `losses` are what they remove or overwrite in the project. `always` are the patterns that can be
+    granted permanently. `parsed` is false when bash's grammar may not accept the text. `renamed`: the line may change what names
+    of commands stand for, as an assignment of PATH does. `complete` is false where a limit ended the scan, so that there may be
+    further commands.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -86,6 +88,7 @@ class Scan(Struct, frozen=True):
     discards: list[Reason] = field(default_factory=list[Reason])
     inside: list[ScannedPath] = field(default_factory=list[ScannedPath])
     below: list[str] = field(default_factory=list[str])
+    losses: tuple[Loss, ...] = ()
     always: list[str] = field(default_factory=list[str])
     parsed: bool = True
     renamed: bool = False
@@ -132,6 +135,7 @@ def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
         discards=list(findings.discards.values()),
         inside=[ScannedPath(path, mode) for path, mode in findings.inside.items()],
         below=list(findings.below),
+        losses=all_losses(findings),
         always=list(dict.fromkeys(pattern for member in members for pattern in member.always)),
         parsed=certain,
         renamed=findings.renamed,

@@ -80,7 +80,9 @@ def _has_text(change: Change) -> bool:
 
 
 def _text(store: ObjectStore, state: State) -> str | None:
-    """Return a file's text or a link's target, "" for anything else, None for a binary file."""
+    """Return a file's text or a link's target, "" for anything else, None for a binary file and a large one."""
     if not is_leaf(state):
         return ""
+    if store.kept.has(state.id):
+        return None
     return text_of(store.read(state.id, "blob"))

@@ -33,9 +33,14 @@ class DamagedPackError(Exception):
     """A pack does not match its index or its checksums."""
 
 
+def id_head(kind: Kind, size: int) -> bytes:
+    """Return what is hashed before the bytes of an object."""
+    return _ID_HEADS[kind] % size
+
+
 def object_id(kind: Kind, data: bytes) -> bytes:
     """Return the id of an object."""
-    return hashlib.sha1(_ID_HEADS[kind] % len(data) + data, usedforsecurity=False).digest()
+    return hashlib.sha1(id_head(kind, len(data)) + data, usedforsecurity=False).digest()
 
 
 @dataclass(slots=True)

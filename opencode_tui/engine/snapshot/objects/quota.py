@@ -61,7 +61,8 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 class SnapshotSettings:
     """The settings of snapshots: the most bytes of a store, the age in ms from which snapshots may be deleted.
 
-    `ignored_bytes` is the size of the largest ignored file that is recorded; 0: none is.
+    `ignored_bytes` is the size of the largest ignored file that is recorded; 0: none is. `keep_bytes` is the most that is kept of
+    other files before a command discards them.
 
     Source: docs/internals/snapshots.md#quota.
     """
@@ -70,21 +71,29 @@ class SnapshotSettings:
     bytes: int = 1024 * 1024 * 1024
     age_ms: int = 30 * _DAY_MS
     ignored_bytes: int = 1024 * 1024
+    keep_bytes: int = 2 * 1024 * 1024 * 1024
 
-    def limited(self, ignored: int | None) -> "SnapshotSettings":
-        """Return these settings with the size of the largest ignored file that is recorded; None: as they are."""
-        return self if ignored is None else replace(self, ignored_bytes=ignored)
+    def limited(self, limits: tuple[int, int] | None) -> "SnapshotSettings":
+        """Return these settings with the bytes of the largest ignored file and of what is kept; None: as they are."""
+        return self if limits is None else replace(self, ignored_bytes=limits[0], keep_bytes=limits[1])
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The size of a store and its limit in bytes; `oldest` is the time in ms of its first snapshot, None without any."""
+    """The size of a store and its limit in bytes; `oldest` is the time in ms of its first snapshot, None without any.
+
+    `kept` is the size of the files that were kept before a command that discards them, `kept_limit` its limit, `kept_files` their
+    number; `bytes` does not contain them.
+    """
 
     folder: str
     bytes: int
     limit: int
     snapshots: int
     oldest: int | None
+    kept: int = 0
+    kept_limit: int = 0
+    kept_files: int = 0
 
 
 class SnapshotLog:
@@ -135,7 +144,17 @@ class SnapshotLog:
 def usage_of(store: ObjectStore, paths: StorePaths, settings: SnapshotSettings) -> Usage:
     """Return the disk usage of a store; raises StorageError."""
     times = SnapshotLog(paths.log).read()
-    return Usage(str(paths.folder), store.size(), settings.bytes, len(times), min(times.values(), default=None))
+    oldest, kept = min(times.values(), default=None), store.kept.sizes()
+    return Usage(
+        str(paths.folder),
+        store.size(),
+        settings.bytes,
+        len(times),
+        oldest,
+        kept=sum(kept.values()),
+        kept_limit=settings.keep_bytes,
+        kept_files=len(kept),
+    )
 
 
 def clean(store: ObjectStore, paths: StorePaths, *, before: int, keep: Iterable[str]) -> None:
@@ -145,6 +164,7 @@ def clean(store: ObjectStore, paths: StorePaths, *, before: int, keep: Iterable[
     """
     wanted, needed = _choose(store, paths, before, keep)
     repack(store, needed)
+    store.kept.keep_only({name.hex() for name in needed})
     SnapshotLog(paths.log).keep_only(sorted(wanted))
 
 
@@ -155,7 +175,17 @@ def left_by_clean(
     wanted, needed = _choose(store, paths, before, keep)
     oldest = min((time for name, time in SnapshotLog(paths.log).read().items() if name in wanted), default=None)
     size = min(store.size(), store.size_of(needed))
-    return Usage(str(paths.folder), size, settings.bytes, len(wanted), oldest)
+    kept = [size for name, size in store.kept.sizes().items() if bytes.fromhex(name) in needed]
+    return Usage(
+        str(paths.folder),
+        size,
+        settings.bytes,
+        len(wanted),
+        oldest,
+        kept=sum(kept),
+        kept_limit=settings.keep_bytes,
+        kept_files=len(kept),
+    )
 
 
 def _choose(store: ObjectStore, paths: StorePaths, before: int, keep: Iterable[str]) -> tuple[set[str], set[bytes]]:

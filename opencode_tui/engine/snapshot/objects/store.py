@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from opencode_tui.engine.snapshot.objects.kept_files import KeptFiles
 from opencode_tui.engine.snapshot.objects.pack import (
     FLUSH_BYTES,
     DamagedPackError,
@@ -56,6 +57,7 @@ class ObjectStore:
         self._writer = AtomicWriter(self._files)
         self.folder = folder
         self._pack_folder = f"{folder}/objects/pack"
+        self.kept = KeptFiles(f"{folder}/kept", self._files)
         self._packs: dict[str, Pack] = {}
         self._damaged: dict[str, str] = {}
         self._trees: OrderedDict[str, Tree] = OrderedDict()
@@ -73,6 +75,7 @@ class ObjectStore:
             for name in os.listdir(self._pack_folder):
                 if temporary_owner(name) is not None:
                     self._files.unlink(f"{self._pack_folder}/{name}")
+            self.kept.refresh(cleans=True)
         except OSError as error:
             raise storage_error(error, "prepare", str(self.folder)) from error
 
@@ -95,12 +98,30 @@ class ObjectStore:
         """Return the sizes of the undamaged packs in bytes, by name."""
         return {name: pack.size for name, pack in self._packs.items()}
 
+    def holdings(self) -> dict[str, int]:
+        """Return the sizes of the undamaged packs and of the kept files in bytes, by name."""
+        return self.pack_sizes() | self.kept.sizes()
+
     def contains(self, name: bytes) -> bool:
         """Return whether an object is stored."""
-        return any(pack.find(name) is not None for pack in self._packs.values())
+        return any(pack.find(name) is not None for pack in self._packs.values()) or self.kept.has(name.hex())
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """Yield the bytes of a file in pieces; raises SnapshotError, also after the last one if they are damaged."""
+        if self.kept.has(name):
+            yield from self.kept.chunks(name)
+        else:
+            yield self.read(name, "blob")
+
+    def check(self, name: str) -> None:
+        """Raise SnapshotError when the content of a file is missing or damaged."""
+        for _ in self.chunks(name):
+            pass
 
     def read(self, name: str, kind: Kind) -> bytes:
         """Return an object's bytes; raises SnapshotError when it is missing or damaged."""
+        if kind == "blob" and self.kept.has(name):
+            return b"".join(self.kept.chunks(name))
         found, data = self._find(bytes.fromhex(name), name)
         if found != kind:
             raise SnapshotError(f"snapshot store {self.folder}: object {name} is a {found}, not a {kind}")
@@ -198,6 +219,13 @@ class ObjectStore:
                 damaged.append(problem)
             count += len(pack)
             size += pack.size
+        for name, kept in self.kept.sizes().items():
+            try:
+                self.check(name)
+            except SnapshotError as error:
+                damaged.append(str(error))
+            count += 1
+            size += kept
         return VerifyResult(count, size, tuple(damaged))
 
     def _find(self, name: bytes, text: str) -> tuple[Kind, bytes]:

@@ -19,6 +19,7 @@ from opencode_tui.schema.system_error import describe
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.record.recording import BackgroundWindow, Moment, StepRecording
+    from opencode_tui.engine.snapshot.scan.lost_files import LostFile, LostPath
 
 logger = logging.getLogger(__name__)
 
@@ -67,13 +68,26 @@ class CallChanges:
 
         await self._attempt(act, moment="written")
 
-    def commands(self) -> AbstractAsyncContextManager[None]:
-        """Return a context for starting programs: changes while it is entered count as the call's."""
-        return self._commands()
+    async def find_lost(self, lost: "Sequence[LostPath]") -> "list[LostFile]":
+        """Return the files that a command would remove or overwrite, none where that cannot be found out."""
+        found: list[LostFile] = []
+
+        async def act() -> None:
+            found.extend(await (await self._open()).find_lost(lost))
+
+        await attempt(act, self._message)
+        return found
+
+    def commands(self, lost: "Sequence[LostPath]" = ()) -> AbstractAsyncContextManager[None]:
+        """Return a context for starting programs: changes while it is entered count as the call's.
+
+        What is at and below the paths `lost`, which the programs are about to discard, is kept before.
+        """
+        return self._commands(lost)
 
     @asynccontextmanager
-    async def _commands(self) -> AsyncGenerator[None]:
-        is_joined = await self._attempt(lambda recording: recording.begin_command())
+    async def _commands(self, lost: "Sequence[LostPath]") -> AsyncGenerator[None]:
+        is_joined = await self._attempt(lambda recording: recording.begin_command(lost))
         try:
             yield
         except asyncio.CancelledError:

@@ -34,6 +34,7 @@ from opencode_tui.engine.snapshot.record.step_snapshots import (
     store_changes,
 )
 from opencode_tui.engine.snapshot.record.write import BackgroundProgram, FileWrite
+from opencode_tui.engine.snapshot.scan.lost_files import LostFile, LostPath
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree, WorktreeLock
 from opencode_tui.engine.snapshot.worktree import Worktree
@@ -199,12 +200,22 @@ class StepRecording:
             await self._lock.run(work)
             self._is_stale = False
 
-    async def begin_command(self) -> None:
-        """Record all files directly before a command of the step starts."""
+    async def find_lost(self, paths: Sequence[LostPath]) -> list[LostFile]:
+        """Return the files that a command would remove or overwrite, as they are now."""
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> list[LostFile]:
+            return opened.worktree.find_lost(_whole(opened.worktree.scan(stop=stop)), paths, stop=stop)
+
+        return await self._lock.run(work)
+
+    async def begin_command(self, lost: Sequence[LostPath] = ()) -> None:
+        """Record all files directly before a command of the step starts, and keep what it is about to discard."""
         async with self._window.lock:
             active = self._window.active
             if active is None or not active.members:
-                active = await self._open_window()
+                active = await self._open_window(lost)
+            elif lost:
+                await self._keep(active, lost)
             is_new = bool(active.members) and self not in active.members
             self._first = self._first or active.base
             active.members[self] = active.members.get(self, 0) + 1
@@ -344,13 +355,15 @@ class StepRecording:
         if self._is_stale:
             await self.discard_failed_writes()
 
-    async def _open_window(self) -> _ActiveWindow:
+    async def _open_window(self, lost: Sequence[LostPath]) -> _ActiveWindow:
         def work(opened: LockedWorktree, stop: threading.Event) -> _ActiveWindow:
             opened.change_log.trim(now=opened.clock())
             since, begun = opened.clock(), time.monotonic()
             shell = opened.change_log.begin_shell(self._window.name, time=since)
             try:
                 view = _whole(opened.worktree.scan(stop=stop))
+                if lost:
+                    view = opened.worktree.keep(view, opened.worktree.find_lost(view, lost, stop=stop))
             except BaseException:
                 opened.change_log.end_shell(shell, time=opened.clock())
                 raise
@@ -369,6 +382,19 @@ class StepRecording:
             if left is not None:
                 self._close_window(left)
             raise
+
+    async def _keep(self, active: _ActiveWindow, lost: Sequence[LostPath]) -> None:
+        """Add to the window's last state what a scan leaves out and another command is about to discard."""
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> None:
+            tree = opened.worktree
+            base = open_view(tree.store, active.base)
+            view = tree.keep(base, tree.find_lost(base, lost, stop=stop))
+            if view.id != base.id:
+                opened.snapshot_log.add(view.id, opened.clock())
+                active.base, active.stamps = view.id, tree.stamps(view)
+
+        await self._lock.run(work)
 
     async def _record_commands(self, active: _ActiveWindow) -> None:
         """Record the changes since the last scan; after a cancel the step stays in the window, so that `finalize` can do it."""

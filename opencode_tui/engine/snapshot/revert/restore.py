@@ -193,12 +193,13 @@ class Restore:
         if target.kind == "link":
             parent.make_link(self._store.read(target.id, "blob"), self._temporary)
         elif target.kind == "file":
-            data = memoryview(self._store.read(target.id, "blob"))
             descriptor = parent.create(self._temporary)
             with self._removed_on_failure(parent):
                 try:
-                    while data:
-                        data = data[parent.write(descriptor, data) :]
+                    for chunk in self._store.chunks(target.id):
+                        data = memoryview(chunk)
+                        while data:
+                            data = data[parent.write(descriptor, data) :]
                     parent.set_file_mode(descriptor, target.mode)
                     parent.sync(descriptor)
                 finally:
@@ -277,7 +278,7 @@ class Restore:
         """Read every path again: only steps whose target is found count as done."""
         for step in self._plan.steps:
             try:
-                is_done = observer.observe(step.path).state == step.target
+                is_done = observer.observe(step.path, step.target).state == step.target
             except OSError as error:
                 self._outcome.failed[step.path] = f"{error.strerror or error}"
                 continue

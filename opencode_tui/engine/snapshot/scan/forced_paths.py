@@ -1,12 +1,13 @@
 """The paths that a scan records although they are ignored or large: tracked files and files of an earlier snapshot."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opencode_tui.engine.snapshot.entry import Entry, Unknown, above, is_folder
 from opencode_tui.engine.snapshot.objects.tree import FOLDER
 from opencode_tui.engine.snapshot.objects.view import View
 from opencode_tui.engine.snapshot.scan.git_index import Mark, Tracked, exclude_text, index_mark, read_tracked
 from opencode_tui.engine.snapshot.scan.ignore import Rules, text_of_rules
+from opencode_tui.engine.snapshot.scan.stat_cache import KnownFile
 from opencode_tui.storage.safe_folder import OpenFolders
 
 
@@ -30,9 +31,20 @@ class TrackedPaths:
 
 
 class ForcedPaths:
-    """The paths that one scan records in any case: files of earlier snapshots, files of repositories."""
+    """The paths that one scan records in any case: files of earlier snapshots, files of repositories.
 
-    def __init__(self, tracked: TrackedPaths, folders: OpenFolders, *, views: Sequence[View] = ()) -> None:
+    `whole` are files of any size that are kept already, by path: they are recorded while their stamps are the same.
+    """
+
+    def __init__(
+        self,
+        tracked: TrackedPaths,
+        folders: OpenFolders,
+        *,
+        views: Sequence[View] = (),
+        whole: Mapping[str, KnownFile] | None = None,
+    ) -> None:
+        self.whole = whole or {}
         self._indexes = tracked
         self._folders = folders
         self._views = views

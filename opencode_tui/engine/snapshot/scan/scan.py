@@ -303,7 +303,7 @@ class Scan:
         finally:
             self._writer.wait()
         view = write_snapshot(self._store, self._writer, files, self._manifest())
-        self._new.packs = self._store.pack_sizes()
+        self._new.packs = self._store.holdings()
         return view, self._new
 
     def _walk(self) -> str:
@@ -449,6 +449,12 @@ class Scan:
                 self._skip(frame, name, REPOSITORY)
             return
         reason = self._intake.reason_against(frame, path, name, status)
+        whole = self._wanted.whole.get(path) if reason is None else None
+        if whole is not None and whole[0] == full_stamp(status):
+            frame.seen.files[name] = whole
+            frame.modes[stat.S_IMODE(status.st_mode)] += 1
+            frame.is_changed = True
+            return
         special = special_entry(status, HUGE_BYTES) if reason is None else None
         if special is not None:
             self._special[path] = special
@@ -534,6 +540,6 @@ def _ignore_text(folder: OpenFolder) -> str:
 
 def _is_backed(cache: StatCache, store: ObjectStore) -> bool:
     """Return whether all objects of the cache are stored, in the same packs or in merged ones."""
-    if cache.packs.items() <= store.pack_sizes().items():
+    if cache.packs.items() <= store.holdings().items():
         return True
     return all(store.contains(bytes.fromhex(name)) for name in cache.names())

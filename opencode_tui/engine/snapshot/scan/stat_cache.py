@@ -45,7 +45,8 @@ class KnownFolder:
 
 @dataclass(slots=True)
 class StatCache:
-    """Folders by path, "" for the worktree; `packs` are the sizes of the packs that contain their objects."""
+    """Folders by path, "" for the worktree; `packs` are the sizes of the packs and kept files that contain their
+    objects."""
 
     folders: dict[str, KnownFolder] = field(default_factory=dict[str, KnownFolder])
     packs: dict[str, int] = field(default_factory=dict[str, int])

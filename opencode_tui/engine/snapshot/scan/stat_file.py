@@ -1,6 +1,7 @@
 """The present states of paths of the worktree, read and hashed."""
 
 import errno
+import hashlib
 import os
 import stat
 from dataclasses import dataclass
@@ -16,11 +17,13 @@ from opencode_tui.engine.snapshot.entry import (
     permission_bits,
     special_entry,
 )
-from opencode_tui.engine.snapshot.objects.pack import object_id
+from opencode_tui.engine.snapshot.objects.pack import id_head, object_id
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders, split
 
 HUGE_BYTES = 64 * 1024 * 1024
 """The largest file whose content is stored."""
+
+_CHUNK = 1 << 20
 
 _TRIES = 8
 """How often a path is read that is exchanged meanwhile."""
@@ -44,8 +47,11 @@ class Observer:
         self._folders = folders
         self._others: set[str] = set()
 
-    def observe(self, path: str) -> Observation:
-        """Return the state of a path; below a link or a file it is absent. Blocks; raises OSError when the disk fails."""
+    def observe(self, path: str, expected: State = None) -> Observation:
+        """Return the state of a path; below a link or a file it is absent. Blocks; raises OSError when the disk fails.
+
+        Where a file is expected a larger one than the largest that is stored is read, too, without its bytes in the result.
+        """
         folder = split(path)[0]
         found = Observation(None)
         if folder not in self._others:
@@ -57,7 +63,26 @@ class Observer:
                 found = Observation(Unknown(UNREADABLE))
         if not is_folder(found.state) and not isinstance(found.state, Unknown):
             self._others.add(path)
+        if isinstance(expected, Entry) and expected.kind == "file" and _is_huge(found.state):
+            return Observation(_hashed(self._folders.open(folder), split(path)[1]))
         return found
+
+
+def _is_huge(state: State) -> bool:
+    return isinstance(state, Entry) and state.kind == "huge"
+
+
+def _hashed(parent: OpenFolder, name: str) -> Entry:
+    """Return the state of a file of any size."""
+    descriptor = parent.open_to_read(name)
+    try:
+        status = os.fstat(descriptor)
+        hashed = hashlib.sha1(id_head("blob", status.st_size), usedforsecurity=False)
+        while data := os.read(descriptor, _CHUNK):
+            hashed.update(data)
+    finally:
+        parent.close(descriptor)
+    return Entry("file", permission_bits(status.st_mode), hashed.hexdigest())
 
 
 def observe_in(folders: OpenFolders, parent: OpenFolder, path: str) -> Observation:

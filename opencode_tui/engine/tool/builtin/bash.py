@@ -1,7 +1,9 @@
 """The bash tool: runs a command and returns the beginning and end of its output. Source: docs/internals/tools.md#bash."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
 from pydantic import Field
@@ -17,6 +19,9 @@ from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, r
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.session.sandbox import KEY
 from opencode_tui.schema.session.tool_state import KEPT_LINES
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 
 DEFAULT_TIMEOUT_MS = 120_000
 _FRAME_S = 1 / 15
@@ -52,7 +57,7 @@ class BashTool:
         timeout_ms = _timeout_ms(arguments)
         _check_text(arguments.command)
         is_background = bool(arguments.background) and self._shell.background is not None
-        plan = await self._approved(arguments.command, folder, context, is_background=is_background)
+        plan, lost = await self._approved(arguments.command, folder, context, is_background=is_background)
         environ = await self._shell.variables(folder, context)
         command = Command(
             arguments.command,
@@ -70,6 +75,7 @@ class BashTool:
             make_output=self._shell.new_output,
             follow=lambda command, output: _follow(command, output, arguments, context),
             context=context,
+            lost=lost,
         )
         if is_background:
             return await self._start(run, arguments)
@@ -95,20 +101,23 @@ class BashTool:
             text += " Its ports can be reached only by what it starts itself, because it is confined."
         return ToolResult(title=_title(arguments), output=text, metadata=metadata)
 
-    async def _approved(self, command: str, folder: Path, context: ToolContext, *, is_background: bool) -> CommandPlan:
-        """Return how the command may run. Raises PermissionRefused."""
+    async def _approved(
+        self, command: str, folder: Path, context: ToolContext, *, is_background: bool
+    ) -> "tuple[CommandPlan, Sequence[LostPath]]":
+        """Return how the command may run, and what it would discard. Raises PermissionRefused."""
         if self._shell.runs_on_host(context):
-            return ON_HOST
+            return ON_HOST, ()
         sandbox = None if self._shell.sandbox is None else self._shell.sandbox.get()
         tier = "none" if sandbox is None else (await sandbox.status()).tier
         if context.by_user:
-            return replace(ON_HOST, runs="sandbox", read_only=True, tier=tier)
+            return replace(ON_HOST, runs="sandbox", read_only=True, tier=tier), ()
         return await ask_for_command(
             command,
             folder=folder,
             home=self._shell.home,
             context=context,
             tier=tier,
+            environ=self._shell.environ,
             is_background=is_background,
             is_shared=sandbox is not None and sandbox.is_shared,
         )

@@ -5,7 +5,9 @@ Source: docs/internals/permissions.md#commands.
 
 import asyncio
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -14,6 +16,10 @@ from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import CommandRefusedError
+from opencode_tui.schema.session.sandbox import KEY, sandbox_of
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 
 ON_HOST = CommandPlan(runs="host", kind="rule", reasons=(), query=Query(session_id="", permission="bash", patterns=()))
 """How a command of the user runs."""
@@ -26,22 +32,50 @@ async def ask_for_command(
     home: Path,
     context: ToolContext,
     tier: str = "none",
+    environ: Mapping[str, str] | None = None,
     is_background: bool = False,
     is_shared: bool = False,
-) -> CommandPlan:
-    """Return how the command may run in the folder (a real path); `tier` is the sandbox that works. Raises PermissionRefused.
+) -> tuple[CommandPlan, "Sequence[LostPath]"]:
+    """Return how the command may run in the folder (a real path), and what it would discard. Raises PermissionRefused.
+
+    `tier` is the sandbox that works, `environ` are the variables for git, which lists what a command of git would discard.
 
     The question says when the command goes on after the turn (`is_background`). `is_shared`: a confined command runs there now.
     """
     plan = await asyncio.to_thread(_plan, command, folder, home, context, tier, is_shared=is_shared)
     if plan.refusal:
         raise CommandRefusedError(plan.refusal, plan.advice)
+    lost = await _lost_paths(plan, context, environ)
     if plan.query.patterns:
-        metadata = {**plan.query.metadata, "background": True} if is_background else plan.query.metadata
+        metadata = {**plan.query.metadata, "background": True} if is_background else dict(plan.query.metadata)
+        if _is_listed(plan) and lost and context.watch is not None and (facts := sandbox_of(metadata)) is not None:
+            from opencode_tui.engine.tool.builtin.bash_losses import rows_of  # loaded already
+
+            metadata[KEY] = facts.changed(lost=rows_of(await context.watch.find_lost(lost))).to_dict()
         await context.ask.query(replace(plan.query, metadata=metadata))
     if plan.runs == "sandbox" and not plan.read_only and await context.ask.is_always_outside(plan.query):
-        return replace(plan, runs="host")
-    return plan
+        plan = replace(plan, runs="host")
+    return plan, lost
+
+
+def _is_listed(plan: CommandPlan) -> bool:
+    """Return whether a question lists what is lost: not where a rule asks about a command that only writes files."""
+    return plan.kind != "rule" or any(loss.kind != "replaced" for loss in plan.losses)
+
+
+async def _lost_paths(
+    plan: CommandPlan, context: ToolContext, environ: Mapping[str, str] | None
+) -> "Sequence[LostPath]":
+    """Return the paths that the command would discard; none where no changes are recorded."""
+    if not plan.losses or context.watch is None or plan.read_only or environ is None:
+        return ()
+    from opencode_tui.engine.tool.builtin.bash_losses import find_paths  # for commands that discard something
+
+    return await find_paths(plan.losses, Path(_worktree_root(context)), environ)
+
+
+def _worktree_root(context: ToolContext) -> str:
+    return os.path.realpath(context.worktree)
 
 
 async def make_plan(command: str, *, folder: Path, home: Path, context: ToolContext, tier: str) -> CommandPlan:

@@ -29,6 +29,7 @@ from opencode_tui.schema.system_error import describe
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.changes import Change
     from opencode_tui.engine.sandbox.sandbox import Confined, Sandbox
+    from opencode_tui.engine.snapshot.scan.lost_files import LostPath
     from opencode_tui.engine.tool.process.background import BackgroundJob
 
 logger = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ def _limit_message(limit: ReachedLimit) -> str:
 class CommandRun(Struct, frozen=True):
     """Runs one command as its plan says; one in the background is not run again after a refusal.
 
-    `follow` runs the command to its end while its output shows.
+    `follow` runs the command to its end while its output shows. `lost` is what it is about to discard, which is kept before.
     """
 
     command: Command
@@ -89,6 +90,7 @@ class CommandRun(Struct, frozen=True):
     follow: Callable[[Command, CommandOutput], Awaitable[Ended]]
     context: ToolContext
     job: "BackgroundJob | None" = None
+    lost: "Sequence[LostPath]" = ()
 
     async def run(self) -> Ran:
         """Run the command and return the result of its last run. Raises ToolError when it cannot be started."""
@@ -124,7 +126,7 @@ class CommandRun(Struct, frozen=True):
             environ = await asyncio.to_thread(safe_environ, command.environ, command.folder)
             command = replace(command, environ=environ)
         with self._alone():
-            async with self.context.commands():
+            async with self.context.commands(self.lost):
                 ended = await self.follow(command, output)
         if ended.exit_code == _NOT_FOUND and command is not self.command:
             messages = [*messages, _WITHOUT_PROJECT]
@@ -147,7 +149,7 @@ class CommandRun(Struct, frozen=True):
         output = self.make_output()
         facts = SandboxFacts(runs="sandbox", tier=confined.tier)
         try:
-            async with sandbox.shared(), self.context.commands():
+            async with sandbox.shared(), self.context.commands(self.lost):
                 ended = await self.follow(replace(self.command, launch=confined.launch), output)
             if files := {_relative(change, self.context): change for change in await sandbox.changes(confined)}:
                 protected = [ProtectedChange(path=path, change=change.kind) for path, change in files.items()]

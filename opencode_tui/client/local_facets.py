@@ -131,11 +131,13 @@ class _Sessions:
         self.list = session.sessions.all
         self.get = session.sessions.get
         self.latest = session.sessions.latest
+        self.recent = session.sessions.recent
         self.children = engine.store.children
         self.update = session.sessions.update
         self.wait_copied = engine.core.copies.wait_until_copied
         self.totals = session.sessions.totals
         self.costs = session.sessions.costs
+        self.usage = session.sessions.usage
         self.todos = instance.folder.todos.read
         self.diff = late(session.summaries, lambda one: one.diff)
         self.fork = late(session.forks, lambda one: one.fork)

@@ -77,22 +77,21 @@ class FileSystem:
         with os.scandir(path) as entries:
             yield entries
 
-    def list_states(self, path: str) -> list[tuple[str, os.stat_result]]:
-        """Return the names in a folder with the status of each, links not followed; those removed meanwhile are left out."""
-        states: list[tuple[str, os.stat_result]] = []
+    def list_states(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the names in a folder with the status of each, links not followed; those removed meanwhile are left out."""
         # Through a descriptor the system need not walk the whole path again for each name.
         folder = self.open(path, os.O_RDONLY) if os.scandir in os.supports_fd else path
         try:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     try:
-                        states.append((entry.name, entry.stat(follow_symlinks=False)))
+                        state = entry.stat(follow_symlinks=False)
                     except FileNotFoundError:  # `suppress` would cost as much as the call
                         continue
+                    yield entry.name, state
         finally:
             if isinstance(folder, int):
                 self.close(folder)
-        return states
 
     def read_whole(self, path: str) -> bytes:
         """Return all bytes of a file."""

@@ -1,28 +1,40 @@
 """An index of sessions, which lists thousands of them about as fast as a database.
 
-The index keeps every session of a project with the state of its file (inode, size, mtime): in memory for the project that was
-listed last, and in a file for the next process. A listing compares the state of each file with the index and reads those that
-differ, so a change by any program is noticed. The index is derived data; an unreadable one only costs time.
+The index keeps what lists sort by for every session of a project, with the state of its file (inode, size, mtime): in memory for
+the project that was listed last, and in a file for the next process. A listing compares the state of each file with the index and
+reads those that differ, so a change by any program is noticed. The sessions of a short list are read from their records. The
+index is derived data; an unreadable one only costs time.
 """
 
-import binascii
 import builtins
 import json
 import logging
+import threading
 import time
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
+from itertools import groupby
 from operator import attrgetter
 from typing import cast
 
 from msgspec import Struct
-from pydantic import TypeAdapter, ValidationError
+from msgspec.structs import replace
 
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.session_columns import (
+    ARCHIVED,
+    CHILD,
+    STATE,
+    Columns,
+    IndexFile,
+    numbers,
+    updated_columns,
+)
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
 
@@ -32,26 +44,29 @@ _TOLERATED_CHANGES = 32
 _YOUNG_NS = 100_000_000
 """A file modified this recently may change again with the same mtime: file systems count in ticks of up to 10 ms."""
 
-_INDEX_FORMAT = "opencode-tui session index 1"
-_BLOCK = 500
-"""Sessions parsed at once; other threads can run in between."""
-
 _logger = logging.getLogger(__name__)
 
 
 class SessionListing(Struct, frozen=True):
-    """A project's sessions, newest first by (creation, id), and an error for each record that could not be read."""
+    """Sessions of a project, and an error for each record of it that could not be read."""
 
     sessions: list[SessionInfo]
     damaged: list[StorageError]
 
 
 class _Known(Struct, frozen=True):
-    """Sessions by file state, and how many entries of the index file are missing or out of date."""
+    """The present columns, and those of the index file.
+
+    `read` are the sessions by file that were read since that was written; `unsaved` counts them and those that are gone. `every`
+    are all sessions, once a list had all.
+    """
 
     project_id: str
-    sessions: dict[str, SessionInfo]
+    columns: Columns
+    saved: Columns
+    read: Mapping[str, SessionInfo]
     unsaved: int = 0
+    every: Mapping[str, SessionInfo] | None = None
 
 
 class SessionIndex:
@@ -60,73 +75,72 @@ class SessionIndex:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._root = str(storage.paths.storage)
-        self._index = _IndexFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
+        self._index = IndexFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
         self._known: _Known | None = None
+        self._lock = threading.Lock()
 
     def list(self, project_id: str) -> SessionListing:
-        """Return all sessions of a project; blocks. Raises StorageError when their folder cannot be read."""
-        horizon = time.time_ns() - _YOUNG_NS
-        states = self._scan(project_id)
-        known = self._recall(project_id)
-        sessions = {state: session for state, session in known.sessions.items() if state in states}
-        read, damaged = self._read([state for state in states if state not in sessions], project_id)
-        gone = len(known.sessions) - len(sessions)
-        sessions |= read
-        stable = {state: info for state, info in sessions.items() if states[state] < horizon} if read else sessions
-        self._remember(_Known(project_id, stable, known.unsaved + len(read) + gone))
-        listed = list(sessions.values())
+        """Return all sessions of a project, newest first by (creation, id).
+
+        Blocks. Raises StorageError when their folder cannot be read.
+        """
+        with self._lock:
+            known, damaged = self._refresh(project_id)
+            every, is_whole = self._every(known)
+            known = self._known = replace(known, every=every)
+            if not is_whole:
+                self._known = self._save(known)
+        listed = [*every.values()]
         listed.sort(key=attrgetter("id"))
         listed.sort(key=attrgetter("time.created"), reverse=True)
         return SessionListing(listed, damaged)
 
-    def _recall(self, project_id: str) -> _Known:
-        known = self._known
-        if known is None or known.project_id != project_id:
-            return _Known(project_id, self._index.load(project_id))
-        return known
+    def recent(
+        self,
+        project_id: str,
+        limit: int,
+        *,
+        is_archived: bool = False,
+        is_top: bool = False,
+        accept: Callable[[SessionInfo], bool] = lambda _: True,
+    ) -> SessionListing:
+        """Return the sessions that were used last and are accepted, the last one first; with `is_top` without child sessions.
 
-    def _remember(self, known: _Known) -> None:
-        if known.unsaved > _TOLERATED_CHANGES:
-            self._index.save(known.project_id, known.sessions)
-            known = _Known(known.project_id, known.sessions)
-        self._known = known
+        Reads about as many records as it returns. Blocks. Raises StorageError when the folder of the sessions cannot be read.
+        """
+        columns, damaged = self.columns(project_id)
+        flags, updated, created = columns.flags, columns.updated, columns.created
+        hidden = (0 if is_archived else ARCHIVED) | (CHILD if is_top else 0)
+        wanted = ARCHIVED if is_archived else 0
+        rows = [row for row, one in enumerate(flags) if not one & hidden and one & wanted == wanted]
+        rows.sort(key=updated.__getitem__, reverse=True)
+        found: builtins.list[SessionInfo] = []
+        reader = self._reader(project_id)
+        for _, alike in groupby(rows, updated.__getitem__):
+            if len(found) >= limit:
+                break
+            for row in sorted(alike, key=lambda row: (-created[row], columns.names[row])):
+                info = reader(columns.names[row], damaged)
+                if info is not None and accept(info):
+                    found.append(info)
+        del found[limit:]
+        return SessionListing(found, damaged)
 
-    def _scan(self, project_id: str) -> dict[str, int]:
-        """Return a text for the present state of each file, with its mtime in ns."""
-        folder = folder_path(self._root, ("session", project_id))
-        try:
-            found = self._storage.files.list_states(folder)
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise storage_error(error, "list", folder) from error
-        return {
-            f"{name} {state.st_ino} {state.st_size} {state.st_mtime_ns}": state.st_mtime_ns
-            for name, state in found
-            if name.endswith(SUFFIX)
-        }
+    def children(self, project_id: str, session_id: str) -> SessionListing:
+        """Return the sessions whose parent this is, newest first by (creation, id). Blocks. Raises as `list` does."""
+        columns, damaged = self.columns(project_id)
+        reader = self._reader(project_id)
+        names = [f"{one}{SUFFIX}" for one, parent in columns.parents.items() if parent == session_id]
+        found = [info for name in names if (info := reader(name, damaged)) is not None]
+        found.sort(key=attrgetter("id"))
+        found.sort(key=attrgetter("time.created"), reverse=True)
+        return SessionListing(found, damaged)
 
-    def _read(
-        self, states: builtins.list[str], project_id: str
-    ) -> tuple[dict[str, SessionInfo], builtins.list[StorageError]]:
-        """Return the sessions of these files by state, and the errors of damaged ones."""
-        read: dict[str, SessionInfo] = {}
-        damaged: builtins.list[StorageError] = []
-        worktree = cache(lambda: self.worktree(project_id))
-        for state in states:
-            segment = segment_of(state.rsplit(" ", 3)[0])
-            if segment is None:
-                continue
-            key = ("session", project_id, segment)
-            try:
-                data = self._storage.read_sync(key)
-                path = self._storage.path_of(key)
-                read[state] = parse_session(data, path=path, project_id=project_id, worktree=worktree)
-            except NotFoundError:
-                continue  # removed since the folder was read
-            except StorageError as error:
-                damaged.append(error)
-        return read, damaged
+    def columns(self, project_id: str) -> tuple[Columns, builtins.list[StorageError]]:
+        """Return the columns of all sessions as they are now, with the errors of damaged records. Blocks. Raises as `list` does."""
+        with self._lock:
+            known, damaged = self._refresh(project_id)
+            return known.columns, damaged
 
     def worktree(self, project_id: str) -> str:
         """Return the folder of a project, empty when its record has none. Reads one small file."""
@@ -139,66 +153,119 @@ class SessionIndex:
             return ""
         return str(cast(JsonObject, project).get("worktree", "")) if isinstance(project, dict) else ""
 
+    def _refresh(self, project_id: str) -> tuple[_Known, builtins.list[StorageError]]:
+        """Return what is known after a look at the state of each file, and the errors of damaged records."""
+        known = self._known
+        if known is None or known.project_id != project_id:
+            saved = self._index.load(project_id)
+            known = _Known(project_id, saved, saved, {})
+        horizon = time.time_ns() - _YOUNG_NS
+        names, states = self._scan(project_id)
+        damaged: builtins.list[StorageError] = []
+        if names != known.columns.names or states != known.columns.states:
+            known, damaged = self._compare(known, names, states, horizon)
+            if known.unsaved > max(_TOLERATED_CHANGES, len(known.columns.names) // 200):
+                known = self._save(known)
+        self._known = known
+        return known, damaged
 
-class _IndexFile:
-    """Loads and saves the index files of one store, `cache/index/{projectID}.index`. Both methods block.
+    def _compare(
+        self, known: _Known, names: builtins.list[str], states: "array[int]", horizon: int
+    ) -> tuple[_Known, builtins.list[StorageError]]:
+        """Return what is known after the sessions were read whose files have other states than before."""
+        old = known.columns
+        at = {name: row for row, name in enumerate(old.names)}
+        rows: builtins.list[int] = []
+        for number, name in enumerate(names):
+            row, state = at.get(name, -1), states[number * STATE : (number + 1) * STATE]
+            rows.append(row if row >= 0 and old.states[row * STATE : (row + 1) * STATE] == state else -1)
+        read, damaged = self._read([name for name, row in zip(names, rows, strict=True) if row < 0], known.project_id)
+        listed = [number for number, name in enumerate(names) if rows[number] >= 0 or name in read]
+        stored = numbers()
+        for number in listed:
+            state = states[number * STATE : (number + 1) * STATE]
+            stored.extend(state if state[-1] < horizon else (0, 0, 0))  # a young one is read again with the next list
+        names, rows = [names[number] for number in listed], [rows[number] for number in listed]
+        kept = {name for name, row in zip(names, rows, strict=True) if row >= 0}
+        changed = len(read) + len(old.names) - len(kept)
+        every = known.every
+        return (
+            _Known(
+                known.project_id,
+                updated_columns(old, names, stored, rows, read),
+                known.saved,
+                _only(known.read, kept) | read,
+                known.unsaved + changed,
+                None if every is None else _only(every, kept) | read,
+            ),
+            damaged,
+        )
 
-    The first line has the format, the store's folder and a checksum of the rest; then blocks of two lines, a JSON array of file
-    states and
-    one of the session records in the same order.
-    """
+    def _every(self, known: _Known) -> tuple[Mapping[str, SessionInfo], bool]:
+        """Return all sessions by file, and whether the index file had those that were not read since it was written."""
+        if known.every is not None:
+            return known.every, True
+        missing = [name for name in known.columns.names if name not in known.read]
+        if not missing:
+            return known.read, True
+        stored = self._index.records(known.project_id, known.saved)
+        is_whole = stored is not None
+        if stored is None:  # damaged, or replaced by another process
+            stored, _ = self._read(missing, known.project_id)
+        every = {name: info for name in known.columns.names if (info := known.read.get(name) or stored.get(name))}
+        return every, is_whole
 
-    def __init__(self, files: FileSystem, *, folder: str, root: str) -> None:
-        """`root` is the folder of the store; indexes of another store are ignored."""
-        self._files = files
-        self._folder = folder
-        self._root = root
+    def _save(self, known: _Known) -> _Known:
+        """Write the index file, and return what is known then."""
+        every, _ = self._every(known)
+        if len(every) == len(known.columns.names):
+            self._index.save(known.project_id, known.columns, every)
+        return _Known(known.project_id, known.columns, known.columns, {}, every=known.every)
 
-    def load(self, project_id: str) -> dict[str, SessionInfo]:
-        """Return the sessions by file state; none when the index is missing, damaged, or of another store or version."""
-        path = self._path(project_id)
+    def _scan(self, project_id: str) -> tuple[builtins.list[str], "array[int]"]:
+        """Return the names of the files of sessions, and their states."""
+        folder = folder_path(self._root, ("session", project_id))
+        names: builtins.list[str] = []
+        states = numbers()
         try:
-            head, _, body = self._files.read_whole(path).partition(b"\n")
-            return _parse_index(body) if head == self._head(body) else {}
+            for name, state in self._storage.files.list_states(folder):
+                if name.endswith(SUFFIX):
+                    names.append(name)
+                    states.extend((state.st_ino, state.st_size, state.st_mtime_ns))
         except FileNotFoundError:
-            return {}
+            return [], numbers()
         except OSError as error:
-            _logger.warning("listing sessions without an index: %s", storage_error(error, "read", path))
-            return {}
-        except ValidationError:
-            _logger.info("rebuilding the index %s of another version", path)
-            return {}
+            raise storage_error(error, "list", folder) from error
+        return names, states
 
-    def save(self, project_id: str, sessions: dict[str, SessionInfo]) -> None:
-        """Replace the index; a failure is logged."""
-        path = self._path(project_id)
-        body = _render_index(sessions)
-        try:
-            AtomicWriter(self._files).write(path, self._head(body) + b"\n" + body)
-        except OSError as error:
-            _logger.warning("the index of sessions was not saved: %s", storage_error(error, "write", path))
+    def _read(
+        self, names: Iterable[str], project_id: str
+    ) -> tuple[dict[str, SessionInfo], builtins.list[StorageError]]:
+        """Return the sessions of these files by name, and the errors of damaged ones."""
+        damaged: builtins.list[StorageError] = []
+        reader = self._reader(project_id)
+        return {name: info for name in names if (info := reader(name, damaged)) is not None}, damaged
 
-    def _head(self, body: bytes) -> bytes:
-        return f"{_INDEX_FORMAT}\t{self._root}\t{binascii.crc32(body):08x}".encode("utf-8", "surrogateescape")
+    def _reader(self, project_id: str) -> Callable[[str, builtins.list[StorageError]], SessionInfo | None]:
+        """Return a function that reads the session of a file; None for one that is gone, or damaged, which is added to the list."""
+        worktree = cache(lambda: self.worktree(project_id))
 
-    def _path(self, project_id: str) -> str:
-        return f"{self._folder}/{project_id}.index"
+        def read(name: str, damaged: builtins.list[StorageError]) -> SessionInfo | None:
+            segment = segment_of(name)
+            if segment is None:
+                return None
+            key = ("session", project_id, segment)
+            try:
+                data = self._storage.read_sync(key)
+                return parse_session(data, path=self._storage.path_of(key), project_id=project_id, worktree=worktree)
+            except NotFoundError:
+                return None  # removed since the folder was read
+            except StorageError as error:
+                damaged.append(error)
+                return None
+
+        return read
 
 
-def _parse_index(body: bytes) -> dict[str, SessionInfo]:
-    adapter = TypeAdapter(list[SessionInfo])
-    sessions: dict[str, SessionInfo] = {}
-    lines = body.split(b"\n") if body else []
-    for states, records in zip(lines[::2], lines[1::2], strict=True):
-        sessions.update(zip(json.loads(states), adapter.validate_json(records), strict=True))
-    return sessions
-
-
-def _render_index(sessions: dict[str, SessionInfo]) -> bytes:
-    lines: list[str] = []
-    states = list(sessions)
-    for start in range(0, len(states), _BLOCK):
-        block = states[start : start + _BLOCK]
-        lines.append(json.dumps(block))
-        lines.append(f"[{','.join(sessions[state].model_dump_json(by_alias=True) for state in block)}]")
-    return "\n".join(lines).encode()
+def _only(sessions: Mapping[str, SessionInfo], names: Set[str]) -> dict[str, SessionInfo]:
+    return {name: info for name, info in sessions.items() if name in names}

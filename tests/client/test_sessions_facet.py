@@ -95,6 +95,26 @@ async def test_each_session_tells_what_it_cost_by_itself(api):
     assert free.id not in costs and (await api.client.sessions.totals(session.id)).cost == pytest.approx(1_900 / 1e6)
 
 
+async def test_the_project_is_added_up_without_what_forks_copied(api):
+    session = await api.new_session()
+    await api.say(session, "hello <<usage 1000 200>>")
+    fork = await api.client.sessions.fork(session.id, ForkSession())
+    await api.client.sessions.wait_copied(fork.id)
+    usage = await api.client.sessions.usage()
+    assert (usage.sessions, usage.messages, [one.steps for one in usage.models.values()]) == (2, 2, [1])
+    assert usage.cost - usage.hidden == pytest.approx(1_400 / 1e6)
+    assert (await api.client.sessions.usage(fork.time.updated + 10**9)).sessions == 0
+
+
+async def test_the_last_used_sessions_are_listed_alone(api):
+    first, second = [await api.new_session() for _ in range(2)]
+    await api.client.sessions.update(second.id, UpdateSession(archived=5))
+    assert [info.id for info in await api.client.sessions.recent(5)] == [first.id]
+    assert [info.id for info in await api.client.sessions.recent(5, True)] == [second.id]
+    await api.client.sessions.update(second.id, UpdateSession(archived=0))
+    assert [info.id for info in await api.client.sessions.recent(1)] == [second.id]
+
+
 async def test_the_totals_of_a_fork_begin_with_it(api):
     source = await api.new_session()
     await api.say(source, "hello <<usage 1000 200>>")

@@ -179,3 +179,41 @@ def test_unknown_fields_survive_the_index(paths: Paths):
     assert first == second
     assert second[0].to_dict()["futureField"] == [1, None]
     assert second[0].to_dict()["metadata"] == {"a": {"b": None}}
+
+
+def test_the_last_used_are_read_alone_and_in_order(paths: Paths, infos: list[SessionInfo]):
+    used = [infos[number].changed(time=infos[number].time.changed(updated=100 + number)) for number in (5, 3)]
+    child, archived = session(50, parent_id=infos[0].id), session(51)
+    archived = archived.changed(time=archived.time.changed(archived=60))
+    store(paths, [*used, child, archived])
+    SessionIndex(Storage(paths)).list("p")
+    index, files = reads(paths)
+    assert index.recent("p", 4).sessions == [*used, child, infos[-1]]
+    assert len(set(read_records(files))) <= 4 + 4  # those of the list, and those that the index file lacks
+    assert index.recent("p", 3, is_top=True).sessions == [*used, infos[-1]]
+    assert index.recent("p", 9, is_archived=True).sessions == [archived]
+    assert index.recent("p", 1, accept=lambda info: info.id == infos[2].id).sessions == [infos[2]]
+    assert index.children("p", infos[0].id).sessions == [child]
+
+
+def test_a_record_that_changed_behind_the_columns_is_shown_as_it_is(paths: Paths, infos: list[SessionInfo]):
+    index, _ = reads(paths)
+    index.recent("p", 1)
+    store(paths, [infos[0].changed(title="changed", time=infos[0].time.changed(updated=500))])
+    (path(paths, infos[-1])).unlink()
+    assert [info.title for info in index.recent("p", 2).sessions] == ["changed", infos[-2].title]
+
+
+def test_an_index_that_was_replaced_meanwhile_is_not_mixed_up(paths: Paths, infos: list[SessionInfo]):
+    index, _ = reads(paths)
+    index.recent("p", 1)
+    for info in infos:
+        store(paths, [info.changed(title="changed")])
+    SessionIndex(Storage(paths)).list("p")  # another process writes the file
+    assert {info.title for info in index.list("p").sessions} == {"changed"}
+    store(paths, infos)
+    SessionIndex(Storage(paths)).list("p")
+    later, _ = reads(paths)
+    later.columns("p")
+    (paths.cache / "index" / "p.index").unlink()
+    assert later.list("p").sessions == newest_first(infos)

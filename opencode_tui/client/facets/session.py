@@ -31,6 +31,7 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.share import ShareStatus
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
+from opencode_tui.schema.api.usage import ProjectUsage
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import Part
@@ -65,6 +66,11 @@ class SessionsFacet(Protocol):
     @ours("GET", "/session/latest")
     async def latest(self) -> SessionInfo | None:
         """Return the most recently used session, children left out; None without any."""
+        ...
+
+    @ours("GET", "/session/recent")
+    async def recent(self, limit: int, is_archived: bool = False) -> Sequence[SessionInfo]:
+        """Return at most `limit` sessions, archived or others, the last used first."""
         ...
 
     @opencode("GET", "/session/{session_id}/children")
@@ -108,6 +114,11 @@ class SessionsFacet(Protocol):
     @ours("GET", "/session/cost")
     async def costs(self) -> dict[str, float]:
         """Return the cost of each session in USD, without its agents' sessions; free sessions are left out."""
+        ...
+
+    @ours("GET", "/session/usage")
+    async def usage(self, since: int = 0) -> ProjectUsage:
+        """Return what all sessions used together, or those that were used since a time (ms since 1970)."""
         ...
 
     @ours("POST", "/session/recover")

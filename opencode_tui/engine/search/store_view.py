@@ -178,7 +178,7 @@ class StoreView:
 
     def _states(self, folder: str) -> list[tuple[str, os.stat_result]]:
         try:
-            return self.files.list_states(folder)
+            return [*self.files.list_states(folder)]
         except (FileNotFoundError, NotADirectoryError):
             return []
 

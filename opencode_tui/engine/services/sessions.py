@@ -85,7 +85,7 @@ class SessionServices:
             locks=core.locks,
             identifier=core.identifier,
             project=self.folder.project,
-            cost_index=self._cost_index,
+            sums=self._sums,
         )
 
     @cached_property
@@ -457,10 +457,10 @@ class SessionServices:
         )
 
     @service
-    def _cost_index(self):
-        from opencode_tui.storage.cost_index import CostIndex
+    def _sums(self):
+        from opencode_tui.storage.session_sums import SessionSums
 
-        return CostIndex(self._core.storage, self.folder.project.id)
+        return SessionSums(self._core.storage, self.folder.project.id)
 
     @service
     def _summary_requests(self):

@@ -191,7 +191,7 @@ class Budgets(Struct, frozen=True):
             day = await asyncio.to_thread(self.spending.today)
             return Use((self.limits.day or Decimal(0)) + day.allowed, day.spent)
         family = await self.sessions.family(root)
-        shown = await asyncio.to_thread(self.sessions.cost_index.get().read, family)
+        shown = await asyncio.to_thread(self.sessions.sums.get().costs, family)
         spent = sum((shown.get(info.id, Decimal(0)) + hidden_cost(info) for info in family), Decimal(0))
         allowed = Decimal(str((root.metadata or {}).get(ALLOWED_KEY) or 0))
         return Use((self.limits.session or Decimal(0)) + allowed, spent)

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,8 @@ from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 
 if TYPE_CHECKING:
-    from opencode_tui.storage.cost_index import CostIndex
+    from opencode_tui.schema.api.usage import ProjectUsage
+    from opencode_tui.storage.session_sums import SessionSums
 
 # A short name of two words for a session, for file names; not unique. Source: docs/internals/session.md#ids.
 
@@ -79,7 +80,7 @@ class Sessions(Struct, frozen=True):
     locks: Locks
     identifier: Identifier
     project: Project
-    cost_index: "Lazy[CostIndex]"
+    sums: "Lazy[SessionSums]"
 
     def new(self, request: CreateSession) -> SessionInfo:
         """Return a new session of this folder, which is not stored; without a title it gets a default one."""
@@ -108,9 +109,15 @@ class Sessions(Struct, frozen=True):
 
     async def latest(self) -> SessionInfo | None:
         """Return the latest session of this worktree, without child sessions."""
-        roots = [info for info in await self.all() if info.parent_id is None and info.time.archived is None]
-        roots.sort(key=lambda info: info.time.updated, reverse=True)
-        return await asyncio.to_thread(self._first_here, roots)
+        worktree = self.project.worktree
+        found = await self.store.recent_sessions(
+            self.project.id, 1, is_top=True, accept=lambda info: not works_elsewhere(info.directory, worktree)
+        )
+        return found[0] if found else None
+
+    async def recent(self, limit: int, is_archived: bool = False) -> list[SessionInfo]:
+        """Return the sessions of the project that were used last, archived or others, the last one first."""
+        return await self.store.recent_sessions(self.project.id, limit, is_archived=is_archived)
 
     async def update(self, session_id: str, request: UpdateSession) -> SessionInfo:
         """Rename, archive or pin a session; does not change `time.updated`."""
@@ -138,9 +145,14 @@ class Sessions(Struct, frozen=True):
         Titles and discarded summaries are included; subagent sessions and messages that a fork copied are not.
         """
         infos = await self.all()
-        shown = await asyncio.to_thread(self.cost_index.get().read, infos)
+        shown = await asyncio.to_thread(self.sums.get().costs, infos)
         sums = {info.id: shown.get(info.id, Decimal(0)) + hidden_cost(info) for info in infos}
         return {session_id: float(cost) for session_id, cost in sums.items() if cost}
+
+    async def usage(self, since: int = 0) -> "ProjectUsage":
+        """Return what the sessions of the project used that were changed since then, in ms since 1970. Raises StorageError."""
+        columns = await self.store.columns(self.project.id)
+        return await asyncio.to_thread(self.sums.get().total, columns, since)
 
     async def recover_all(self, recover: Callable[[str], Awaitable[int]]) -> int:
         """Call `recover` for every session that a killed process left open; returns the number of repaired messages."""
@@ -165,10 +177,6 @@ class Sessions(Struct, frozen=True):
         for child in await self.store.children(info.id):
             family.extend(await self.family(child))
         return family
-
-    def _first_here(self, infos: Sequence[SessionInfo]) -> SessionInfo | None:
-        worktree = self.project.worktree
-        return next((info for info in infos if not works_elsewhere(info.directory, worktree)), None)
 
 
 class SessionApprovals(Struct, frozen=True):

@@ -284,8 +284,14 @@ _NONE_YET = 'no sessions in this project; start one with: opencode-tui run "expl
 
 def _list_sessions(*, limit: int | None, is_archived: bool, style: str) -> None:
     """Print the sessions, the last used first."""
-    chosen = [info for info in with_client(_all) if (info.time.archived is not None) == is_archived]
-    infos = sorted(chosen, key=lambda info: info.time.updated, reverse=True)[:limit]
+
+    async def work(client: Client) -> Sequence[SessionInfo]:
+        if limit is not None:
+            return await client.sessions.recent(limit, is_archived)
+        chosen = [info for info in await client.sessions.list() if (info.time.archived is not None) == is_archived]
+        return sorted(chosen, key=lambda info: info.time.updated, reverse=True)
+
+    infos = with_client(work)
     if style == "json":
         print_json([info.to_dict() for info in infos])
     elif not infos:

@@ -55,7 +55,8 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.session_columns import Columns
+from opencode_tui.storage.session_index import SessionIndex, SessionListing
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
 
@@ -289,7 +290,30 @@ class SessionStore:
 
     async def sessions(self, project_id: str) -> list[SessionInfo]:
         """Return a project's sessions, newest first; damaged records are logged and skipped."""
-        listing = await asyncio.to_thread(self._index.list, project_id)
+        return self._listed(await asyncio.to_thread(self._index.list, project_id))
+
+    async def recent_sessions(
+        self,
+        project_id: str,
+        limit: int,
+        *,
+        is_archived: bool = False,
+        is_top: bool = False,
+        accept: Callable[[SessionInfo], bool] = lambda _: True,
+    ) -> list[SessionInfo]:
+        """Return a project's sessions as `SessionIndex.recent` does; `accept` is called in another thread."""
+        listing = await asyncio.to_thread(
+            self._index.recent, project_id, limit, is_archived=is_archived, is_top=is_top, accept=accept
+        )
+        return self._listed(listing)
+
+    async def columns(self, project_id: str) -> Columns:
+        """Return what lists of a project's sessions sort and choose by; damaged records are logged."""
+        columns, damaged = await asyncio.to_thread(self._index.columns, project_id)
+        self._listed(SessionListing([], damaged))
+        return columns
+
+    def _listed(self, listing: SessionListing) -> list[SessionInfo]:
         for problem in listing.damaged:
             logger.warning("skipped in the list: %s", problem)
         for info in listing.sessions:
@@ -312,7 +336,7 @@ class SessionStore:
     async def children(self, session_id: str) -> list[SessionInfo]:
         """Return the sessions whose parent this is, newest first."""
         info = await self.get(session_id)
-        return [child for child in await self.sessions(info.project_id) if child.parent_id == session_id]
+        return self._listed(await asyncio.to_thread(self._index.children, info.project_id, session_id))
 
     async def update(
         self, session_id: str, change: Callable[[SessionInfo], SessionInfo], *, touch: bool = True
@@ -523,6 +547,16 @@ class SessionStore:
 
     async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
         """Delete a part and publish that."""
+        records = self._open.get(session_id)
+        part = records.parts.get(message_id, {}).get(part_id) if records is not None else None
+        await self._remove_part(session_id, message_id, part_id)
+        if part is None or isinstance(
+            part, ToolPart
+        ):  # derived sums follow the messages: one call less is another message
+            key = ("message", session_id, message_id)
+            await self._storage.write(key, await self._storage.read(key))
+
+    async def _remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
         await self._storage.remove(("part", message_id, part_id))
         if (records := self._open.get(session_id)) is not None:
             records.remove_part(message_id, part_id)
@@ -544,7 +578,7 @@ class SessionStore:
         """Delete a message after its parts and publish each deletion."""
         await self.open(session_id)
         for part_id in tuple(self._open[session_id].parts.get(message_id, {})):
-            await self.remove_part(session_id, message_id, part_id)
+            await self._remove_part(session_id, message_id, part_id)
         await self._storage.remove_tree(("part", message_id))
         await self._storage.remove(("message", session_id, message_id))
         if (records := self._open.get(session_id)) is not None:

@@ -1,0 +1,223 @@
+"""The index file of a project's sessions: columns that lists choose and sort by, then the records, which only whole lists read.
+
+Columns are arrays, so that 100,000 sessions are loaded and compared in milliseconds and need a few megabytes. The first line of
+the file has the format, the store's folder, the length of the columns, and checksums of the columns and of the records.
+"""
+
+import binascii
+import logging
+import os
+import sys
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+
+from opencode_tui.schema.session.session import SessionInfo, fork_origin, hidden_cost
+from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.keys import SUFFIX
+from opencode_tui.storage.record_file import storage_error
+
+_FORMAT = f"opencode-tui session index 2 {sys.byteorder}"
+
+CHILD, ARCHIVED, FORK = 1, 2, 4
+"""Bits of `Columns.flags`."""
+
+STATE = 3
+"""Numbers of a file's state: inode, size, modification time in ns."""
+
+_BLOCK = 500
+"""Sessions parsed at once; other threads can run in between."""
+
+_HEAD_BYTES = 1 << 16
+"""Bytes that are read at first; the first line has fewer."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """One row for each session, in the order in which the system lists the files.
+
+    `names` are those of the files, times are in ms. `parents`, and `costs` in USD of calls without a message, have only the
+    sessions with one, by ID.
+    """
+
+    names: Sequence[str]
+    states: "array[int]"
+    created: "array[int]"
+    updated: "array[int]"
+    flags: bytes
+    parents: Mapping[str, str]
+    costs: Mapping[str, float]
+
+    def id_of(self, row: int) -> str:
+        """Return the ID of the session in a row."""
+        return self.names[row][: -len(SUFFIX)]
+
+
+class _Stored(msgspec.Struct, frozen=True, array_like=True):
+    """Columns in the file: names with a line feed between them, numbers as the bytes of their arrays."""
+
+    names: str
+    states: bytes
+    created: bytes
+    updated: bytes
+    flags: bytes
+    parents: dict[str, str]
+    costs: dict[str, float]
+
+
+def numbers(values: "Iterable[int] | bytes" = ()) -> "array[int]":
+    """Return integers of 64 bits."""
+    return array("q", values)
+
+
+NONE = Columns((), numbers(), numbers(), numbers(), b"", {}, {})
+"""The columns of no session."""
+
+
+def updated_columns(
+    old: Columns, names: Sequence[str], states: "array[int]", rows: Sequence[int], read: Mapping[str, SessionInfo]
+) -> Columns:
+    """Return the columns of these names: their rows in `old`, or what was `read`."""
+    created, updated, flags = numbers(), numbers(), bytearray()
+    for name, row in zip(names, rows, strict=True):
+        if (info := read.get(name)) is None:
+            created.append(old.created[row])
+            updated.append(old.updated[row])
+            flags.append(old.flags[row])
+        else:
+            created.append(info.time.created)
+            updated.append(info.time.updated)
+            flags.append(_flags(info))
+    kept = {name[: -len(SUFFIX)] for name in names if name not in read}
+    parents = {one: parent for one, parent in old.parents.items() if one in kept}
+    costs = {one: cost for one, cost in old.costs.items() if one in kept}
+    for info in read.values():
+        if info.parent_id is not None:
+            parents[info.id] = info.parent_id
+        if cost := hidden_cost(info):
+            costs[info.id] = float(cost)
+    return Columns(names, states, created, updated, bytes(flags), parents, costs)
+
+
+def _flags(info: SessionInfo) -> int:
+    is_child, is_archived = info.parent_id is not None, info.time.archived is not None
+    return CHILD * is_child | ARCHIVED * is_archived | FORK * (fork_origin(info) is not None)
+
+
+class IndexFile:
+    """Loads and saves the index files of one store, `cache/index/{projectID}.index`. All methods block."""
+
+    def __init__(self, files: FileSystem, *, folder: str, root: str) -> None:
+        """`root` is the folder of the store; indexes of another store are ignored."""
+        self._files = files
+        self._folder = folder
+        self._root = root
+
+    def load(self, project_id: str) -> Columns:
+        """Return the columns; none when the index is missing, damaged, or of another store or version."""
+        path = self._path(project_id)
+        try:
+            descriptor = self._files.open(path, os.O_RDONLY)
+            try:
+                head, _, begun = self._files.read(descriptor, _HEAD_BYTES).partition(b"\n")
+                length = _length(head)
+                while len(begun) < length and (more := self._files.read(descriptor, length - len(begun))):
+                    begun += more
+            finally:
+                self._files.close(descriptor)
+            columns = begun[:length]
+            if not head.startswith(self._head(columns)):
+                return NONE
+            return _parse_columns(columns)
+        except FileNotFoundError:
+            return NONE
+        except OSError as error:
+            _logger.warning("listing sessions without an index: %s", storage_error(error, "read", path))
+        except (msgspec.MsgspecError, ValueError):
+            _logger.info("rebuilding the index %s of another version", path)
+        return NONE
+
+    def records(self, project_id: str, columns: Columns) -> dict[str, SessionInfo] | None:
+        """Return the sessions of columns by the names of their files, None when the file has other ones or is damaged."""
+        try:
+            head, _, content = self._files.read_whole(self._path(project_id)).partition(b"\n")
+            length = _length(head)
+            stored, body = content[:length], content[length:]
+            if head != self._head(stored) + _checksum(body) or stored != _render_columns(columns):
+                return None
+            return dict(zip(columns.names, _parse_records(body), strict=True))
+        except (OSError, ValidationError, ValueError):
+            return None
+
+    def save(self, project_id: str, columns: Columns, sessions: Mapping[str, SessionInfo]) -> None:
+        """Replace the index; `sessions` has those of all rows. A failure is logged."""
+        path = self._path(project_id)
+        stored, body = _render_columns(columns), _render_records([sessions[name] for name in columns.names])
+        try:
+            content = self._head(stored) + _checksum(body) + b"\n" + stored + body
+            AtomicWriter(self._files).write(path, content)
+        except OSError as error:
+            _logger.warning("the index of sessions was not saved: %s", storage_error(error, "write", path))
+
+    def _head(self, columns: bytes) -> bytes:
+        """Return the first line up to the checksum of the records."""
+        root = self._root.encode("utf-8", "surrogateescape")
+        return b"\t".join([_FORMAT.encode(), root, b"%d" % len(columns), _checksum(columns), b""])
+
+    def _path(self, project_id: str) -> str:
+        return f"{self._folder}/{project_id}.index"
+
+
+def _checksum(data: bytes) -> bytes:
+    return b"%08x" % binascii.crc32(data)
+
+
+def _length(head: bytes) -> int:
+    """Return the length of the columns by the first line, 0 for a line of another format."""
+    with suppress(IndexError, ValueError):
+        return max(0, int(head.split(b"\t")[-3]))
+    return 0
+
+
+def _parse_columns(data: bytes) -> Columns:
+    """Return stored columns. Raises MsgspecError, ValueError."""
+    stored = msgspec.msgpack.decode(data, type=_Stored)
+    names = stored.names.split("\n") if stored.names else []
+    return Columns(
+        names,
+        numbers(stored.states),
+        numbers(stored.created),
+        numbers(stored.updated),
+        stored.flags,
+        stored.parents,
+        stored.costs,
+    )
+
+
+def _render_columns(columns: Columns) -> bytes:
+    stored = _Stored(
+        "\n".join(columns.names),
+        columns.states.tobytes(),
+        columns.created.tobytes(),
+        columns.updated.tobytes(),
+        columns.flags,
+        dict(columns.parents),
+        dict(columns.costs),
+    )
+    return msgspec.msgpack.encode(stored)
+
+
+def _parse_records(body: bytes) -> list[SessionInfo]:
+    """Return the sessions in the lines. Raises ValidationError."""
+    adapter = TypeAdapter(list[SessionInfo])
+    return [info for line in body.split(b"\n") if line for info in adapter.validate_json(line)]
+
+
+def _render_records(sessions: Sequence[SessionInfo]) -> bytes:
+    blocks = (sessions[start : start + _BLOCK] for start in range(0, len(sessions), _BLOCK))
+    lines = (",".join(info.model_dump_json(by_alias=True) for info in block) for block in blocks)
+    return "\n".join(f"[{line}]" for line in lines).encode()

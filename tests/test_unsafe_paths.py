@@ -266,6 +266,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/provider/model_table.py": {"ModelTable._write_cache": OWN},
     "engine/provider/recent.py": {"RecentModels.remember": OWN},
     "engine/provider/spending.py": {"Spending._append": OWN, "Spending._delete_old": OWN},
+    "engine/review/commit.py": {"commit_marked": SYSTEM_TEMP, "_Commit.make": NEW, "_Commit._applied": NEW},
     "engine/sandbox/cache_copies.py": {
         "bring": "the top of a project's folder of caches, where no command writes",
         "_copy": "reads a file of the user, and changes the times of an open file",

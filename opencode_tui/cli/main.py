@@ -48,6 +48,7 @@ class _Commands(LazyGroup):
         "Run": {
             DEFAULT_COMMAND: Entry("opencode_tui.cli.commands.tui:tui", "Open the TUI in DIR (default command)."),
             "run": Entry("opencode_tui.cli.run.run:run", "Run one prompt non-interactively."),
+            "review": Entry("opencode_tui.cli.commands.review:review", "Review changes; nothing is changed."),
             "batch": Entry("opencode_tui.cli.commands.batch.batch:batch", "Run many tasks, each in its own worktree."),
             "serve": Entry("opencode_tui.cli.commands.serve:serve", "Serve sessions over HTTP."),
             "web": Entry("opencode_tui.cli.commands.web:web", "Show the TUI in a browser."),

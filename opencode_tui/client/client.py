@@ -18,6 +18,7 @@ from opencode_tui.client.facets.folder import (
     SettingsFacet,
     SignInsFacet,
 )
+from opencode_tui.client.facets.review import ReviewFacet
 from opencode_tui.client.facets.session import (
     BackgroundFacet,
     ContextFacet,
@@ -79,6 +80,7 @@ class Client(Protocol):
     settings: SettingsFacet
     sign_ins: SignInsFacet
     project: ProjectFacet
+    review: ReviewFacet
     files: FilesFacet
     mcp: McpFacet
     languages: LanguagesFacet

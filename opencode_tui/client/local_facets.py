@@ -46,6 +46,7 @@ if TYPE_CHECKING:
         SettingsFacet,
         SignInsFacet,
     )
+    from opencode_tui.client.facets.review import ReviewFacet
     from opencode_tui.client.facets.session import (
         BackgroundFacet,
         ContextFacet,
@@ -722,6 +723,7 @@ class LocalFacets:
         self.settings: SettingsFacet = forward(_Settings(engine, instance), carry)
         self.sign_ins: SignInsFacet = forward(_SignIns(engine, instance), carry)
         self.project: ProjectFacet = forward(_Project(engine, instance), carry)
+        self.review: ReviewFacet = forward(whole(session.review), carry)
         self.files: FilesFacet = forward(_Files(engine, instance), carry)
         self.mcp: McpFacet = forward(_Mcp(instance), carry)
         self.languages: LanguagesFacet = forward(_Languages(instance), carry)

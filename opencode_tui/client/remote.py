@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from opencode_tui.bus import Bus, Subscription
-from opencode_tui.client.facets import folder, session
+from opencode_tui.client.facets import folder, review, session
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_facet import RemoteFiles, RemotePrompts, RemoteScreen, remote
 from opencode_tui.client.remote_link import Link, open_link, open_terminal_link
@@ -40,6 +40,7 @@ class RemoteClient:
         self.settings = remote(folder.SettingsFacet, link)
         self.sign_ins = remote(folder.SignInsFacet, link)
         self.project = remote(folder.ProjectFacet, link)
+        self.review = remote(review.ReviewFacet, link)
         self.files = remote(folder.FilesFacet, link, RemoteFiles)
         self.mcp = remote(folder.McpFacet, link)
         self.languages = remote(folder.LanguagesFacet, link)

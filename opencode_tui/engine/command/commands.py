@@ -233,7 +233,8 @@ def collect_commands(config: LoadedConfig, skills: Skills) -> Commands:
 def _built_in(name: str) -> Command:
     description, subtask = _BUILT_IN[name]
     template = (Path(__file__).parent / "templates" / f"{name}.md").read_text("utf-8").strip()
-    return Command(_summary(name, {"description": description, "subtask": subtask, "template": template}), is_own=True)
+    summary = _summary(name, {"description": description, "subtask": subtask, "template": template})
+    return Command(summary.changed(built_in=True), is_own=True)
 
 
 def _summary(name: str, entry: Mapping[str, Any]) -> CommandSummary:

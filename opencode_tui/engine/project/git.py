@@ -1,9 +1,9 @@
 """The only module that starts git. The repository may be hostile: no program that its settings name runs.
 
 Hooks, file-system monitors, pagers, external diffs, transports, lazy fetches and prompts are off, and content filters too with the
-variables of `without_filters`. It enters no nested repository: no changed submodule, and no folder that looks like a bare one. Git
-does not inherit the `GIT_*` variables of this process, and reading takes no lock. Git runs in its own session without a terminal
-for prompts, and its children end with it.
+variables of `without_filters`; only `run_for_user` lets them run, for a commit or a push that the user asked for. It enters no
+nested repository: no changed submodule, and no folder that looks like a bare one. Git does not inherit the `GIT_*` variables of
+this process, and reading takes no lock. Git runs in its own session without a terminal for prompts, and its children end with it.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
 processes. Importing it costs 50 ms and two processes, so the first command imports it, on its thread.
@@ -56,6 +56,13 @@ _VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
+_USER_OPTIONS = ("--no-pager", "-c", "core.splitIndex=false", "-c", "submodule.recurse=false")
+_USER_VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_SEQUENCE_EDITOR": "true"}
+_USER_SETTINGS = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH", "GIT_ASKPASS", "GIT_CONFIG_")
+"""The starts of the names of variables by which the user sets git up; the others say where a repository is."""
+_NOT_FOR_USER = ("GPG_TTY",)
+"""A program that asks for a passphrase would draw over the screen."""
+
 _VERB_OPTIONS = {
     "diff": ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"),
     "status": ("--ignore-submodules=dirty",),
@@ -76,8 +83,11 @@ class SafeGit:
     """Runs git in one folder. Methods raise GitMissingError without a git command, GitUnavailableError with git's message."""
 
     def __init__(self, folder: Path, *, environ: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._environ = {name: value for name, value in environ.items() if not name.startswith("GIT_")} | _VARIABLES
+        self.folder = folder
+        plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
+        own = {name: value for name, value in environ.items() if name.startswith(_USER_SETTINGS)}
+        self._environ = plain | _VARIABLES
+        self._of_user = {name: value for name, value in plain.items() if name not in _NOT_FOR_USER} | own
 
     async def run(
         self,
@@ -90,13 +100,24 @@ class SafeGit:
 
         `more` are additional variables.
         """
-        where = folder or self._folder
+        where = folder or self.folder
         return _output(arguments, where, await self._answer(arguments, where, more or {}, timeout_s))
+
+    async def run_for_user(
+        self, *arguments: str, more: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
+    ) -> "GitAnswer":
+        """Return how a command ended that the user asked for: hooks, filters, transports and signatures work as in a terminal.
+
+        Nothing can ask in it: it has no terminal and no editor. Its ways of ending are no errors, except a timeout.
+        """
+        answer = await self._answer(arguments, self.folder, more or {}, timeout_s, is_for_user=True)
+        texts = [text for one in (answer.output, answer.error) if (text := one.decode("utf-8", "replace").strip("\n"))]
+        return GitAnswer("\n".join(texts), answer.code)
 
     def run_blocking(self, *arguments: str, more: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> str:
         """Return what `run` returns, on the calling thread; blocks until the timeout at most."""
-        answer = self._start(arguments, self._folder, more or {}).wait(timeout_s)
-        return _output(arguments, self._folder, answer)
+        answer = self._start(arguments, self.folder, more or {}).wait(timeout_s)
+        return _output(arguments, self.folder, answer)
 
     async def without_filters(self, repository: Repository) -> Mapping[str, str]:
         """Return the environment variables for commands that read file contents of a work tree.
@@ -105,8 +126,8 @@ class SafeGit:
         """
         paths = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.worktree)}
         listing = ("config", "--null", "--name-only", "--get-regexp", _FILTERS)
-        answer = await self._answer(listing, self._folder, paths)
-        output = "" if answer.code == _NO_MATCH else _output(listing, self._folder, answer)
+        answer = await self._answer(listing, self.folder, paths)
+        output = "" if answer.code == _NO_MATCH else _output(listing, self.folder, answer)
         names = sorted({name for name in output.split("\0") if name})
         changed = {**paths, "GIT_CONFIG_COUNT": str(len(names))}
         for number, name in enumerate(names):
@@ -115,12 +136,18 @@ class SafeGit:
         return changed
 
     async def _answer(
-        self, arguments: Sequence[str], folder: Path, more: Mapping[str, str], timeout_s: float = TIMEOUT_S
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        more: Mapping[str, str],
+        timeout_s: float = TIMEOUT_S,
+        *,
+        is_for_user: bool = False,
     ) -> "_Answer":
         stop = threading.Event()
 
         def work() -> _Answer:
-            return self._start(arguments, folder, more, stop).wait(timeout_s, stop)
+            return self._start(arguments, folder, more, stop, is_for_user=is_for_user).wait(timeout_s, stop)
 
         return await run_to_completion(asyncio.to_thread(work), stop=stop)
 
@@ -130,9 +157,12 @@ class SafeGit:
         folder: Path,
         more: Mapping[str, str],
         stop: threading.Event | None = None,
+        *,
+        is_for_user: bool = False,
     ) -> "_Process":
-        variables = safe_environ({**self._environ, **more}, self._folder)
-        program = find_program("git", variables, self._folder)
+        usual = self._of_user | _USER_VARIABLES if is_for_user else self._environ
+        variables = safe_environ({**usual, **more}, self.folder)
+        program = find_program("git", variables, self.folder)
         if program is None:
             raise _missing(folder)
         if "git.cmd" not in sys.modules:
@@ -146,7 +176,8 @@ class SafeGit:
         finally:
             os.environ.pop("GIT_PYTHON_GIT_EXECUTABLE", None)
         verb, *rest = arguments
-        command = [program, *_OPTIONS, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
+        options = _USER_OPTIONS if is_for_user else _OPTIONS
+        command = [program, *options, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:
             started = Git(folder).execute(
                 [*self._without_inherited(variables), *command], as_process=True, env=variables, start_new_session=True
@@ -163,7 +194,7 @@ class SafeGit:
         Where there is no `env`, the variables remain.
         """
         inherited = sorted(name for name in os.environ if name.startswith("GIT_") and name not in variables)
-        program = find_program("env", variables, self._folder) if inherited else None
+        program = find_program("env", variables, self.folder) if inherited else None
         return [] if program is None else [program, *(word for name in inherited for word in ("-u", name))]
 
 
@@ -182,6 +213,13 @@ def git_version(folder: Path, environ: Mapping[str, str]) -> str:
     if not _VERSION.fullmatch(said):
         raise GitUnavailableError(f"git --version in {folder} printed no version; check which git is first on PATH")
     return said
+
+
+class GitAnswer(Struct, frozen=True):
+    """What git printed, with what its hooks and the other side printed, not made safe, and its exit code."""
+
+    text: str
+    code: int
 
 
 class _Answer(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.engine.command.commands import Commands, SnippetShell
-from opencode_tui.engine.lazy import service
+from opencode_tui.engine.lazy import Lazy, service
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.services.core import Core
@@ -39,6 +39,7 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import read_specs
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.review.message import MessageWriter
     from opencode_tui.engine.session.turn_errors import TurnErrors
     from opencode_tui.schema.model import Model
     from opencode_tui.schema.session.message import AssistantMessage
@@ -436,6 +437,19 @@ class SessionServices:
             clock=core.clock,
             project=folder.project,
         )
+
+    @service
+    def review(self):
+        """Reads and commits the changes of the work tree."""
+        from opencode_tui.engine.review.review import Review
+
+        project = self.folder.project
+        return Review(project.repository, project.directory, self._core.environ, Lazy(self._make_message_writer))
+
+    def _make_message_writer(self) -> "MessageWriter":
+        from opencode_tui.engine.review.message import MessageWriter  # a model is asked for few commits
+
+        return MessageWriter(store=self._core.store, catalog=self.folder.catalog, budgets=self._budgets)
 
     @service
     def trash(self):

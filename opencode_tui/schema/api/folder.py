@@ -8,7 +8,7 @@ from opencode_tui.schema.record import Record, absent
 
 
 class CommandSummary(Record):
-    """A slash command; `hints` are the placeholders of its template, in order."""
+    """A slash command; `hints` are the placeholders of its template, in order, `built_in` that it is one of ours."""
 
     name: str
     description: str | None = absent()
@@ -17,6 +17,7 @@ class CommandSummary(Record):
     source: Literal["command", "mcp", "skill"] = "command"
     template: str
     subtask: bool | None = absent()
+    built_in: bool | None = absent()
     hints: list[str] = Field(default_factory=list[str])
 
 

@@ -10,6 +10,7 @@ from opencode_tui.tui.actions import (
     pick,
     prompt,
     registry,
+    review,
     run,
     search,
     session,
@@ -24,7 +25,7 @@ from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
     *(export, facts, lists, login, memory, pages, pick, prompt),
-    *(run, search, session, session_lists, share, trust, undo, view),
+    *(review, run, search, session, session_lists, share, trust, undo, view),
 )
 
 ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request)

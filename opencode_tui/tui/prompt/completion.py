@@ -19,7 +19,7 @@ from opencode_tui.schema.ranking import ranked
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.prompt.file_names import LIMIT, FileNames
-from opencode_tui.tui.prompt.slash import completion_names
+from opencode_tui.tui.prompt.slash import SLASH, completion_names
 
 SYMBOL_LETTERS = 2
 """Letters from which symbols are looked for."""
@@ -110,7 +110,7 @@ class Completer:
         """Read the commands, unless the list that is open has read them."""
         if self._commands is None:
             self._commands = await self._client.catalog.commands()
-            self.own_commands = {one.name for one in self._commands if one.source == "command"}
+            self.own_commands = {one.name for one in self._commands if one.source == "command" and not one.built_in}
         return self._commands
 
     async def _find_commands(self, query: str) -> list[Completion]:
@@ -125,6 +125,7 @@ class Completer:
                 f"/{one.name} ", screen_line(f"/{one.name}"), screen_line(" ".join((one.description or "").split()))
             )
             for one in commands
+            if not (one.built_in and one.name in SLASH)
         ]
         known = [*own, *built_in]
         return [known[at] for at, _ in ranked(query, [one.shown[1:] for one in known])]

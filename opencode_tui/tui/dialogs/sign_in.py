@@ -12,7 +12,6 @@ from opencode_tui.text.cells import breaks
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel, keys_of
 from opencode_tui.tui.prompt.box import Bar
-from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.widgets.row import Piece, Rows, row
 
 OPEN = "Sign in with your browser. If it does not open, open this address in one:"
@@ -87,7 +86,6 @@ class SignInPanel(TextPanel):
             done=self._submit,
             back=cancel,
         )
-        self.editor.writes_out_pastes = True
         self._address = SignInAddress(self._copy_address)
         self._url = ""
         self._copy = copy
@@ -121,10 +119,6 @@ class SignInPanel(TextPanel):
     def on_text_area_changed(self) -> None:
         """Name what enter does now."""
         self._keys.show_keys(*(_USE if self.editor.text.strip() else _COPY))
-
-    def on_editor_pasted(self, event: Editor.Pasted) -> None:
-        """Stop what is an attachment in the prompt."""
-        event.stop()
 
     def _submit(self, text: str) -> None:
         address = "".join(text.split())  # a terminal breaks a long one

@@ -98,6 +98,7 @@ class TextPanel(Keyed, ErrorBoundary, Horizontal):
         super().__init__()
         self.editor = Editor()
         self.editor.hints = ()
+        self.editor.writes_out_pastes = True  # there are no attachments here
         self.editor.is_secret = ask.is_secret
         self._head = _Head(ask.title, ask.hint)
         self._key_words = keys_of(ask.enter, ask.escape)

@@ -59,11 +59,14 @@ async def test_a_rejection_takes_a_word_to_the_agent(environ: dict[str, str], fo
         await page.sees("run once")
         await page.answer("n")
         await page.sees("what should the agent do instead?")
-        await page.type("use a file")
+        await page.type("use a file ")
+        assert page.app.focused is not None
+        page.app.focused.post_message(events.Paste("with a row\n" * 2_000))
+        await page.sees("with a row")
         await page.press("enter")
         await page.sees("I see.")
-        sent = json.dumps(page.world.server.bodies[-1])
-        assert "use a file" in sent or any("use a file" in json.dumps(body) for body in page.world.server.bodies)
+        sent = str(page.world.server.bodies)
+        assert "use a file" in sent and sent.count("with a row") >= 2_000
         assert not (folder / "made").exists()
 
 

@@ -22,7 +22,9 @@ print("The shell reads", left, "and has its terminal again" if is_as_before else
 
 LEAVES = """
 import os, termios
+from opencode_tui.cli import typeahead
 from opencode_tui.cli.typeahead import TypeaheadGuard
+typeahead.QUIET_S, typeahead.TIMEOUT_S = 3, 60  # a loaded machine may be late with a letter
 keys = TypeaheadGuard(0)
 quiet = termios.tcgetattr(0)
 quiet[3] &= ~(termios.ECHO | termios.ICANON)

@@ -3,9 +3,12 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.tui.dialogs.panel import Panel
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
+from tests.support.world.waiting import until
 
 
 async def test_an_answer_streams_and_the_turn_is_summed_up(environ: dict[str, str], tmp_path: Path) -> None:
@@ -30,15 +33,17 @@ async def test_a_call_waits_for_the_person_and_runs_after_y(environ: dict[str, s
 
 
 async def test_a_key_typed_while_a_question_appears_answers_nothing_and_is_kept(
-    environ: dict[str, str], tmp_path: Path
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks = {"permission": {"bash": "ask"}}
     call = Call("bash", {"command": "touch made", "description": "x"})
     async with screen(environ, tmp_path, Answer(calls=(call,)), settings=asks) as page:
-        await page.send("make it")
-        await page.sees("Run this command?")
-        await page.press("y")
-        assert page.app.chat.prompt.editor.text == "y"
+        with monkeypatch.context() as held:
+            held.setattr("opencode_tui.tui.dialogs.panel.OPENING_MS", 3_600_000)  # however late the key is
+            await page.send("make it")
+            await page.sees("Run this command?")
+            await page.press("y")
+            await until(lambda: page.app.chat.prompt.editor.text == "y")
         assert len(await page.world.client.permissions.pending()) == 1
         await page.answer("enter")
         assert len(await page.world.client.permissions.pending()) == 1

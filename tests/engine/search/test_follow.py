@@ -6,6 +6,7 @@ from opencode_tui.engine.search.index import Index, IndexFiles
 from opencode_tui.schema.api.search import SearchRequest
 from opencode_tui.storage.paths import Paths
 from tests.support.world.engine import opened
+from tests.support.world.waiting import until
 
 
 async def test_what_the_engine_writes_is_indexed_without_another_query(environ, folder, paths: Paths):
@@ -16,11 +17,7 @@ async def test_what_the_engine_writes_is_indexed_without_another_query(environ, 
         index = Index(path)
         assert "xylophone" not in index.vocabulary()
         await world.prompt("say xylophone")
-        for _ in range(200):
-            if "xylophone" in index.vocabulary():
-                break
-            await asyncio.sleep(0.05)
-        assert "xylophone" in index.vocabulary()
+        await until(lambda: "xylophone" in index.vocabulary())
         index.close()
 
 

@@ -360,12 +360,13 @@ async def test_an_error_of_an_edit_is_for_the_user_and_not_for_the_model(environ
 async def test_a_message_during_a_turn_gives_way_to_how_to_interrupt_it_but_a_failure_stays(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 100)
+    monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 60_000)
     async with screen(environ, folder) as page:
         await page.send("<<words 900>> <<slow 30>>")
         await page.sees("interrupt")
         page.app.chat.show_note("note", "Shared live with another terminal.")
         assert "interrupt" not in await page.sees("Shared live")
+        monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 0)
         await page.sees("esc interrupt")
         page.app.chat.show_note("failed", "It could not be done")
         await page.sees("It could not be done")

@@ -23,6 +23,29 @@ ELSEWHERE = {
 }
 """Modules that open connections and have no row, with the reason."""
 
+CASES_ELSEWHERE = {
+    "engine/provider/test_litellm.py::test_a_child_that_does_not_start_is_given_up_and_the_next_one_serves": "no start",
+    "stories/test_background_mcp_calls.py::test_a_long_call_goes_on_and_its_result_is_read_later": "an answer held by a file",
+    "engine/mcp/test_sign_in.py::test_a_canceled_call_does_not_wait_for_a_refresh_and_its_token_is_kept": "a late token",
+    "engine/mcp/test_sign_in.py::test_a_sign_out_deletes_the_tokens_and_ends_a_sign_in_that_waits": "a browser that is never used",
+    "engine/lsp/test_language_servers.py::test_a_cold_server_is_not_waited_for_and_its_findings_come_with_the_next_edit": (
+        "findings that come late"
+    ),
+    "engine/sandbox/test_hosts.py::test_200_connections_at_once_are_served_and_slow_clients_delay_no_other": (
+        "clients that send half a request"
+    ),
+    "engine/project/test_git.py::test_git_is_ended_after_its_timeout": "a git that sleeps",
+    "engine/snapshot/test_faults.py::test_a_disk_that_stays_full_leaves_files_as_they_were_and_says_so": "a full disk",
+    "cli/test_auth.py::test_a_full_disk_leaves_the_old_file": "a full disk",
+    "client/test_shared.py::test_one_that_does_not_respond_is_named_and_not_waited_for": "an engine that says nothing",
+    "client/test_shared.py::test_that_the_terminal_with_the_engine_is_suspended_is_reported": "a suspended process",
+    "engine/session/test_runs.py::test_closing_answers_and_closes_the_records_of_a_run_that_does_not_end": "a run without end",
+    "tui/test_shared_engine.py::test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces_it": "a kill",
+    "client/test_remote.py::test_a_stream_that_broke_is_opened_again_and_readers_are_told": "a stream that breaks",
+    "engine/search/test_kill.py::test_a_kill_leaves_an_index_that_is_right": "a kill of the build, for which nothing waits",
+}
+"""Tests outside of `tests/faults/` that make a wait last or break it, and how: they need the world of their folder."""
+
 
 def rows() -> list[str]:
     lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
@@ -63,6 +86,18 @@ def test_each_row_names_a_deadline_and_a_test_that_exist() -> None:
                 problems.append(f"no such test: {file}::{name}")
     assert len(rows()) > 30
     assert problems == []
+
+
+def test_each_row_has_a_case_that_makes_its_wait_last() -> None:
+    named = {row: [f"{file}::{name}" for file, name in TEST.findall(row)] for row in rows()}
+    without = [
+        row
+        for row, tests in named.items()
+        if not any(one.startswith("faults/") or one in CASES_ELSEWHERE for one in tests)
+    ]
+    assert without == []
+    needed = {one for tests in named.values() if not any(test.startswith("faults/") for test in tests) for one in tests}
+    assert sorted(CASES_ELSEWHERE.keys() - needed) == []
 
 
 def test_the_seconds_of_the_table_are_those_of_the_constants() -> None:

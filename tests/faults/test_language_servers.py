@@ -116,3 +116,23 @@ async def test_an_edit_does_not_wait_for_a_real_server_that_breaks(real: Bench, 
         control.unlink()
     await real.servers.close()
     assert survivors(str(control)) == []
+
+
+async def test_a_symbol_that_a_server_does_not_answer_is_not_waited_for(bench: Bench, control: Path) -> None:
+    path = bench.write("a.bug", "fine\n")
+    await bench.read("a.bug")
+    assert len(bench.servers.running()) == 1
+    control.write_text("stall")
+    assert await bench.servers.find_symbol(path, name="x", line=None, limit_s=EDIT_S) is None
+
+    async def measure() -> float:
+        asking = asyncio.create_task(bench.servers.find_symbol(path, name="x", line=None, limit_s=PATIENCE_S))
+        await asyncio.sleep(0.05)
+        assert not asking.done()
+        began = time.monotonic()
+        asking.cancel()
+        await asyncio.wait({asking})
+        return timed(began)
+
+    assert await quickest(measure) < CANCEL_S
+    await bench.servers.close()

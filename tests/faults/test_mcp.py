@@ -23,6 +23,8 @@ from tests.support.faults.proxy import At, Fault, FaultProxy, Kind, never_accept
 from tests.support.mcp import sdk_server
 from tests.support.mcp import server as small_server
 from tests.support.mcp.world import server_world
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import opened
 from tests.support.world.waiting import PATIENCE_S
 
 SHORT_S = 0.3
@@ -233,3 +235,16 @@ async def test_a_server_over_http_that_does_not_start_has_a_deadline(
         ) as servers:
             assert "it did not start within 0.5 s" in await failure_of(servers)
             assert await quickest(lambda: time_of_cancellation(servers)) < CANCEL_S
+
+
+async def test_a_search_for_tools_waits_for_a_server_that_does_not_start_until_its_deadline(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opencode_tui.engine.mcp.tools.WAIT_S", SHORT_S)
+    settings = {"mcp": {"far": {"type": "local", "command": ["sleep", "3600"]}}, "permission": "allow"}
+    call = Answer(calls=(Call("mcp_search", {"query": "echo"}),))
+    async with opened(environ, tmp_path, call, Answer(text="went on"), settings=settings) as world:
+        session = await world.prompt("look")
+        [found] = await world.calls(session)
+        assert found.state.status == "completed" and "far" in found.state.output
+        assert await world.answer(session) == "went on"

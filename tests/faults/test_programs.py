@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.engine.format import formatters
 from opencode_tui.engine.plugin import hooks as plugin_hooks
 from opencode_tui.engine.plugin import loader
 from opencode_tui.engine.tool.search import ripgrep
@@ -184,3 +185,40 @@ async def test_a_command_of_the_user_whose_pipe_another_process_holds_ends_and_i
 
         assert await quickest(measured) < CANCEL_S
         assert await world.is_idle()
+
+
+async def test_a_formatter_that_does_not_end_is_killed_after_its_time_and_the_edit_stays(
+    environ: dict[str, str], work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formatters, "TIMEOUT_S", SHORT_S)
+    begun = work.parent / "begun"
+    async with broken(environ, work, None, settings=formatter(begun)) as world:
+        world.server.script(Answer(calls=(WRITE,)), Answer(text="went on"))
+        session = await world.world.prompt("write")
+        [call] = await world.world.calls(session)
+        assert call.state.status == "completed"
+        assert (work / "new.bug").read_text() == "new\n"
+        assert await world.world.answer(session) == "went on"
+        assert await world.is_idle()
+    assert begun.exists()
+
+
+async def test_a_formatter_that_does_not_end_is_interrupted_at_once(environ: dict[str, str], work: Path) -> None:
+    begun = work.parent / "begun"
+    async with broken(environ, work, None, settings=formatter(begun)) as world:
+
+        async def measured() -> float:
+            begun.unlink(missing_ok=True)
+            world.server.script(Answer(calls=(WRITE,)))
+            return await interrupted(world, begun.exists)
+
+        assert await quickest(measured) < CANCEL_S
+
+
+WRITE = Call("write", {"filePath": "new.bug", "content": "new\n"})
+
+
+def formatter(begun: Path) -> dict[str, Any]:
+    """Return the settings of a formatter that makes a file and does not end."""
+    command = ["sh", "-c", f"touch {begun}; exec sleep 3600", "sh", "$FILE"]
+    return {"formatter": {"slow": {"command": command, "extensions": [".bug"]}}, "permission": "allow"}

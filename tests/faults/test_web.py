@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -12,17 +13,27 @@ from msgspec.structs import replace
 
 from opencode_tui import network
 from opencode_tui.config import well_known
+from opencode_tui.engine import newest_version
 from opencode_tui.engine.importing import export_file
-from opencode_tui.engine.provider import local_servers, model_fetch
+from opencode_tui.engine.provider import local_servers, model_fetch, trial
 from opencode_tui.engine.provider.chatgpt import service
 from opencode_tui.engine.session.request import instruction
 from opencode_tui.engine.share import server as share_server
+from opencode_tui.engine.share import shares
 from opencode_tui.engine.sign_in import openrouter
 from opencode_tui.engine.tool.builtin import websearch
 from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.engine.tool.search_service import BRAVE
 from opencode_tui.schema.error import OpencodeError, ToolError
+from opencode_tui.storage.paths import find_paths
+from tests.faults.conftest import CANCEL_S, quickest, timed, until
 from tests.support.faults.proxy import Fault, FaultProxy
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import provider_config
+from tests.support.share.server import recorded_server
+from tests.support.world.cli import CommandLine
+from tests.support.world.engine import opened
+from tests.support.world.in_process import in_process
 from tests.support.world.pages import Pages, serve
 from tests.support.world.tools import Workbench
 
@@ -160,3 +171,88 @@ async def test_a_local_server_without_an_answer_counts_as_absent(
         async with asyncio.timeout(MUCH_S):
             assert await servers.refresh() == []
         assert proxy.faults > 0
+
+
+async def test_a_share_server_that_stalls_delays_no_turn_and_gets_the_changes_later(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(share_server, "REQUEST_S", SHORT_S)
+    monkeypatch.setattr(shares, "MAX_WAIT_S", SHORT_S)
+    answers = (Answer(text="first answer"), Answer(text="second answer"))
+    async with recorded_server(tmp_path) as server:
+        with FaultProxy(server.url) as proxy:
+            async with opened(environ, tmp_path, *answers, settings={"enterprise": {"url": proxy.url}}) as world:
+                session = await world.prompt("first")
+                shared = await world.client.sharing.share(session.id)
+                proxy.fault = Fault("stall", "headers")
+                await world.prompt("second", session=session)
+                assert await world.answer(session) == "second answer"
+                assert dict(await world.client.prompts.status()) == {}
+                await until(lambda: proxy.faults > 1)  # tried again
+                proxy.fault = None
+                assert shared.share is not None
+                await server.until(shared.share.url, "second answer")
+
+
+async def test_a_share_that_is_canceled_ends_at_once(environ: dict[str, str], tmp_path: Path) -> None:
+    async with recorded_server(tmp_path) as server:
+        with FaultProxy(server.url, Fault("stall", "headers")) as proxy:
+            share = share_server.ShareServer(proxy.url)
+
+            async def measure() -> float:
+                before = proxy.faults
+                task = asyncio.create_task(share.create("ses_1"))
+                await until(lambda: proxy.faults > before)
+                began = time.monotonic()
+                task.cancel()
+                await asyncio.wait({task})
+                assert task.cancelled()
+                return timed(began)
+
+            assert await quickest(measure) < CANCEL_S
+            await share.close()
+
+
+def test_a_provider_that_stalls_in_doctor_is_listed_with_the_reason(
+    site: str,
+    monkeypatch: pytest.MonkeyPatch,
+    environ: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(trial, "LIMIT_S", SHORT_S)
+    with FaultProxy(site, Fault("stall", "headers")) as proxy:
+        line = CommandLine(tmp_path, environ, provider=provider_config(proxy.url))
+        done = in_process(line, monkeypatch, capsys).run("doctor", "--online")
+    assert proxy.faults > 0
+    assert "✗ fake" in done.stdout and "0.4 s" in done.stdout
+
+
+async def test_a_share_server_that_stalls_does_not_keep_the_folder_from_closing(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "CLOSE_S", SHORT_S)
+    answers = (Answer(text="first answer"), Answer(text="second answer"))
+    async with recorded_server(tmp_path) as server:
+        with FaultProxy(server.url) as proxy:
+            settings = {"enterprise": {"url": proxy.url}}
+            async with opened(environ, tmp_path, *answers, settings=settings) as world:
+                session = await world.prompt("first")
+                shared = await world.client.sharing.share(session.id)
+                proxy.fault = Fault("stall", "headers")
+                await world.prompt("second", session=session)
+            assert proxy.faults > 0
+            proxy.fault = None
+            async with opened(environ, tmp_path, settings=settings):
+                assert shared.share is not None
+                await server.until(shared.share.url, "second answer")
+
+
+async def test_an_index_of_packages_that_stalls_is_no_newer_version(
+    site: str, environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newest_version, "LIMIT_S", SHORT_S)
+    paths = find_paths(environ)
+    with FaultProxy(site, Fault("stall", "headers")) as proxy:
+        given = {**environ, "PIP_INDEX_URL": proxy.url, "PIP_CONFIG_FILE": os.devnull}
+        assert await newest_version.find_newer(paths, given, lambda: newest_version.CHECK_EVERY_MS * 100) == ""

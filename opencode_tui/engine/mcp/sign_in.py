@@ -182,7 +182,7 @@ class SignIns:
             except UnavailablePort as error:
                 why = "another program uses it" if error.errno == errno.EADDRINUSE else error.strerror
                 failure = McpError(
-                    f"port {port} of this machine, to which the browser comes back, is not free: {why}; "
+                    f"the local port {port} for the browser's redirect is not free: {why}; "
                     f"end that program, or set another one in `oauth.callbackPort` of mcp.{terms.name}"
                 )
             except Exception as error:  # noqa: BLE001 - raised below

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.permission import PermissionRules, Rule
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.text.cells import pad
 from opencode_tui.text.cost import budget_text, plan_text, plan_words
@@ -22,16 +23,23 @@ from opencode_tui.text.quantity import amount, money, plural, short_path
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.state.session_state import name_of
+
+MOST_COSTS = 10
+"""Sessions that the costs of all sessions name."""
 
 
 @action("cost_view", loads="the cost")
 async def view_cost(chat: Chat) -> None:
-    """Show the requests, tokens and cost of the shown session."""
+    """Show the requests, tokens and cost of the shown session; without one, what all sessions of the project cost."""
+    client, sessions = chat.control.client, chat.control.folder.sessions
+    if chat.control.facts is None and sessions:
+        chat.open_text(FullText("Cost", all_costs_text(sessions, await client.sessions.costs())))
+        return
     info = chat.shown_session()
     if info is None:
         return
     session_id = info.id
-    client = chat.control.client
     messages = await client.messages.list(session_id)
     text = cost_text(messages, await client.sessions.totals(session_id))
     plan = plan_text(one.info for one in messages)
@@ -115,6 +123,26 @@ def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> st
     paid = next(filter(None, plans.values()), "") if not totals.cost else ""
     sums = (amount(totals.input), amount(totals.output), amount(totals.cached), paid or money(totals.cost))
     return "\n".join([*lines, "", line("with subagents", totals.steps, *sums)])
+
+
+def all_costs_text(sessions: Mapping[str, SessionInfo], costs: Mapping[str, float]) -> str:
+    """Return what the sessions cost in all, and the most expensive ones with their subagent sessions."""
+    sums: dict[str, Decimal] = {}
+    for session_id, cost in costs.items():
+        root = _root(session_id, sessions)
+        sums[root] = sums.get(root, Decimal(0)) + Decimal(str(cost))
+    count = sum(_root(one, sessions) == one for one in sessions)
+    lines = [f"{plural(count, 'session')} of this project cost {money(sum(sums.values(), Decimal(0)))}"]
+    most = sorted((one for one in sums.items() if one[0] in sessions), key=lambda one: -one[1])[:MOST_COSTS]
+    lines += ["", *(f"{pad(money(cost), 12, is_right=True)}  {name_of(sessions[one])[1]}" for one, cost in most)]
+    return "\n".join([*lines, "", "By model and tool: opencode-tui stats"])
+
+
+def _root(session_id: str, sessions: Mapping[str, SessionInfo]) -> str:
+    """Return the session that a subagent session works for in the end, itself for any other."""
+    while (info := sessions.get(session_id)) is not None and info.parent_id is not None and info.parent_id in sessions:
+        session_id = info.parent_id
+    return session_id
 
 
 def rules_text(rules: PermissionRules, places: Places) -> str:

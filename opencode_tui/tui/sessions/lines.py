@@ -18,12 +18,13 @@ LOUD = ("running", "asks")
 
 
 def session_pieces(one: Row, look: Look, area: str, *, is_loud: bool, gap: str) -> list[Piece]:
-    """Return the sign of a session's state, the tree line, its kind with a gap after it, and its title."""
+    """Return the sign of a session's state, the tree line, its kind with a gap after it, whether it is shared, and its title."""
     style = look.palette.style
     return [
         (f"{sign_of(one.state, look.glyphs)} ", style(HUES[one.state], area, bold=is_loud or one.state in LOUD)),
         (one.branch, style("guide", area)),
         (f"{one.kind}{gap}" if one.kind else "", style("muted", area)),
+        (f"{look.glyphs.shared} " if one.is_shared else "", style("accent", area)),
         (one.title, style("text", area, bold=area == "selection")),
     ]
 

@@ -36,6 +36,11 @@ class Row(Struct, frozen=True):
         """Whether the user pinned the session."""
         return isinstance(self.of, SessionInfo) and is_pinned(self.of)
 
+    @property
+    def is_shared(self) -> bool:
+        """Whether the session is on a share server."""
+        return isinstance(self.of, SessionInfo) and self.of.share is not None
+
 
 def row_of(info: SessionInfo) -> Row:
     """Return a session outside of a list."""

@@ -18,6 +18,7 @@ class Glyphs:
     sandbox: str = "▣"
     no_sandbox: str = "□"
     pinned: str = "★"
+    shared: str = "⇗"
     retried: str = "↻"
     compacted: str = "≡"
     user_bar: str = "▎"
@@ -67,6 +68,7 @@ ASCII = Glyphs(
     sandbox="#",
     no_sandbox="!",
     pinned="*",
+    shared="^",
     retried="~",
     compacted="=",
     user_bar="|",

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.snapshot import snapshot
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.paths import Paths
-from tests.support.provider.model_script import Answer
+from opencode_tui.storage.paths import Paths, find_paths
+from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
 
 HOLDS = """
@@ -20,7 +21,7 @@ import os, sys, time
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 locks, name = Locks(find_paths(os.environ)), sys.argv[1]
-held = locks.session_run(name) if sys.argv[2] == "run" else locks.session_write(name)
+held = {"run": locks.session_run, "write": locks.session_write, "worktree": locks.worktree}[sys.argv[2]](name)
 held.try_acquire()
 print("held", flush=True)
 time.sleep(600)
@@ -83,3 +84,21 @@ async def test_a_lock_of_a_record_is_waited_for_until_its_deadline(
     holders[0].end()
     async with lock:
         pass
+
+
+async def test_a_worktree_that_another_process_scans_for_ever_costs_the_call_its_undo_only(
+    folder: Path, environ: dict[str, str], holders: list[Holder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot, "LOCK_WAIT_MS", 100)
+    made = Answer(calls=(Call("bash", {"command": "echo made >> made.txt", "description": "Make"}),))
+    async with opened(environ, folder, made, Answer(text="Hello."), settings={"permission": "allow"}) as world:
+        session = await world.prompt("make")
+        [lock] = find_paths(environ).data.rglob("*.worktree*")
+        holders.append(Holder(environ, lock.name.partition(".worktree")[0], "worktree"))
+        world.server.script(made, Answer(text="went on"))
+        await world.prompt("make", session=session)
+        call = (await world.calls(session))[-1]
+        assert call.state.status == "completed"
+        assert (folder / "made.txt").read_text() == "made\nmade\n"
+        assert call.state.metadata["unprotected"]
+        assert await world.answer(session) == "went on"

@@ -64,7 +64,16 @@ def _no_plugins() -> "ModuleType":
 
 
 def _leave(_number: int, _frame: object) -> None:
-    """Ctrl-C before a command has taken it over: nothing has begun, so nothing is to be closed, and no traceback to be shown."""
+    """Ctrl-C before a command has taken it over: nothing has begun, so nothing is to be closed, and no traceback to be shown.
+
+    While the first frame is shown no exception is raised: Python ignores one in a callback of an import.
+    """
+    from opencode_tui.instant import screen
+
+    early = screen.live()
+    if early is not None:
+        early.die()
+        os._exit(130)
     raise SystemExit(130)
 
 

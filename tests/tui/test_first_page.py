@@ -21,6 +21,19 @@ TRIES = 5
 _TAKEN = b"\x1b[>25u"
 """What the driver writes when it owns the terminal."""
 
+_INTERRUPTED = """
+import os, signal, sys, weakref
+class Thing: pass
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            thing = Thing()
+            kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+            del thing
+sys.meta_path.insert(0, Finder())
+"""
+"""Interrupts the program in a callback while it imports its command line."""
+
 
 def pages(environ: dict[str, str]) -> list[Path]:
     """Return the stored pages."""
@@ -147,6 +160,15 @@ def test_a_screen_that_is_continued_without_having_left_is_not_started_again(sta
         terminal.process.terminate()
         assert terminal.ends() == 0
         assert terminal.attributes() == terminal.attributes_before
+
+
+def test_an_interrupt_in_a_callback_of_an_import_ends_the_program(start: Open, tmp_path: Path) -> None:
+    # Python ignores exceptions there
+    (tmp_path / "sitecustomize.py").write_text(_INTERRUPTED)
+    with start(environ={**ON, "PYTHONPATH": str(tmp_path)}) as terminal:
+        assert terminal.ends() == 130
+        assert terminal.attributes() == terminal.attributes_before
+        assert terminal.raw.count(b"\x1b[?1049h") == terminal.raw.count(b"\x1b[?1049l") == 1
 
 
 def test_the_key_that_quits_is_pressed_twice_while_the_first_page_is_shown(

@@ -16,7 +16,7 @@ import click
 
 from opencode_tui.cancellation import limit_threads
 from opencode_tui.cli.main import GlobalOptions
-from opencode_tui.cli.terminal import say
+from opencode_tui.cli.terminal import ending_signals, say
 from opencode_tui.cli.typeahead import TypeaheadGuard
 from opencode_tui.text.safe_text import make_safe
 from opencode_tui.tui.app import OpenCodeApp
@@ -189,17 +189,16 @@ def _load() -> Any:
 
 def _end_on_signals(app: OpenCodeApp) -> None:
     loop = asyncio.get_running_loop()
-    for name in ("SIGTERM", "SIGHUP"):
-        with suppress(NotImplementedError, AttributeError):
-            loop.add_signal_handler(getattr(signal, name), app.chat.leave)
+    for number in ending_signals():  # ctrl+c is a key: SIGINT comes from another program
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, app.chat.leave)
 
 
 def _die_on_signals(keys: TypeaheadGuard) -> None:
     """Let a signal restore the terminal, which has no echo until the process ends: a closed loop leaves the default handler."""
     loop = asyncio.get_running_loop()
-    for name in ("SIGTERM", "SIGHUP"):
-        with suppress(NotImplementedError, AttributeError):
-            number = getattr(signal, name)
+    for number in ending_signals():
+        with suppress(NotImplementedError):
             if loop.remove_signal_handler(number):
                 signal.signal(number, keys.die)
 

@@ -22,6 +22,7 @@ from opencode_tui.cli.style import Style
 from tests.support.world.waiting import PATIENCE_S
 
 _TAKE_TERMINAL = (
+    "import _signal; _signal.signal(_signal.SIGINT, _signal.SIG_DFL); "  # else one that comes just before `execv` is lost
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
 )
 

@@ -132,6 +132,15 @@ class OpenFolder:
         """Set the mode bits of an open file."""
         os.fchmod(descriptor, mode)
 
+    def set_file_time(self, descriptor: int, time_ns: int) -> None:
+        """Set when an open file was changed last."""
+        os.utime(descriptor, ns=(os.fstat(descriptor).st_atime_ns, time_ns))
+
+    def set_time(self, name: str, time_ns: int) -> None:
+        """Set when an entry was changed last; a link is not followed."""
+        access = self.status(name).st_atime_ns
+        os.utime(name, ns=(access, time_ns), dir_fd=self.descriptor, follow_symlinks=False)
+
     def sync(self, descriptor: int) -> None:
         """Flush an open file to the disk."""
         os.fsync(descriptor)

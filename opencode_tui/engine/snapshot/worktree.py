@@ -53,7 +53,14 @@ from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths, TrackedP
 from opencode_tui.engine.snapshot.scan.kept import KeptLimits
 from opencode_tui.engine.snapshot.scan.lost_files import LostFile, LostPath, find_lost
 from opencode_tui.engine.snapshot.scan.scan import Scan, full_stamp
-from opencode_tui.engine.snapshot.scan.stat_cache import KnownFile, StatCache, load_cache, save_cache, young_since
+from opencode_tui.engine.snapshot.scan.stat_cache import (
+    KnownFile,
+    StatCache,
+    load_cache,
+    save_cache,
+    young_since,
+    young_stamp,
+)
 from opencode_tui.engine.snapshot.scan.stat_file import Observation, Observer, observe_in
 from opencode_tui.engine.snapshot.skipped import Stamps, stamp_skipped
 from opencode_tui.engine.snapshot.unlocked import UnlockedPaths
@@ -215,6 +222,7 @@ class Worktree:
         self._whole: dict[str, KnownFile] = {}
         self._tracked = TrackedPaths()
         self._cache: StatCache | None = None
+        self._earlier = StatCache()
         self._is_unsaved = False
         self._next_save = 0.0
 
@@ -253,6 +261,7 @@ class Worktree:
                 self._kept = replace(self._kept, file_bytes=0)
                 return self.scan(wanted=wanted, stop=stop)
             return compose(nothing_known(self.store, OVER_QUOTA), {}, ObjectWriter(self.store))
+        self._earlier = self._cache
         self._is_unsaved |= cache.folders != self._cache.folders
         self._cache = cache
         if self._is_unsaved and time.monotonic() >= self._next_save:
@@ -326,9 +335,8 @@ class Worktree:
                     file_id = self.store.kept.add(descriptor, status.st_size)
                 finally:
                     parent.close(descriptor)
-                known = (full_stamp(status), EXECUTABLE if status.st_mode & 0o100 else PLAIN, file_id)
-                if not young_since(status, started):
-                    self._whole[path] = known
+                stamp = young_stamp(status) if young_since(status, started) else full_stamp(status)
+                known = self._whole[path] = (stamp, EXECUTABLE if status.st_mode & 0o100 else PLAIN, file_id)
         except FileNotFoundError:
             return None
         except OSError:
@@ -357,6 +365,19 @@ class Worktree:
             after = self.record(lost, after)
             found = changed(before, after)
         return after, without_made_folders(found)
+
+    def times_before(self, changes: Mapping[str, Change]) -> dict[str, int]:
+        """Return when changed files had last been changed before, in ns, as far as the scan before the last one knows it."""
+        times: dict[str, int] = {}
+        for path, (old, _) in changes.items():
+            if not isinstance(old, Entry) or old.kind != "file":
+                continue
+            folder, name = split(path)
+            scanned = self._earlier.folders.get(folder)
+            for known in (scanned.files.get(name) if scanned is not None else None, self._whole.get(path)):
+                if known is not None and known[2] == old.id:
+                    times[path] = known[0][2]
+        return times
 
     def plan(self, patches: Sequence[Patch], contested: Mapping[str, set[str]]) -> Plan:
         """Return the plan that reverts these patches, given oldest first; raises SnapshotError when a snapshot is incomplete.

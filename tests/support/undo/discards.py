@@ -5,10 +5,13 @@ The project has tracked, untracked and ignored files, small and large, links, em
 
 import asyncio
 import os
+import shutil
 import stat
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from opencode_tui.engine.permission.shell.scan import scan
@@ -61,7 +64,15 @@ class Outcome:
 
 
 def make_project(folder: Path) -> Repo:
-    """Make the project."""
+    """Make the project: a copy of the first one of this process."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(_model(), folder, symlinks=True)
+    return Repo(folder)
+
+
+@cache
+def _model() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="discards-")) / "project"
     repo = make_repo(folder)
     repo.commit("first", **_FILES)
     (folder / "run.sh").chmod(0o755)
@@ -93,7 +104,7 @@ def make_project(folder: Path) -> Repo:
     for path in folder.rglob("*"):
         if ".git" not in path.relative_to(folder).parts and path.is_file() and not path.is_symlink():
             os.utime(path, ns=(OLD_NS, OLD_NS))
-    return repo
+    return folder
 
 
 def _write(folder: Path, name: str, content: str | bytes, mode: int = 0o644) -> None:

@@ -30,7 +30,8 @@ class Manifest:
     checked and absent, although a folder above them is skipped. `touched`: the skipped paths that changed in the step before
     this snapshot; None where they were not compared. `special`: pipes, sockets, devices and huge files, which have no content
     here; those that cannot be made again may be among the skipped ones, too. `private`: recorded paths that git ignores, of a
-    folder everything in it: their content is only for undo, never in a diff or in a copy of the worktree.
+    folder everything in it: their content is only for undo, never in a diff or in a copy of the worktree. `times`: when the files
+    that changed in the step before this snapshot had last been changed before it, in ns.
     """
 
     defaults: Defaults = Defaults()
@@ -41,6 +42,7 @@ class Manifest:
     touched: frozenset[str] | None = None
     special: dict[str, Entry] = field(default_factory=dict[str, Entry])
     private: frozenset[str] = frozenset()
+    times: dict[str, int] = field(default_factory=dict[str, int])
 
     def encode(self) -> bytes:
         """Return the manifest's bytes."""
@@ -58,6 +60,8 @@ class Manifest:
             content["special"] = {path: [entry.kind, entry.mode, entry.id] for path, entry in self.special.items()}
         if self.private:
             content["private"] = sorted(self.private)
+        if self.times:
+            content["times"] = self.times
         return json.dumps(content, sort_keys=True).encode()
 
 
@@ -76,6 +80,7 @@ def decode(data: bytes) -> Manifest:
             frozenset(content["touched"]) if "touched" in content else None,
             {path: Entry(kind, mode, name) for path, (kind, mode, name) in content.get("special", {}).items()},
             frozenset(content.get("private", ())),
+            content.get("times", {}),
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"it lacks {error}") from error

@@ -29,6 +29,7 @@ class ChangeSet:
     `begun` and `ended` are the times at which a write was recorded and done; `whole` are the ids of the scans around an interval,
     None for a write; `skipped` are the paths that the scans leave out and that changed between them, with the reasons.
     `beside` are the names of background commands that ran at the same time, `private` the changed paths that git ignores.
+    `times` say when files had last been changed before, in ns.
     """
 
     changes: Mapping[str, Change]
@@ -40,13 +41,14 @@ class ChangeSet:
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
     beside: frozenset[str] = frozenset()
     private: frozenset[str] = frozenset()
+    times: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
 class StepTotals:
     """The changes of a step: the changed paths, sorted, with their states and those of the folders above them.
 
-    `skipped` are the paths that changed without a record.
+    `skipped` are the paths that changed without a record, `times` say when changed files had last been changed before the step.
     """
 
     files: list[str]
@@ -57,6 +59,7 @@ class StepTotals:
     skipped: dict[str, str]
     beside: set[str]
     private: frozenset[str] = frozenset()
+    times: dict[str, int] = field(default_factory=dict[str, int])
 
 
 class StepAccumulator:
@@ -107,6 +110,7 @@ class StepAccumulator:
         after: dict[str, State] = {}
         contested: set[str] = set()
         skipped: dict[str, str] = {}
+        times: dict[str, int] = {}
         made: dict[str, State] = {}
         for change_set in self._change_sets.values():
             contested |= change_set.contested
@@ -114,6 +118,8 @@ class StepAccumulator:
             for path, (old, new) in change_set.changes.items():
                 if path in after and after[path] != old:
                     contested.add(path)
+                if path not in before and path in change_set.times:
+                    times[path] = change_set.times[path]
                 before.setdefault(path, None if path in made else old)
                 after[path] = new
             made |= {path: new for path, (old, new) in change_set.folders.items() if old is None}
@@ -130,6 +136,7 @@ class StepAccumulator:
             skipped,
             {name for change_set in self._change_sets.values() for name in change_set.beside},
             frozenset(path for change_set in self._change_sets.values() for path in change_set.private) & before.keys(),
+            {path: time for path, time in times.items() if before[path] != after[path]},
         )
 
     def _writes(self, since: float) -> list[tuple[int, ChangeSet]]:

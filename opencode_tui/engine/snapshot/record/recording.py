@@ -318,6 +318,7 @@ class StepRecording:
                     skipped=touched,
                     beside=frozenset(beside if changes else ()),
                     private=private_among(changes, base, after),
+                    times=tree.times_before(changes),
                 )
             )
             opened.snapshot_log.add(after.id, now)
@@ -445,6 +446,7 @@ class StepRecording:
             skipped=touched,
             beside=frozenset(one.program.name for one in self._window.background) if changes else frozenset(),
             private=private_among(changes, base, after),
+            times=tree.times_before(changes),
         )
         self._window.exclude((*(path for path in changes if path not in kept), *touched))
         self._accumulator.add_commands(

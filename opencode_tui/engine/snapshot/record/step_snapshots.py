@@ -40,6 +40,7 @@ def add_partial(
     *,
     skipped: Mapping[str, str] = _NOTHING,
     private: frozenset[str] = frozenset(),
+    times: Mapping[str, int] | None = None,
 ) -> View:
     """Add a snapshot of these paths only to the writer, whose `flush` stores it, and return it.
 
@@ -67,6 +68,7 @@ def add_partial(
         looked=frozenset(path for path, state in states.items() if state is None and path not in held),
         special={path: state for path, state in special.items() if path not in held},
         private=private,
+        times=dict(times or {}),
     )
     tree = edit_tree(store, writer, EMPTY_TREE, {path: (_git_mode(entry), entry.id) for path, entry in leaves.items()})
     return add_snapshot(store, writer, tree, manifest)
@@ -104,7 +106,8 @@ def observe_writes(tree: Worktree, writes: Sequence[FileWrite], made: Iterable[P
     writer = ObjectWriter(tree.store)
     changes: dict[str, Change] = {}
     inside = [(inner, write) for write in writes if (inner := tree.relative(str(write.path))) is not None]
-    for (inner, write), now in zip(inside, tree.observe_paths(path for path, _ in inside), strict=True):
+    states = tree.observe_paths(path for path, _ in inside)
+    for (inner, write), now in zip(inside, states, strict=True):
         if is_leaf(now.state):
             writer.add("blob", now.data)
         after = None
@@ -118,7 +121,8 @@ def observe_writes(tree: Worktree, writes: Sequence[FileWrite], made: Iterable[P
     parents = by_depth(folders_above(changes))
     for folder, now in zip(parents, tree.observe_paths(parents), strict=True):
         folders[folder] = (None if folder in new else now.state, now.state)
-    return ChangeSet(changes, folders, begun=time.monotonic()), writer
+    times = {inner: now.time for (inner, _), now in zip(inside, states, strict=True) if now.time is not None}
+    return ChangeSet(changes, folders, begun=time.monotonic(), times=times), writer
 
 
 def changes_above(changes: Mapping[str, Change], before: View, after: View) -> dict[str, Change]:
@@ -140,12 +144,12 @@ def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: 
     store = opened.worktree.store
     if total.whole is not None:
         before, after = total.whole
-        after = _with_touched(open_view(store, after), writer, total.skipped)
+        after = _with_facts(open_view(store, after), writer, total.skipped, total.times)
         writer.flush()
     else:
         before, after = (
-            add_partial(store, writer, states, skipped=total.skipped, private=total.private).id
-            for states in (total.before, total.after)
+            add_partial(store, writer, states, skipped=total.skipped, private=total.private, times=times).id
+            for states, times in ((total.before, None), (total.after, total.times))
         )
         writer.flush()
     if total.contested:
@@ -158,8 +162,9 @@ def store_changes(opened: LockedWorktree, accumulator: StepAccumulator, writer: 
     return Recorded(before, after, files)
 
 
-def _with_touched(view: View, writer: ObjectWriter, touched: Iterable[str]) -> str:
-    """Return the id of the snapshot extended by the left-out paths that the step changed."""
-    if not view.manifest.skipped:
-        return view.id
-    return add_snapshot(view.store, writer, view.files, replace(view.manifest, touched=frozenset(touched))).id
+def _with_facts(view: View, writer: ObjectWriter, touched: Iterable[str], times: Mapping[str, int]) -> str:
+    """Return the id of the snapshot extended by the left-out paths that the step changed, and the times of files before it."""
+    manifest = replace(view.manifest, times=dict(times))
+    if manifest.skipped:
+        manifest = replace(manifest, touched=frozenset(touched))
+    return view.id if manifest == view.manifest else add_snapshot(view.store, writer, view.files, manifest).id

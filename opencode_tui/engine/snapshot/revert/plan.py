@@ -47,11 +47,15 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The change of one path from its present state to its target; both are certain."""
+    """The change of one path from its present state to its target; both are certain.
+
+    `time` is when a file of the target was changed last, in ns; None: unknown, the time of the revert.
+    """
 
     path: str
     now: Entry | None
     target: Entry | None
+    time: int | None = None
 
 
 @dataclass(slots=True)
@@ -126,8 +130,12 @@ def _decide(plan: Plan, path: str, links: Sequence[PathChange], now: State) -> S
     elif isinstance(now, Unknown) or now != expected:
         plan.conflicts[path] = CHANGED_SINCE
     else:
-        return Step(path, now, target)
+        return Step(path, now, target, _time_of(path, links[0]))
     return None
+
+
+def _time_of(path: str, first: PathChange) -> int | None:
+    return first.after.manifest.times.get(path) if first.after is not None else None
 
 
 def _why_kept(target: State, expected: State) -> str | None:

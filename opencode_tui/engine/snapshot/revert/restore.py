@@ -156,10 +156,12 @@ class Restore:
         elif now is not None and now.kind == target.kind != "link" and now.id == target.id:
             if self._is_as_expected(parent, step):
                 parent.set_mode(name, target.mode)
+                if step.time is not None:
+                    parent.set_time(name, step.time)
         elif unrestorable(target) == HUGE:
             self._outcome.conflicts[step.path] = HUGE
         else:
-            self._write(parent, target)
+            self._write(parent, target, step.time)
             self._put(parent, name, step)
 
     def _create_folder(self, parent: OpenFolder, name: str, step: Step) -> None:
@@ -188,8 +190,8 @@ class Restore:
             raise
         return True
 
-    def _write(self, parent: OpenFolder, target: Entry) -> None:
-        """Make the temporary entry, a file durably; remove it on a failure."""
+    def _write(self, parent: OpenFolder, target: Entry, time: int | None) -> None:
+        """Make the temporary entry, a file durably and with its time, if that is known; remove it on a failure."""
         if target.kind == "link":
             parent.make_link(self._store.read(target.id, "blob"), self._temporary)
         elif target.kind == "file":
@@ -201,6 +203,8 @@ class Restore:
                         while data:
                             data = data[parent.write(descriptor, data) :]
                     parent.set_file_mode(descriptor, target.mode)
+                    if time is not None:
+                        parent.set_file_time(descriptor, time)
                     parent.sync(descriptor)
                 finally:
                     parent.close(descriptor)

@@ -40,7 +40,14 @@ from opencode_tui.engine.snapshot.scan.forced_paths import ForcedPaths
 from opencode_tui.engine.snapshot.scan.git_index import exclude_text, is_repository
 from opencode_tui.engine.snapshot.scan.ignore import LIMIT_BYTES, Rules, text_of_rules
 from opencode_tui.engine.snapshot.scan.kept import MADE_BY, MARKERS, KeptBudget, KeptLimits
-from opencode_tui.engine.snapshot.scan.stat_cache import YOUNG, KnownFile, KnownFolder, Stamp, StatCache, young_since
+from opencode_tui.engine.snapshot.scan.stat_cache import (
+    KnownFile,
+    KnownFolder,
+    Stamp,
+    StatCache,
+    young_since,
+    young_stamp,
+)
 from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders
@@ -167,7 +174,7 @@ class FileRecorder:
             git_mode = EXECUTABLE if status.st_mode & 0o100 else PLAIN
             frame.modes[stat.S_IMODE(status.st_mode)] += 1
         file_id = self._writer.add("blob", data)
-        stamp = (status.st_mode, *YOUNG) if young_since(status, self.started_ns) else full_stamp(status)
+        stamp = young_stamp(status) if young_since(status, self.started_ns) else full_stamp(status)
         known: KnownFile = (stamp, git_mode, file_id)
         frame.seen.files[name] = known
         frame.is_changed |= old is None or old[1:] != known[1:]

@@ -18,9 +18,7 @@ from opencode_tui.storage.record_file import storage_error
 _VERSION = 2
 
 Stamp = tuple[int, ...]
-"""Mode, size, mtime and ctime in nanoseconds, inode; mode and `YOUNG` for a file so young that it must be read again."""
-
-YOUNG = (-1, 0, 0, 0)
+"""Mode, size, mtime and ctime in nanoseconds, inode; the size of a file so young that it must be read again is -1."""
 
 KnownFile = tuple[Stamp, str, str]
 """A file or link: its stamp, git mode and 40-hex id."""
@@ -103,6 +101,11 @@ def _decode(lines: list[bytes]) -> StatCache:
         names = (set(ignored), frozenset(outside), set(private))
         cache.folders[path] = KnownFolder(rules, tree, known, folders, *names, kept)
     return cache
+
+
+def young_stamp(status: os.stat_result) -> Stamp:
+    """Return the stamp of a file so young that it must be read again."""
+    return (status.st_mode, -1, status.st_mtime_ns, 0, 0)
 
 
 def young_since(status: os.stat_result, started_ns: int, margin_ns: int = 50_000_000) -> bool:

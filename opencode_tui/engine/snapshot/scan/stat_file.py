@@ -31,10 +31,11 @@ _TRIES = 8
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A path's state with the bytes of the file or of the link's target."""
+    """A path's state with the bytes of the file or of the link's target; `time` is when a file was changed last, in ns."""
 
     state: State
     data: bytes = b""
+    time: int | None = None
 
 
 class Observer:
@@ -118,7 +119,9 @@ def _observe(folders: OpenFolders, parent: OpenFolder, path: str) -> Observation
     special = special_entry(status, HUGE_BYTES)
     if special is not None or len(data) > HUGE_BYTES:
         return Observation(special or Unknown(HUGE))
-    return Observation(Entry("file", permission_bits(status.st_mode), object_id("blob", data).hex()), data)
+    return Observation(
+        Entry("file", permission_bits(status.st_mode), object_id("blob", data).hex()), data, status.st_mtime_ns
+    )
 
 
 def _read(folders: OpenFolders, parent: OpenFolder, path: str) -> tuple[bytes, os.stat_result]:

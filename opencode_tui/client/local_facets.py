@@ -138,6 +138,7 @@ class _Sessions:
         self.wait_copied = engine.core.copies.wait_until_copied
         self.totals = session.sessions.totals
         self.costs = session.sessions.costs
+        self.cost = session.sessions.cost
         self.usage = session.sessions.usage
         self.todos = instance.folder.todos.read
         self.diff = late(session.summaries, lambda one: one.diff)

@@ -306,6 +306,10 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
         self.opened.do(ask_undo(self.opened, event.message_id, event.part_id))
 
+    def on_top_near(self, _event: "requests.TopNear") -> None:
+        """Read the older messages of a long session."""
+        self.opened.do(self.opened.control.load_whole())
+
     def on_find_requested(self, _event: "requests.FindRequested") -> None:
         """Ask for a text to find in the conversation."""
         self.opened.run("messages_find")

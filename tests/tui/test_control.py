@@ -4,9 +4,13 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.schema.event.event import PermissionAsked, SessionDeleted, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
-from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.schema.session.session import RevertState, SessionTime
+from opencode_tui.tui.state.controller import END, SessionController
+from tests.support.sessions.records import assistant, user
 from tests.support.terminal.conversation import ROOT, SESSION
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
 
@@ -97,3 +101,29 @@ async def test_a_new_list_is_shown_where_no_session_is() -> None:
     held = Held("one")
     await held.finish(await held.begin())
     assert held.opened == 1
+
+
+async def test_a_long_session_is_read_from_its_end_and_whole_when_asked() -> None:
+    held = Held()
+    held.script.sessions = [session("long", id=SESSION).changed(time=SessionTime(created=1, updated=1))]
+    held.script.messages = [one for _ in range(END) for one in [user("more"), assistant("done", cost=0.01)]]
+    held.client.sessions.answer(cost=lambda _id: 0.01 * END)
+    control = held.control
+    await control.open(SESSION)
+    shown = control.transcript
+    assert not control.is_whole and len(shown.items) == END
+    assert control.knows(held.script.messages[-1].info.id) and not control.knows(held.script.messages[0].info.id)
+    await control.add_older_cost()
+    assert control.facts is not None and control.facts.cost == pytest.approx(0.01 * END)
+    await control.load_whole()
+    assert control.is_whole and control.transcript is shown and len(shown.items) == 2 * END
+    assert control.knows(held.script.messages[0].info.id) and control.facts.cost == pytest.approx(0.01 * END)
+
+
+async def test_a_long_session_with_an_older_undo_is_read_whole() -> None:
+    held = Held()
+    held.script.messages = [one for _ in range(END) for one in [user("more"), assistant("done")]]
+    undo = RevertState(message_id=held.script.messages[2].info.id)
+    held.script.sessions = [session("long", id=SESSION).changed(revert=undo)]
+    await held.control.open(SESSION)
+    assert held.control.is_whole

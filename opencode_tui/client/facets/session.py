@@ -116,6 +116,11 @@ class SessionsFacet(Protocol):
         """Return the cost of each session in USD, without its agents' sessions; free sessions are left out."""
         ...
 
+    @ours("GET", "/session/{session_id}/cost")
+    async def cost(self, session_id: str) -> float:
+        """Return the cost of a session in USD, without its agents' sessions."""
+        ...
+
     @ours("GET", "/session/usage")
     async def usage(self, since: int = 0) -> ProjectUsage:
         """Return what all sessions used together, or those that were used since a time (ms since 1970)."""

@@ -149,6 +149,12 @@ class Sessions(Struct, frozen=True):
         sums = {info.id: shown.get(info.id, Decimal(0)) + hidden_cost(info) for info in infos}
         return {session_id: float(cost) for session_id, cost in sums.items() if cost}
 
+    async def cost(self, session_id: str) -> float:
+        """Return the cost of one session in USD, as `costs` does. Raises NotFoundError, StorageError."""
+        info = await self.get(session_id)
+        shown = await asyncio.to_thread(self.sums.get().costs, [info])
+        return float(shown.get(session_id, Decimal(0)) + hidden_cost(info))
+
     async def usage(self, since: int = 0) -> "ProjectUsage":
         """Return what the sessions of the project used that were changed since then, in ms since 1970. Raises StorageError."""
         columns = await self.store.columns(self.project.id)

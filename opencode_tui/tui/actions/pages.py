@@ -95,6 +95,7 @@ async def open_timeline(chat: Chat) -> None:
         return
     branches = branches_of(chat.control.folder.sessions, session_id)
     root = str(chat.control.client.directory)
+    await chat.control.load_whole()  # the page shows what it knows of each compaction
     messages = await chat.control.client.messages.list(session_id)
     found = await asyncio.to_thread(moments, messages, branches, root=root)
     act = partial(_from_timeline, chat)
@@ -117,6 +118,15 @@ def _from_timeline(chat: Chat, what: str, chosen: str) -> None:
 
 
 def _jump(chat: Chat, item_id: str) -> None:
+    if chat.control.is_whole or chat.control.transcript.item(item_id) is not None:
+        chat.view.scroll_to_item(item_id)
+    else:
+        chat.do(_jump_far(chat, item_id))
+
+
+async def _jump_far(chat: Chat, item_id: str) -> None:
+    """Show an item of the older messages of a long session."""
+    await chat.control.load_whole()
     chat.view.scroll_to_item(item_id)
 
 

@@ -32,6 +32,7 @@ LARGEST = 2_000_000
 @action("messages_copy_part")
 async def copy_part(chat: Chat) -> None:
     """Choose a response or a code block, the latest first, and copy it."""
+    await chat.control.load_whole()
     parts = await asyncio.to_thread(parts_to_copy, list(chat.control.transcript.items))
     if not parts:
         chat.show_note("note", "No response to copy yet")
@@ -54,6 +55,7 @@ async def copy_part(chat: Chat) -> None:
 @action("file_open")
 async def open_file_of_conversation(chat: Chat) -> None:
     """Open a file that the conversation names, the last ones first in the list."""
+    await chat.control.load_whole()
     await _open_from(chat, list(reversed(chat.control.transcript.items)))
 
 

@@ -21,6 +21,8 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
         await chat.sender.interrupt()
     preview = await chat.control.client.undo.preview(session_id, message_id, part_id)
     assert preview.scope is not None
+    if not chat.control.knows(preview.scope.message_id):
+        await chat.control.load_whole()
     transcript = chat.control.transcript
     transcript.preview_undo(preview.scope.message_id, preview.scope.part_id)
     chat.view.scroll_to_item("undo")

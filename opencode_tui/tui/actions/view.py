@@ -1,7 +1,7 @@
 """Actions that scroll the conversation or change what it shows."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 
 from opencode_tui.schema.api.keybinds import ACTIONS
@@ -9,7 +9,6 @@ from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.settings import save_setting
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.find import FoundText
-from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.text_panel import FindPanel
 from opencode_tui.tui.options import Place
 from opencode_tui.tui.state.items import AnyItem
@@ -18,14 +17,30 @@ _LAYOUT_S, _LAYOUT_LOOKS = 0.02, 100
 """Seconds between two looks whether the conversation has its size, and how many there are."""
 
 
-def _step(chat: Chat, step: int) -> None:
+def _first(chat: Chat) -> Coroutine[object, object, None] | None:
+    if not chat.control.is_whole:
+        return _with_all(chat, chat.view.action_scroll_home)
+    chat.view.action_scroll_home()
+    return None
+
+
+async def _with_all(chat: Chat, act: Callable[[], object]) -> None:
+    """Act on the conversation once its older messages are read, too."""
+    await chat.control.load_whole()
+    act()
+
+
+def _step(chat: Chat, step: int) -> Coroutine[object, object, None] | None:
     """Go to the prompt after or before the last visited one."""
     users = [item.id for item in chat.view.transcript.items if item.kind == "user"]
-    if not users:
-        return
     here = users.index(chat.visited) if chat.visited in users else len(users)
+    if here + step < 0 and not chat.control.is_whole:
+        return _with_all(chat, partial(_step, chat, step))
+    if not users:
+        return None
     chat.visited = users[min(max(0, here + step), len(users) - 1)]
     chat.view.scroll_to_item(chat.visited)
+    return None
 
 
 def _last_user(chat: Chat) -> None:
@@ -41,7 +56,7 @@ _IN_VIEW: Mapping[str, Callable[[Chat], object]] = {
     "messages_half_page_down": lambda chat: chat.view.scroll_lines(chat.view.size.height // 2),
     "messages_line_up": lambda chat: chat.view.scroll_lines(-1),
     "messages_line_down": lambda chat: chat.view.scroll_lines(1),
-    "messages_first": lambda chat: chat.view.action_scroll_home(),
+    "messages_first": _first,
     "messages_last": lambda chat: chat.view.action_scroll_end(),
     "messages_next": lambda chat: _step(chat, 1),
     "messages_previous": lambda chat: _step(chat, -1),
@@ -88,16 +103,18 @@ def _find(chat: Chat, words: str = "", start: AnyItem | None = None) -> None:
 
     def find(text: str) -> None:
         first = start if text == words else None
-        chat.do(_search(view, panel, text, first))
+        chat.do(_search(chat, panel, text, first))
 
     panel = FindPanel(words, find=find, step=step, back=back)
     chat.panels.open(panel)
 
 
-async def _search(view: ConversationView, panel: FindPanel, words: str, start: AnyItem | None) -> None:
-    """Find the words in a thread: all texts of a long session need some milliseconds."""
+async def _search(chat: Chat, panel: FindPanel, words: str, start: AnyItem | None) -> None:
+    """Find the words in all messages, in a thread: all texts of a long session need some milliseconds."""
     if not words:
         return
+    view = chat.view
+    await chat.control.load_whole()
     transcript = view.transcript
     found = await asyncio.to_thread(FoundText, words, list(transcript.items), view.viewport.page.root)
     if not panel.is_attached or view.transcript is not transcript:
@@ -116,6 +133,8 @@ async def show_place(chat: Chat, place: Place) -> None:
         if view.size:
             break
         await asyncio.sleep(_LAYOUT_S)  # the screen was opened just now
+    if not chat.control.knows(place.message_id):
+        await chat.control.load_whole()
     items = view.transcript.items
     item = view.transcript.item(place.part_id)
     item = item or next((one for one in items if one.message_id == place.message_id and not one.is_hidden), None)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Coroutine, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.instant.line import KEYS
 from opencode_tui.instant.page import Page
 from opencode_tui.schema.api.keybinds import Action
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.base_app import BaseApp
@@ -208,6 +209,13 @@ class Chat(ChatParts):
             self.welcome.show(control, self.notices, self.keymap.first)
         if control.is_elsewhere:
             self.do(control.follow_elsewhere())
+        if not control.is_whole:
+            self.do(self._add_older_cost())
+        self.refresh_chrome()
+
+    async def _add_older_cost(self) -> None:
+        with suppress(OpencodeError):  # a server of an older version: the figure has what was read
+            await self.control.add_older_cost()
         self.refresh_chrome()
 
     def start_page(self) -> Page | None:

@@ -86,6 +86,7 @@ class LineView(ErrorBoundary, ScrollView):
         super().__init__(id=id)
         self.wheel = Wheel()
         self._reported = (True, 0)
+        self._is_near_top = False
         self._is_moving = False
         self._is_painting = False
         self._hovered = ""
@@ -197,6 +198,11 @@ class LineView(ErrorBoundary, ScrollView):
         for place in (Widget.scroll_target_y, Widget.scroll_y):
             self.set_reactive(cast("Reactive[float]", place), float(viewport.top))
         self._is_moving = False
+        is_near_top = not viewport.follow and viewport.top < viewport.height
+        if is_near_top != self._is_near_top:
+            self._is_near_top = is_near_top
+            if is_near_top:
+                self.post_message(requests.TopNear())
         position = (viewport.follow, viewport.new_lines)
         if position != self._reported:
             self._reported = position

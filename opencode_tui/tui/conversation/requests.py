@@ -93,5 +93,9 @@ class LinkRequested(Message):
         self.href = href
 
 
+class TopNear(Message):
+    """The first line is at most one screen above the window: older messages may be wanted."""
+
+
 class Left(Message):
     """Request to return the focus to the prompt."""

@@ -10,7 +10,8 @@ from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Event, PartGrowth, PartUpdated, SessionUpdated
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionRequest
-from opencode_tui.schema.session.message import is_waiting
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import UserMessage, is_waiting
 from opencode_tui.schema.session.session import APPROVALS_KEY, SessionInfo
 from opencode_tui.schema.session.undo import UndoFiles
 from opencode_tui.text.language import RUN
@@ -23,6 +24,9 @@ from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.session_facts import SessionFacts, is_left_open
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.state.waiting_requests import WaitingRequests
+
+END = 200
+"""Messages of a longer session that are read when it is shown; the older ones when something needs them."""
 
 LOOK_S = 1.0
 """Seconds between two checks whether another process has released the shown session."""
@@ -62,6 +66,9 @@ class SessionController:
         self._readings: list[list[Event]] = []
         """For each running load, the events since it started."""
         self._folder_reading = asyncio.Lock()
+        self.is_whole = True
+        """Whether all messages of the shown session are in the transcript, not only its end."""
+        self._whole_reading = asyncio.Lock()
         self._opened = opened
         self._lagged = lagged
         self._requested = requested
@@ -143,25 +150,68 @@ class SessionController:
                 self.folder.apply(event, self.now())
 
     async def _open(self, session_id: str) -> None:
-        info = await self.client.sessions.get(session_id)
-        messages = await self.client.messages.list(session_id)
+        info, messages, is_whole = await self._read_end(session_id)
         self.is_elsewhere = False
         if is_left_open([one for one in messages if not is_waiting(one.info)]) and not self.folder.is_busy(session_id):
             self.is_elsewhere = not await self._repair(session_id)
-            info, messages = await self.client.sessions.get(session_id), await self.client.messages.list(session_id)
-        messages = self.waiting.load(messages)
-        facts = SessionFacts(info)
-        facts.load(messages, is_busy=self.folder.is_busy(session_id))
-        facts.todos = await self.client.sessions.todos(session_id)
-        facts.diffs = await self.client.sessions.diff(session_id)
-        self.choice.follow(messages)
-        self.facts, self.transcript = facts, Transcript(session_id)
-        requests = [one for one in self.folder.asking.values() if isinstance(one, PermissionRequest)]
-        status = self.folder.status(session_id)
-        self.transcript.load(messages, session=info, status=status, requests=requests)
+            info, messages, is_whole = await self._read_end(session_id)
+        todos = await self.client.sessions.todos(session_id)
+        diffs = await self.client.sessions.diff(session_id)
+        self.transcript, self.is_whole = Transcript(session_id), is_whole
+        self.facts = self._load(info, messages)
+        self.facts.todos, self.facts.diffs = todos, diffs
         self._follow_approvals(info)
         self._show_undone(info)
         self._opened()
+
+    async def _read_end(self, session_id: str) -> tuple[SessionInfo, Sequence[MessageWithParts], bool]:
+        """Return a session, its newest messages as whole turns, and whether these are all of them; an active undo is in them."""
+        info = await self.client.sessions.get(session_id)
+        messages = await self.client.messages.list(session_id, END + 1)
+        if len(messages) <= END:
+            return info, messages, True
+        begin = next((at for at, one in enumerate(messages) if isinstance(one.info, UserMessage)), None)
+        newest = messages[begin:] if begin is not None else ()
+        undone_from = info.revert.message_id if info.revert is not None else None
+        if newest and (undone_from is None or any(one.info.id == undone_from for one in newest)):
+            return info, newest, False
+        return info, await self.client.messages.list(session_id), True
+
+    def _load(self, info: SessionInfo, messages: Sequence[MessageWithParts]) -> SessionFacts:
+        """Put messages into the transcript; return the facts of them."""
+        shown = self.waiting.load(messages)
+        facts = SessionFacts(info)
+        facts.load(shown, is_busy=self.folder.is_busy(info.id))
+        self.choice.follow(shown)
+        requests = [one for one in self.folder.asking.values() if isinstance(one, PermissionRequest)]
+        self.transcript.load(shown, session=info, status=self.folder.status(info.id), requests=requests)
+        return facts
+
+    async def load_whole(self) -> None:
+        """Read all messages of the shown session if only its end is shown; the screen keeps its position. Raises OpencodeError."""
+        async with self._whole_reading:
+            transcript, facts = self.transcript, self.facts
+            if self.is_whole or facts is None:
+                return
+            with self._gathered() as came:
+                messages = await self.client.messages.list(facts.info.id)
+            if self.transcript is not transcript or self.facts is None:
+                return  # another session is shown
+            whole = self._load(self.facts.info, messages)
+            whole.todos, whole.diffs = self.facts.todos, self.facts.diffs
+            self.facts, self.is_whole = whole, True
+            for event in came:
+                self._apply(_as_a_whole(event))
+            self._show_undone(whole.info)
+
+    async def add_older_cost(self) -> None:
+        """Add the cost of the messages that are not read to that of the shown session. Raises OpencodeError."""
+        facts, cost = self.facts, None
+        while facts is not None and not self.is_whole and facts is self.facts and cost != facts.read_cost:
+            cost = facts.read_cost
+            total = await self.client.sessions.cost(facts.info.id)
+            if cost == facts.read_cost:  # no step ended meanwhile
+                facts.older_cost = max(0.0, total - cost)
 
     async def _repair(self, session_id: str) -> bool:
         """Close records that a killed process left open; return False if a live process runs the session."""
@@ -193,9 +243,13 @@ class SessionController:
             if session_id == self.session_id and await self._repair(session_id):
                 await self.open(session_id)
 
+    def knows(self, message_id: str) -> bool:
+        """Return whether a message of the shown session is not among those that are not read yet."""
+        return self.is_whole or self.transcript.has_message(message_id)
+
     def leave(self) -> None:
         """Show an empty conversation; its session is created with the first request."""
-        self.facts, self.transcript, self.is_elsewhere = None, Transcript(), False
+        self.facts, self.transcript, self.is_elsewhere, self.is_whole = None, Transcript(), False, True
         self.waiting = WaitingRequests()
         self._opened()
 
@@ -223,6 +277,8 @@ class SessionController:
             self.facts.apply(event)
             self.transcript.apply(event)
             if isinstance(event, SessionUpdated) and event.info.id == self.facts.info.id:
+                if event.info.revert is not None and not self.knows(event.info.revert.message_id):
+                    self._lagged("")  # reads the session again, with what the undo goes back to
                 self._follow_approvals(event.info)
                 self._show_undone(event.info)
 
@@ -303,7 +359,7 @@ class SessionController:
             info = await self.client.sessions.create(CreateSession())
             if self.approvals != self.default_approvals:
                 await self.client.permissions.set_approvals(info.id, self.approvals)
-            self.facts, self.transcript = SessionFacts(info), Transcript(info.id)
+            self.facts, self.transcript, self.is_whole = SessionFacts(info), Transcript(info.id), True
             self.waiting = WaitingRequests()
             self._opened()
         return self.facts.info

@@ -57,6 +57,8 @@ class SessionFacts:
         self.info = info
         self.todos: Sequence[Todo] = ()
         self.diffs: Sequence[FileDiff] = ()
+        self.older_cost = 0.0
+        """The USD of answers that were not read."""
         self._answers: dict[str, AssistantMessage] = {}
         self._requests: dict[str, int] = {}
         self._pruned: dict[str, tuple[int, int]] = {}
@@ -155,6 +157,11 @@ class SessionFacts:
     @property
     def cost(self) -> float:
         """Cost of the session in USD, by `session_cost`."""
+        return self.read_cost + self.older_cost
+
+    @property
+    def read_cost(self) -> float:
+        """Cost of the answers that were read in USD, and of calls without a message."""
         return float(session_cost(self.info, self._answers.values()))
 
     @property

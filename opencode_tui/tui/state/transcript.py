@@ -133,6 +133,10 @@ class Transcript:
         """Call this on the first change after each `pop_changes`; None removes the callback."""
         self._shown.changed = changed
 
+    def has_message(self, message_id: str) -> bool:
+        """Return whether a message is known, shown or not."""
+        return self._views.get(message_id) is not None
+
     def item(self, item_id: str) -> AnyItem | None:
         """Return the item with an id, None when it is not shown."""
         return next((item for item in self.items if item.id == item_id), None)

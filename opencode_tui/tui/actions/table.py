@@ -14,6 +14,7 @@ from opencode_tui.tui.actions import (
     search,
     session,
     session_lists,
+    settings,
     share,
     trust,
     undo,
@@ -24,7 +25,7 @@ from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
     *(export, facts, lists, login, memory, pages, pick, prompt),
-    *(run, search, session, session_lists, share, trust, undo, view),
+    *(run, search, session, session_lists, settings, share, trust, undo, view),
 )
 
 ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request)

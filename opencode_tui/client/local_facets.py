@@ -87,6 +87,7 @@ if TYPE_CHECKING:
         McpTool,
     )
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
+    from opencode_tui.schema.api.setting import ChangedSetting, SettingChange, SettingList
     from opencode_tui.schema.api.sign_in import SignInAccount, SignInDone, SignInRequest, SignInStarted
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
@@ -462,6 +463,25 @@ class _Settings:
         apply = partial(change_user_settings, change, shown=shown, paths=core.paths, flags=core.flags)
         loaded = await asyncio.to_thread(apply, directory=directory, environ=core.environ)
         return redact_settings(loaded.effective)
+
+    async def all(self) -> "SettingList":
+        return await asyncio.to_thread(self._list)
+
+    def _list(self) -> "SettingList":
+        from opencode_tui.config.load import load_config
+        from opencode_tui.config.setting_list import list_settings  # only for the settings page
+        from opencode_tui.config.user_file import find_file, find_user_file
+
+        core, directory = self._core, self._instance.directory
+        loaded = load_config(paths=core.paths, flags=core.flags, directory=directory, environ=core.environ)
+        return list_settings(loaded, user_file=find_user_file(core.paths), project_file=find_file(loaded.worktree))
+
+    async def change_one(self, change: "SettingChange") -> "ChangedSetting":
+        from opencode_tui.config.user_file import change_setting
+
+        core, directory = self._core, self._instance.directory
+        apply = partial(change_setting, change, paths=core.paths, flags=core.flags)
+        return await asyncio.to_thread(apply, directory=directory, environ=core.environ)
 
     async def trust_report(self) -> "TrustReport":
         from opencode_tui.config.trust.inspection import report_trust  # loaded only to decide about trust

@@ -1,9 +1,11 @@
 """The user's own settings file: reading it, and changing it at the request of a client.
 
 A change is checked together with all other sources before the file is written, atomically and under the lock of the store; the mode
-of an existing file is kept, a new one is 0600. A client changes no file of a repository; `mcp add` does so where the user names it.
+of an existing file is kept, a new one is 0600. A file of a repository is changed only where the user names it: by `mcp add`, and
+for one setting on the settings page.
 """
 
+import json
 import os
 import stat
 from collections.abc import Mapping
@@ -14,17 +16,20 @@ from opencode_tui.config.check.types import describe_unknown, find_unknown_keys,
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import LoadedConfig, load_config
 from opencode_tui.config.merge import Merged, without
+from opencode_tui.config.notice import dotted
 from opencode_tui.config.redact import redact_settings
 from opencode_tui.config.settings.fields import has_mark, list_keys
 from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.sources.jsonc import JsoncError, KeyPath
-from opencode_tui.config.sources.jsonc_edit import merge_into
+from opencode_tui.config.sources.jsonc_edit import merge_into, remove_from
 from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer, visit
-from opencode_tui.config.sources.locations import FILE_NAMES
+from opencode_tui.config.sources.locations import FILE_NAMES, find_worktree
 from opencode_tui.config.sources.migrate import migrate
+from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.substitute import Substitution
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.redaction.cover import COVER
+from opencode_tui.schema.api.setting import ChangedSetting, SettingChange
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import cause_of
@@ -34,8 +39,13 @@ from opencode_tui.storage.paths import Paths
 
 def find_user_file(paths: Paths) -> Path:
     """Return the file that a change is written to: of the user's files the one that overrides the other, or a new one. Blocks."""
-    present = [paths.config / name for name in FILE_NAMES if (paths.config / name).exists()]
-    return present[-1] if present else paths.config / FILE_NAMES[0]
+    return find_file(paths.config)
+
+
+def find_file(folder: Path) -> Path:
+    """Return the settings file of a folder: of two the one that overrides the other, or a new one. Blocks."""
+    present = [folder / name for name in FILE_NAMES if (folder / name).exists()]
+    return present[-1] if present else folder / FILE_NAMES[0]
 
 
 def read_user_settings(paths: Paths) -> JsonObject:
@@ -90,6 +100,79 @@ def change_user_settings(
     return loaded
 
 
+def change_setting(
+    change: SettingChange, *, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]
+) -> ChangedSetting:
+    """Write one value into the file of the scope, or remove its key there, and return what was there before.
+
+    Of a list that joins all sources only the members are written that no other source has. Raises ConfigError, with the file
+    unchanged, when the value or the settings with it are not valid; StorageError when the file cannot be written. Blocks.
+    """
+    from opencode_tui.storage.locks import Locks  # only needed for writing
+
+    worktree, path = find_worktree(directory), tuple(change.path)
+    value = None if change.value is None else parse_json(change.value)
+    wanted = _nested(path, value)
+    if value is not None and without_covered(wanted) != wanted:
+        raise ConfigError(f"{dotted(path)}: the value is hidden here; change it in the file")
+    if value is not None:
+        _check(wanted, directory)
+    with Locks(paths).store():
+        file = find_user_file(paths) if change.scope == "user" else find_file(worktree)
+        if change.scope == "project" and (objection := find_objection(file, worktree)):
+            raise ConfigError(f"{file} is not written, because {objection}")
+        before = read_settings_text(file)
+        origin = "user" if change.scope == "user" else "repository"
+        layer = parse_layer(before if before.strip() else "{}", source=str(file), origin=origin, folder=file.parent)
+        filled = Substitution(environ=environ, home=paths.home).apply(layer).value
+        shown = load_config(paths=paths, flags=flags, directory=directory, environ=environ).effective
+        try:
+            if value is None:
+                after = remove_from(before, path)
+            else:
+                after = merge_into(before, with_own_members(wanted, raw=layer.value, own=filled, shown=shown))
+        except JsoncError as error:
+            raise ConfigError(f"{file}: {error.position}: {error}") from None
+        loaded = load_config(paths=paths, flags=flags, directory=directory, environ=environ, draft=(file, after))
+        if after != before:
+            write_settings_text(file, after)
+    problem = "" if value is None else _why_not_in_effect(path, file, loaded)
+    present = _value_at(redact_settings(layer.value), path)
+    return ChangedSetting(
+        file=str(file), before=None if present is None else json.dumps(present, ensure_ascii=False), problem=problem
+    )
+
+
+def parse_json(text: str) -> Any:
+    """Return the value of a JSON text. Raises ConfigError."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ConfigError(f"{text[:80]!r} is not JSON ({error})") from None
+
+
+def _nested(path: KeyPath, value: Any) -> JsonObject:
+    for key in reversed(path):
+        value = {str(key): value}
+    return cast("JsonObject", value)
+
+
+def _value_at(value: Any, path: KeyPath) -> Any:
+    for part in path:
+        value = cast("JsonObject", value).get(str(part)) if isinstance(value, dict) else None
+    return value
+
+
+def _why_not_in_effect(path: KeyPath, file: Path, loaded: LoadedConfig) -> str:
+    """Return why a value of a file has no effect; empty where it has."""
+    own = (one for one in loaded.ignored if one.source == str(file))
+    waiting = next((one for one in own if f"{dotted(path)}.".startswith(f"{one.key}.")), None)
+    if waiting is not None:
+        return waiting.reason
+    source = loaded.sources.get(dotted(path), str(file))
+    return "" if source == str(file) else f"{source} overrides it"
+
+
 def without_covered(change: JsonObject) -> JsonObject:
     """Return a change without the values that are covered in responses, and without objects of nothing else."""
     kept: JsonObject = {}
@@ -140,9 +223,8 @@ def with_own_members(change: JsonObject, *, raw: JsonObject, own: JsonObject, sh
 
 
 def _list_at(value: Any, path: KeyPath) -> list[str] | None:
-    for part in path:
-        value = cast("JsonObject", value).get(str(part)) if isinstance(value, dict) else None
-    return cast("list[str]", value) if isinstance(value, list) else None
+    found = _value_at(value, path)
+    return cast("list[str]", found) if isinstance(found, list) else None
 
 
 def _replaced(value: JsonObject, path: KeyPath, members: list[str]) -> JsonObject:

@@ -44,6 +44,8 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         self._flatten: Flatten | None = None
         early = live()
         self.look = look or first_look(os.environ, sys.stdout.encoding, dark=early.page.is_dark if early else None)
+        self.own_look = self.look
+        """The look without settings."""
         # NO_COLOR: Textual's filter for colors of the terminal; the other one would turn its default color into black
         super().__init__(ansi_color=self.look.palette.depth == "none" or None)
         self.themes: Themes | None = None

@@ -14,7 +14,7 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.first_page import write_page
 from opencode_tui.tui.prompt.history import read_history
-from opencode_tui.tui.state.screen_settings import read_settings
+from opencode_tui.tui.state.screen_settings import ScreenSettings, read_settings
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 
@@ -50,25 +50,43 @@ LOOK_FOR_VERSION_S = 3.0
 
 async def apply_settings(chat: Chat) -> Places:
     """Apply the keys, theme and glyphs of the settings; return the paths of the folder. Raises OpencodeError."""
-    app, control = chat.app, chat.control
-    settings = chat.settings = read_settings(await control.client.settings.effective())
-    app.use_keys(settings.keybinds)
+    control = chat.control
+    settings = read_settings(await control.client.settings.effective())
     places = await control.client.project.places()
     own = os.environ.get("OPENCODE_CONFIG_DIR") if chat.options.server is None else None
-    app.use_themes(await asyncio.to_thread(Themes, theme_folders(places, own)))
-    if settings.is_still or settings.is_ascii:
-        glyphs = ASCII if settings.is_ascii else app.look.glyphs
-        app.apply_look(replace(app.look, glyphs=glyphs, is_still=settings.is_still))
+    chat.app.use_themes(await asyncio.to_thread(Themes, theme_folders(places, own)))
+    apply_screen_settings(chat, settings)
+    if settings.approvals != control.default_approvals:
+        control.approvals = control.default_approvals = settings.approvals
+    return places
+
+
+def apply_screen_settings(chat: Chat, settings: ScreenSettings) -> None:
+    """Apply what the settings say for the screen: keys, look, prompt."""
+    app, before, chat.settings = chat.app, chat.settings, settings
+    app.use_keys(settings.keybinds)
+    if (settings.is_still, settings.is_ascii) != (before.is_still, before.is_ascii):
+        glyphs = ASCII if settings.is_ascii else app.own_look.glyphs
+        app.apply_look(replace(app.look, glyphs=glyphs, is_still=settings.is_still or app.own_look.is_still))
     chat.view.wheel = settings.wheel()
     chat.prompt.editor.writes_out_pastes = settings.writes_out_pastes
-    if settings.uses_vim is not None:
-        chat.prompt.use_vim(is_on=settings.uses_vim)
-    if settings.delivery == "queue":
-        chat.sender.delivery = "queue"
-    control.approvals = control.default_approvals = settings.approvals
+    if settings.uses_vim != before.uses_vim:
+        chat.prompt.use_vim(is_on=bool(settings.uses_vim))
+    if settings.delivery != before.delivery:
+        chat.sender.delivery = settings.delivery
     if settings.theme:
         app.apply_theme(settings.theme)
-    return places
+    elif before.theme:
+        app.apply_look(replace(app.look, palette=app.own_look.palette))
+
+
+async def reopen_folder(chat: Chat) -> None:
+    """Open the folder again with its present settings, keys and trust, and apply them. Raises BusyError while a session runs."""
+    await chat.control.client.reopen()
+    await apply_settings(chat)
+    await chat.control.load(chat.options)
+    await chat.notices.load(chat.control.client)
+    chat.show_conversation()
 
 
 async def _prepare_prompt(chat: Chat, state: Path) -> None:

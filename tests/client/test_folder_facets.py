@@ -2,6 +2,7 @@
 
 import pytest
 
+from opencode_tui.schema.api.setting import SettingChange
 from opencode_tui.schema.error import ConfigError, NotFoundError, ToolError
 from opencode_tui.schema.event.screen_event import ScreenTextAppended
 from opencode_tui.schema.permission import Rule
@@ -69,6 +70,16 @@ async def test_settings_tell_what_is_in_force_and_keep_keys(api):
     await settings.store_key("groq", "secret")
     assert await settings.key_override("groq") == ""
     assert await settings.delete_key("groq") is True
+
+
+async def test_a_setting_is_changed_and_reset_in_the_file_of_its_scope(api):
+    change = SettingChange(path=["tui", "vim"], scope="user", value="true")
+    done = await api.client.settings.change_one(change)
+    listed = {".".join(one.path): one for one in (await api.client.settings.all()).settings}
+    assert (done.before, done.problem) == (None, "") and listed["tui.vim"].source == done.file
+    assert (await api.client.settings.change_one(change.changed(value=None))).before == "true"
+    with pytest.raises(ConfigError, match=r"tui\.vim"):
+        await api.client.settings.change_one(change.changed(value='"on"'))
 
 
 async def test_files_are_found_listed_and_read(api):

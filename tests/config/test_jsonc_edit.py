@@ -3,7 +3,7 @@
 import pytest
 
 from opencode_tui.config.sources.jsonc import JsoncError, parse
-from opencode_tui.config.sources.jsonc_edit import merge_into
+from opencode_tui.config.sources.jsonc_edit import merge_into, remove_from
 from tests.support.rows import each
 
 TEXTS = [
@@ -69,3 +69,29 @@ def test_nothing_changes_without_a_change():
 def test_a_text_that_cannot_be_edited_is_refused(text: str):
     with pytest.raises(JsoncError):
         merge_into(text, {"b": 1})
+
+
+@each("text", TEXTS)
+def test_a_key_that_was_added_is_removed_again(text: str):
+    for change, path in (({"model": "x/y"}, ("model",)), ({"n": {"k": {"d": 1}}}, ("n", "k", "d"))):
+        removed = remove_from(merge_into(text, change), path)
+        assert parse(removed).value == (parse(text).value if text.strip().endswith("}") else {})
+    assert remove_from(text, ("missing", "key")) == text
+
+
+@each(
+    ("before", "path", "after"),
+    [
+        ('{"a": 1, "b": 2}', ("a",), '{"b": 2}'),
+        ('{"a": 1, "b": 2}', ("b",), '{"a": 1}'),
+        ('{\n  "a": 1, // x\n  "b": 2\n}\n', ("b",), '{\n  "a": 1 // x\n}\n'),
+        ('{\n  "a": 1, // x\n  "b": 2\n}\n', ("a",), '{\n  // x\n  "b": 2\n}\n'),
+        ('{\n  /* , */ "a": 1 /* , */\n}\n', ("a",), "{\n  /* , */ /* , */\n}\n"),
+        ('{"t": {"v": 1}, "b": 2}', ("t", "v"), '{"b": 2}'),
+        ('{"t": {"v": 1 /* why */}, "b": 2}', ("t", "v"), '{"t": {/* why */}, "b": 2}'),
+        ('{"a": 1,}', ("a",), "{}"),
+    ],
+)
+def test_a_removed_key_leaves_comments_and_no_comma_too_much(before: str, path: tuple[str, ...], after: str):
+    assert remove_from(before, path) == after
+    assert parse(after).value == parse(remove_from(before, path)).value

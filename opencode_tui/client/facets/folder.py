@@ -28,6 +28,7 @@ from opencode_tui.schema.api.mcp import (
 )
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionAnswers, QuestionRequest
+from opencode_tui.schema.api.setting import ChangedSetting, SettingChange, SettingList
 from opencode_tui.schema.api.sign_in import SignInAccount, SignInAddress, SignInDone, SignInRequest, SignInStarted
 from opencode_tui.schema.api.trust import TrustGrant, TrustReport
 from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeChoice, WorktreeInfo
@@ -257,6 +258,20 @@ class SettingsFacet(Protocol):
         Values that are in effect already are not written, whatever source they are from. The others are used from the next time
         the folder is opened. Raises ConfigError when they are not valid, StorageError; then the file is
         unchanged.
+        """
+        ...
+
+    @ours("GET", "/settings")
+    async def all(self) -> SettingList:
+        """Return each setting with its type, its value in the files as they are now, and its source. Raises ConfigError."""
+        ...
+
+    @ours("PATCH", "/setting")
+    async def change_one(self, change: SettingChange) -> ChangedSetting:
+        """Write one setting into the user's file or that of the project, or remove it there.
+
+        It is used from the next time the folder is opened. Raises ConfigError when the settings with it are not valid, or
+        StorageError; then the file is unchanged.
         """
         ...
 

@@ -3,6 +3,7 @@
 import ast
 import importlib
 import inspect
+from functools import cache
 from typing import Any, cast
 
 from opencode_tui.config.settings.fields import all_fields, former_of, sections_in
@@ -16,7 +17,7 @@ _MODULES = ("settings", "provider")
 def build_schema() -> JsonObject:
     """Return the schema of a settings file (JSON Schema 2020-12)."""
     schema: JsonObject = Settings.model_json_schema(by_alias=True, mode="validation")
-    sentences = _read_sentences()
+    sentences = read_sentences()
     definitions = cast("dict[str, JsonObject]", schema.get("$defs", {}))
     inner = (found for field in all_fields().values() for found, _ in sections_in(field.annotation))
     sections = {one.__name__: one for one in (Settings, *inner)}
@@ -53,7 +54,8 @@ def _forbid_null(value: JsonObject) -> None:
         value["anyOf"] = choices
 
 
-def _read_sentences() -> dict[str, dict[str, str]]:
+@cache
+def read_sentences() -> dict[str, dict[str, str]]:
     """Return the docstring of each field, by class and field, read from the source because Python does not keep it."""
     found: dict[str, dict[str, str]] = {}
     for name in _MODULES:

@@ -69,3 +69,6 @@ class Mark(Enum):
 
     DESCRIPTIVE = auto()
     """It describes a model, a user or an agent to clients of the server, and has no effect in this program."""
+
+    AT_START = auto()
+    """It is read when the program starts; other settings when a folder is opened."""

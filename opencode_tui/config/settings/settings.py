@@ -476,7 +476,7 @@ class Settings(Section):
     """Level of the log file."""
     tui: TuiSettings | None = None
     """The screen."""
-    server: Annotated[ServerSettings | None, Trust(OPENS, unless=NOTHING)] = None
+    server: Annotated[ServerSettings | None, Trust(OPENS, unless=NOTHING), Mark.AT_START] = None
     """Our own HTTP server."""
     command: dict[Name, CommandSettings] | None = None
     """Slash commands by name."""

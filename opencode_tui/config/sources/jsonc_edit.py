@@ -48,6 +48,57 @@ def _merge(text: str, path: KeyPath, change: JsonObject, newline: str) -> str:
     return text
 
 
+def remove_from(text: str, path: KeyPath) -> str:
+    """Return the text without a key and its value, and without objects that have nothing else then; all of it if there is no key.
+
+    Comments stay. Raises JsoncError as `merge_into` does.
+    """
+    body = text.removeprefix("\ufeff")
+    mark = text[: len(text) - len(body)]
+    if not _COMMENT.sub("", body).strip() or _find(_read(body).value, path) is _MISSING:
+        return text
+    while len(path) > 1 and _is_lone(body, path):
+        path = path[:-1]
+    return mark + _cut(body, path)
+
+
+def _is_lone(text: str, path: KeyPath) -> bool:
+    """Return whether the object of a key has no other key and no comment."""
+    reader = _read_spans(text)
+    parent = reader.spans[path[:-1]]
+    keys = sum(len(one) == len(path) and one[:-1] == path[:-1] for one in reader.spans)
+    own = reader.spans[path]
+    around = text[parent.start : reader.key_offset(path)] + text[own.end : parent.end]
+    return keys == 1 and _COMMENT.sub("", around) == around
+
+
+def _cut(text: str, path: KeyPath) -> str:
+    """Return the text without a member, and without the comma that is too much then."""
+    reader = _read_spans(text)
+    start, end = reader.key_offset(path), reader.spans[path].end
+    parent = reader.spans[path[:-1]]
+    siblings = [one for one in reader.spans if len(one) == len(path) and one[:-1] == path[:-1] and one != path]
+    before = max((reader.spans[one].end for one in siblings if reader.spans[one].end <= start), default=None)
+    after = min((reader.key_offset(one) for one in siblings if reader.key_offset(one) >= end), default=parent.end)
+    comma = _blank_comments(text[end:after]).find(",")
+    if comma >= 0:
+        text = text[: end + comma] + text[end + comma + 1 :]
+    elif before is not None:
+        comma = before + _blank_comments(text[before:start]).index(",")
+        text, start, end = text[:comma] + text[comma + 1 :], start - 1, end - 1
+    line = text.rfind("\n", 0, start) + 1
+    rest = text[end:].partition("\n")
+    if not text[line:start].strip() and not rest[0].strip() and rest[1]:
+        return text[:line] + rest[2]
+    is_first = text[:start].rstrip().endswith("{")
+    return (text[:start] if is_first else text[:start].rstrip(" ")) + text[end:].removeprefix(" " if is_first else "")
+
+
+def _blank_comments(text: str) -> str:
+    """Return the text with blanks in the place of comments."""
+    return _COMMENT.sub(lambda found: " " * len(found[0]), text)
+
+
 def _put(text: str, path: KeyPath, value: Any, newline: str) -> str:
     """Return the text with another value of a key, whose object exists."""
     reader = _read_spans(text)

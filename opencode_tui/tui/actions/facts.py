@@ -1,7 +1,6 @@
-"""Actions that show facts on a page: cost, permission rules, settings, the check of the installation."""
+"""Actions that show facts on a page: cost, permission rules, the check of the installation."""
 
 import asyncio
-import json
 import os
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -61,16 +60,6 @@ async def view_permissions(chat: Chat) -> None:
     rules = await chat.control.client.rules.list(chat.control.choice.agent)
     places = await chat.control.client.project.places()
     chat.open_text(FullText("Permissions", rules_text(rules, places)))
-
-
-@action("config_view", loads="the settings")
-async def view_settings(chat: Chat) -> None:
-    """Show the effective settings, with their warnings."""
-    settings = await chat.control.client.settings.effective()
-    lines = [json.dumps(settings, indent=2, ensure_ascii=False)]
-    for head, entries in (("Warnings", chat.notices.warnings), ("Inactive", chat.notices.ignored)):
-        lines += ["", head, *(f"  {' '.join(str(one).split())}" for one in entries)] if entries else []
-    chat.open_text(FullText("Settings", "\n".join(lines)))
 
 
 @action("doctor_view", loads="what doctor finds")

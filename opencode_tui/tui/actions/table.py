@@ -15,6 +15,7 @@ from opencode_tui.tui.actions import (
     search,
     session,
     session_lists,
+    settings,
     share,
     trust,
     undo,
@@ -25,7 +26,7 @@ from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
     *(export, facts, lists, login, memory, pages, pick, prompt),
-    *(review, run, search, session, session_lists, share, trust, undo, view),
+    *(review, run, search, session, session_lists, settings, share, trust, undo, view),
 )
 
 ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request)

@@ -7,7 +7,7 @@ from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.common import cancels, confirms
-from opencode_tui.tui.start import apply_settings
+from opencode_tui.tui.start import reopen_folder
 
 
 @action("trust_view")
@@ -32,11 +32,7 @@ async def _trust(chat: Chat, report: TrustReport) -> None:
         chat.show_note("note", "A session is running", "interrupt it first, then trust the folder")
         return
     await chat.control.client.settings.trust(report.seen)
-    await chat.control.client.reopen()
-    await apply_settings(chat)
-    await chat.control.load(chat.options)
-    await chat.notices.load(chat.control.client)
-    chat.show_conversation()
+    await reopen_folder(chat)
     chat.show_note("done", "Folder trusted")
 
 

@@ -22,6 +22,7 @@ from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.search import SearchResult
+from opencode_tui.schema.api.setting import SettingList
 from opencode_tui.schema.api.sign_in import SignInAccount, SignInStarted
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.api.trust import TrustReport
@@ -80,6 +81,11 @@ class Script:
     trust: TrustReport | None = None
     sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
+    listed_settings: SettingList = field(
+        default_factory=lambda: SettingList(
+            settings=[], user_file="/home/you/x.json", project_file="/home/you/p/x.json"
+        )
+    )
     background: list[BackgroundCommand] = field(default_factory=list[BackgroundCommand])
     languages: list[LanguageServerState] = field(default_factory=list[LanguageServerState])
     symbols: list[Symbol] = field(default_factory=list[Symbol])
@@ -199,6 +205,7 @@ class ScriptedClient:
         self.settings = _Facet(
             notices=lambda: script.notices,
             effective=lambda: script.settings,
+            all=lambda: script.listed_settings,
             trust_report=lambda: script.trust,
             sandbox=lambda: script.sandbox,
             status_text=lambda _facts: script.status_text,

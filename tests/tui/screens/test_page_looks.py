@@ -7,6 +7,7 @@ import pytest
 
 from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchKind, SearchResult
+from opencode_tui.schema.api.setting import Setting, SettingList
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import Tokens, UserSummary
@@ -319,6 +320,50 @@ LIST = press("ctrl+x", "l")
 MCP = press("slash", *"mcp", "enter")
 SEARCH = press("ctrl+x", "l", "/", *"retry", "space", *"backoff")
 
+
+def some_settings() -> Script:
+    """Settings of each kind, from each kind of source."""
+    script, own = idle(), "/home/you/.config/opencode-tui/opencode.jsonc"
+    script.listed_settings = SettingList(
+        settings=[
+            Setting(
+                path=["theme"], kind="text", about="Name of the color theme.", value='"nord"', source=own, scope="user"
+            ),
+            Setting(
+                path=["tui", "delivery"],
+                kind="choice",
+                about="When a message that you send during a turn is read: `steer`, at its next step, or `queue`, after it.",
+                choices=['"steer"', '"queue"'],
+                value='"queue"',
+                source=f"{ROOT}/opencode.jsonc",
+                scope="project",
+            ),
+            Setting(
+                path=["tui", "vim"],
+                kind="switch",
+                about="Edit the prompt with the keys of vim.",
+                choices=["true", "false"],
+            ),
+            Setting(path=["trash", "days"], kind="number", about="Days.", choices=["false"], default="30"),
+            Setting(
+                path=["server", "cors"],
+                kind="list",
+                about="Further allowed origins.",
+                value='["https://a.example"]',
+                source="OPENCODE_CONFIG_CONTENT",
+                at_start=True,
+            ),
+            Setting(
+                path=["permission"], kind="object", about="Rules.", value='{"bash": "ask"}', source=own, scope="user"
+            ),
+        ],
+        user_file=own,
+        project_file=f"{ROOT}/opencode.jsonc",
+    )
+    return script
+
+
+SETTINGS = press("ctrl+x", "comma", "down")
 SITUATIONS: dict[str, Situation] = {
     "sessions-with-their-costs": Situation(many_sessions, (140, 35), DARK, LIST),
     "sessions-with-their-costs-light": Situation(many_sessions, (140, 35), LIGHT, LIST),
@@ -339,6 +384,14 @@ SITUATIONS: dict[str, Situation] = {
     "session-browser-in-60-columns": Situation(many_sessions_pinned, (60, 26), DARK, press("ctrl+x", "s", "end")),
     "session-browser-in-16-colors-and-ascii": Situation(
         many_sessions_pinned, (120, 34), PLAIN, press("ctrl+x", "s", "down", "down")
+    ),
+    "settings": Situation(some_settings, (140, 24), DARK, SETTINGS),
+    "settings-in-80-columns-with-a-filter": Situation(
+        some_settings, (80, 20), LIGHT, press("ctrl+x", "comma", *"days")
+    ),
+    "settings-in-60-columns-and-16-colors": Situation(some_settings, (60, 20), PLAIN, SETTINGS),
+    "settings-while-a-value-is-typed": Situation(
+        some_settings, (140, 24), LIGHT, press("ctrl+x", "comma", *"days", "enter", "7")
     ),
     "mcp-servers": Situation(mcp_servers, (150, 26), DARK, MCP),
     "mcp-servers-in-60-columns": Situation(mcp_servers, (60, 20), LIGHT, MCP),

@@ -1,0 +1,59 @@
+"""Settings one by one, as the settings page shows and changes them."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.record import Record, absent
+
+SettingKind = Literal["switch", "choice", "number", "text", "list", "object"]
+"""How a value is typed; an `object` is edited in its file."""
+
+SettingScope = Literal["user", "project"]
+"""A file that can be changed: the user's own, or that of the project."""
+
+
+class Setting(Record):
+    """A setting: its path, its type, its meaning, and the value in effect with where it is from.
+
+    `value` and `choices` are JSON, secrets redacted; the value is absent where no source has one, and `default` where the default
+    is not a value of the schema. `source` is a file or a variable, `scope` the file of it that can be changed here. With
+    `at_start` a change has its effect at the next start of the program.
+    """
+
+    path: list[str]
+    kind: SettingKind
+    about: str
+    choices: list[str] = Field(default_factory=list[str])
+    value: str | None = absent()
+    default: str | None = absent()
+    source: str = ""
+    scope: SettingScope | None = absent()
+    at_start: bool = False
+
+
+class SettingList(Record):
+    """All settings in the order of the schema, and the files that a change is written to."""
+
+    settings: list[Setting]
+    user_file: str
+    project_file: str
+
+
+class SettingChange(Record):
+    """A value to write, as JSON; without one the key is removed from the file."""
+
+    path: list[str]
+    scope: SettingScope
+    value: str | None = absent()
+
+
+class ChangedSetting(Record):
+    """What a change did: the file, and the JSON that was there before, absent for none.
+
+    `problem` says why the written value is not in effect; empty where it is.
+    """
+
+    file: str
+    before: str | None = absent()
+    problem: str = ""

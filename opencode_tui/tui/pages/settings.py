@@ -1,0 +1,433 @@
+"""The settings page: every setting with its value and source, found by typing, changed with the widget of its type."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from textual import events
+from textual.strip import Strip
+
+from opencode_tui.schema.api.project import Places
+from opencode_tui.schema.api.setting import Setting, SettingChange, SettingList, SettingScope
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.ranking import ranked
+from opencode_tui.text.cells import breaks, clip, pad
+from opencode_tui.text.permission import short_source
+from opencode_tui.text.quantity import plural
+from opencode_tui.text.safe_text import screen_line
+from opencode_tui.tui.base_app import BaseApp
+from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.external_editor import open_file
+from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
+from opencode_tui.tui.keys.router import KeyAction, moves
+from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
+from opencode_tui.tui.prompt.draft import clean
+from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.widgets.row import Piece
+
+NAME, SOURCE = 36, 14
+"""Most cells of the columns with the name and, on a wide list, the source."""
+
+SOURCE_FROM = 70
+"""Cells of the list from which the source is shown."""
+
+ON_SERVER = "Not changed: the settings are those of the server"
+
+_PREVIEW = "panel"
+_SCOPES: Mapping[SettingScope, str] = {"user": "all projects", "project": "this project"}
+_SWITCH = {"true": "on", "false": "off"}
+_HINTS = {"number": "A number", "text": "A text", "list": "Members, with commas between them; or a JSON list"}
+
+
+def key_of(one: Setting) -> str:
+    """Return the dotted key of a setting, as files and messages have it."""
+    return ".".join(one.path)
+
+
+def value_words(one: Setting, value: str | None) -> str:
+    """Return a JSON value as it is shown and typed; not made safe. Empty for none."""
+    if value is None:
+        return ""
+    if one.kind == "switch" and value in _SWITCH:
+        return _SWITCH[value]
+    found = json.loads(value)
+    if isinstance(found, list) and all(isinstance(member, str) for member in cast("list[Any]", found)):
+        members = cast("list[str]", found)
+        return value if any("," in member or member != member.strip() for member in members) else ", ".join(members)
+    return found if isinstance(found, str) else value
+
+
+def typed_value(one: Setting, text: str) -> str:
+    """Return a typed text as JSON. Raises ValueError for a number that is none, or a list that is not closed."""
+    if one.kind == "list" and not text.lstrip().startswith("["):
+        return json.dumps([member.strip() for member in text.split(",") if member.strip()], ensure_ascii=False)
+    if one.kind in ("list", "number"):
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    return text if text in one.choices else json.dumps(text, ensure_ascii=False)
+
+
+def values_of(listed: SettingList) -> dict[str, Any]:
+    """Return the values in effect under their keys, as the effective settings have them."""
+    found: dict[str, Any] = {}
+    for one in sorted(listed.settings, key=lambda one: len(one.path)):
+        inner = found
+        for name in one.path[:-1]:
+            before = inner.get(name)
+            inner[name] = inner = cast("dict[str, Any]", before) if isinstance(before, dict) else {}
+        if one.value is not None:
+            inner[one.path[-1]] = json.loads(one.value)
+    return found
+
+
+class SettingsScreen(PageScreen):
+    """The page. `changed` gets the list after each change, `closed` the last one at the end; `named` are values by dotted key.
+
+    A change is written at once, into the user's file or that of the project.
+    """
+
+    scopes = ("list:settings", "list")
+
+    def __init__(
+        self,
+        control: SessionController,
+        listed: SettingList,
+        places: Places,
+        *,
+        named: Mapping[str, Sequence[str]],
+        changed: Callable[[SettingList], object],
+        closed: Callable[[SettingList], object],
+        typed: str = "",
+    ) -> None:
+        super().__init__()
+        self.head = self.query_head = QueryHead()
+        self.typed = typed
+        self._control = control
+        self._listed = listed
+        self._places = places
+        self._named = named
+        self._changed = changed
+        self._left = closed
+        self._scope: SettingScope = "user"
+        self._edited: Setting | None = None
+        """The setting whose value is typed now."""
+        self._draft = ""
+        self._done: list[SettingChange] = []
+        """What takes the changes back, oldest first."""
+        self._meant = ""
+        """The setting whose meaning was shown last."""
+        self._writing = asyncio.Lock()
+
+    def fill(self) -> None:
+        """Show all settings."""
+        self.preview.show(self._preview_lines)
+        self._show(is_new=True)
+
+    def page_actions(self) -> Sequence[KeyAction]:
+        """Return the actions for the selected setting, or for the value that is typed."""
+        if self._edited is not None:
+            return [chooses("save", self._save_typed)]
+        one, other = self._find(), "project" if self._scope == "user" else "user"
+        words = (
+            ("switch" if one.kind == "switch" else "open the file" if one.kind == "object" else "change") if one else ""
+        )
+        return [
+            *([chooses(words, self._change)] if one else []),
+            KeyAction("settings_scope", f"save for {_SCOPES[other]}", self._switch_scope),
+            *([KeyAction("settings_undo", "undo", self._undo)] if self._done else []),
+            *([KeyAction("settings_reset", "reset", self._reset)] if one and one.value is not None else []),
+            KeyAction("settings_edit", "open the file", lambda: self._start(self._open_file())),
+        ]
+
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions that edit the filter or the value, move in the list, or act on a row."""
+        is_typing = self._edited is not None
+        return {
+            **({} if is_typing else {name: partial(self.move, rows) for name, rows in moves("list", 15).items()}),
+            **by_id(*self.page_actions(), self._back()),
+            **edits(self._text, self._put),
+        }
+
+    def show_keys(self) -> None:
+        """Draw the row of keys again; a message stays until a key is pressed."""
+        self.foot.show([*self.page_actions(), self._back()], keeps_message=True)
+
+    def _back(self) -> KeyAction:
+        is_typing = self._edited is not None
+        return leaves("cancel", self._stop_typing) if is_typing else leaves("back", self.close_page)
+
+    def receive_key(self, event: events.Key) -> None:
+        """Handle a key; the message about the last change ends, the meaning of the row takes its place."""
+        self._show_meaning()
+        super().receive_key(event)
+
+    def type_text(self, text: str) -> None:
+        """Add text to the filter, or to the value."""
+        self._put(self._text + clean(text).replace("\n", " "))
+
+    def close_page(self) -> None:
+        """Close the page."""
+        self.dismiss(None)
+        self._left(self._listed)
+
+    def on_page_list_moved(self) -> None:
+        """Show what the selected setting means, and its keys."""
+        self.show_keys()
+        if self.listing.chosen != self._meant:  # the message about a change stays
+            self._show_meaning()
+        self.preview.redraw()
+
+    def on_page_list_opened(self) -> None:
+        """Change the clicked setting."""
+        self._change()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Show the columns that fit."""
+        super().on_resize(event)
+        self.foot.styles.height = 4
+        self.call_after_refresh(self._show)
+
+    @property
+    def _text(self) -> str:
+        return self.typed if self._edited is None else self._draft
+
+    def _put(self, text: str) -> None:
+        if self._edited is None:
+            is_same, self.typed = text == self.typed, text[:200]
+            self._show(is_new=not is_same)
+        else:
+            self._draft = text[:10_000]
+            self._show_head()
+
+    def _found(self) -> list[Setting]:
+        """Return the settings that match: by name first, then those whose meaning has each typed word."""
+        settings = self._listed.settings
+        found = [settings[at] for at, _ in ranked(self.typed, [key_of(one) for one in settings])]
+        words = self.typed.casefold().split()
+        known = {key_of(one) for one in found}
+        about = (one for one in settings if key_of(one) not in known)
+        return [*found, *(one for one in about if all(word in one.about.casefold() for word in words))]
+
+    def _find(self) -> Setting | None:
+        return next((one for one in self._listed.settings if key_of(one) == self.listing.chosen), None)
+
+    def _show(self, *, is_new: bool = False) -> None:
+        found = self._found()
+        entries = [self._entry(one) for one in found]
+        none = ListRow(lambda area: [("  No matches", self.style("muted", area))])
+        chosen = key_of(found[0]) if is_new and found else self.listing.chosen
+        self.listing.show(entries or [none], chosen=chosen, near=self.listing.selection.at)
+        self._show_head()
+
+    def _entry(self, one: Setting) -> ListRow:
+        mark = self.listing.look.glyphs.ellipsis
+
+        def left(area: str) -> Sequence[Piece]:
+            width = self.listing.size.width
+            name = min(NAME, max(16, width * 2 // 5))
+            words = value_words(one, one.value) or value_words(one, one.default) or "default"
+            token = "muted" if one.value is None else "text"
+            return [
+                (f" {pad(clip(screen_line(key_of(one)), name, mark), name)}  ", self.style("text", area)),
+                (screen_line(words), self.style(token, area)),
+            ]
+
+        def right(area: str) -> Sequence[Piece]:
+            source = _SCOPES[one.scope] if one.scope else short_source(one.source, self._places) or "default"
+            if self.listing.size.width < SOURCE_FROM:
+                return []
+            return [(f"  {pad(clip(screen_line(source), SOURCE, mark), SOURCE)}", self.style("muted", area))]
+
+        return ListRow(left, right, key_of(one))
+
+    def _show_head(self) -> None:
+        style, edited = self.style, self._edited
+        if edited is not None:
+            title: list[Piece] = [(screen_line(key_of(edited)), style("text", bold=True))]
+            right = f"save for {_SCOPES[self._scope]}"
+            hint = " or ".join(filter(None, [_HINTS[edited.kind], ", ".join(map(_plain, edited.choices))]))
+            typed = screen_line(self._draft)
+        else:
+            title = [("Settings", style("text", bold=True))]
+            count = plural(len(self._listed.settings), "setting")
+            right = (
+                f"save for {_SCOPES[self._scope]}"
+                if self.size.width < SOURCE_FROM
+                else (f"{count} · changes are saved for {_SCOPES[self._scope]}")
+            )
+            hint, typed = "Type to find a setting by its name or meaning", self.typed
+        words = self.listing.look.words(right)
+        self.query_head.show_query(title, [(words, style("muted"))], typed=typed, hint=hint)
+        self.show_keys()
+
+    def _show_meaning(self) -> None:
+        """Show what the row means above the keys where there is no preview."""
+        self._meant = self.listing.chosen
+        one = self._edited or self._find()
+        is_wide = self.size.width >= WIDE
+        room = max(0, self.listing.size.width - 6)
+        about = "" if one is None or is_wide else " ".join(one.about.replace("`", "").split())
+        self.foot.show_message(clip(screen_line(about), room, self.listing.look.glyphs.ellipsis))
+
+    def _preview_lines(self, room: int) -> list[Sequence[Piece] | Strip]:
+        one = self._edited or self._find()
+        if one is None:
+            return []
+        muted, text = self.style("muted", _PREVIEW), self.style("text", _PREVIEW)
+        lines: list[Sequence[Piece] | Strip] = [[(screen_line(key_of(one)), self.style("text", _PREVIEW, bold=True))]]
+        lines += [[(line, muted)] for line in _folded(one.about.replace("`", ""), room)]
+        named = ", ".join(map(_plain, one.choices)) if one.kind != "switch" else ""
+        kind = f"choice of {named}" if one.kind == "choice" else " or ".join(filter(None, [one.kind, named]))
+        facts = [("type", kind), ("value", value_words(one, one.value) or "not set")]
+        facts += [("default", value_words(one, one.default))] if one.default is not None else []
+        facts += [("from", short_source(one.source, self._places))] if one.source else []
+        facts += [("used", "from the next start of the program")] if one.at_start else []
+        for name, words in facts:
+            first, *rest = _folded(words, room - 9) or [""]
+            lines += [
+                [],
+                [(pad(name, 9), muted), (first, text)],
+                *([(pad("", 9), muted), (line, text)] for line in rest),
+            ]
+        return lines
+
+    def _switch_scope(self) -> None:
+        self._scope = "project" if self._scope == "user" else "user"
+        self._show_head()
+
+    def _change(self) -> None:
+        one = self._find()
+        if one is None:
+            return
+        key = key_of(one)
+        if not self._control.is_alone:
+            self.foot.show_message(ON_SERVER, "warning")
+        elif one.kind == "object":
+            self._start(self._open_file())
+        elif one.kind == "switch":
+            self._write(one, "false" if one.value == "true" else "true")
+        elif one.kind == "choice" or self._named.get(key):
+            self._choose(one, one.choices if one.kind == "choice" else [json.dumps(name) for name in self._named[key]])
+        else:
+            is_hidden = one.value is not None and "[hidden]" in one.value
+            self._edited, self._draft = one, "" if is_hidden else value_words(one, one.value)
+            self._show_head()
+            self._show_meaning()
+
+    def _choose(self, one: Setting, values: Sequence[str]) -> None:
+        present = one.value if one.value is not None else one.default
+        choices = [Choice(value, screen_line(_plain(value)), is_current=value == present) for value in values]
+
+        def done(chosen: str | None) -> None:
+            for widget in self.query("*"):
+                widget.refresh()
+            if chosen is not None:
+                self._write(one, chosen)
+
+        cast("BaseApp", self.app).open_overlay(ListContent(choices, hint=screen_line(key_of(one)), enter="save"), done)
+
+    def _stop_typing(self) -> None:
+        self._edited, self._draft = None, ""
+        self._show_head()
+        self.preview.redraw()
+
+    def _save_typed(self) -> None:
+        one = self._edited
+        if one is None:
+            return
+        try:
+            value = typed_value(one, self._draft.strip())
+        except ValueError:
+            expected = 'a list such as ["a", "b"]' if one.kind == "list" else "a number"
+            self.foot.show_message(f"Not saved: expected {' or '.join([expected, *map(_plain, one.choices)])}", "error")
+            return
+        self._write(one, value)
+
+    def _write(self, one: Setting, value: str) -> None:
+        self._start(self._apply(SettingChange(path=one.path, scope=self._scope, value=value), "Saved in"))
+
+    def _reset(self) -> None:
+        """Remove the value from the file that it is from."""
+        one = self._find()
+        if one is None or one.value is None:
+            return
+        if not self._control.is_alone:
+            self.foot.show_message(ON_SERVER, "warning")
+        elif one.scope is None:
+            source = short_source(one.source, self._places) or "several sources"
+            self.foot.show_message(screen_line(f"Not changed: the value is from {source}"), "warning")
+        else:
+            self._start(self._apply(SettingChange(path=one.path, scope=one.scope), "Removed from"))
+
+    def _undo(self) -> None:
+        if self._done:
+            self._start(self._apply(self._done.pop(), "Changed back in", is_undo=True))
+
+    def _start(self, work: Awaitable[None]) -> None:
+        async def run() -> None:
+            await work
+
+        self.run_worker(run, group="settings", exit_on_error=False)
+
+    async def _apply(self, change: SettingChange, words: str, *, is_undo: bool = False) -> None:
+        """Write a change, read all values again, and report the file, or why nothing was written."""
+        async with self._writing:
+            try:
+                done = await self._control.client.settings.change_one(change)
+            except OpencodeError as error:
+                self.foot.show_message(screen_line(f"Not saved: {' '.join(str(error).split())}"), "error")
+                return
+            if not is_undo:
+                self._done.append(SettingChange(path=change.path, scope=change.scope, value=done.before))
+            self._edited, self._draft = None, ""
+            await self._read()
+        one = next((one for one in self._listed.settings if one.path == change.path), None)
+        facts = done.problem or ("it is used from the next start" if one is not None and one.at_start else "")
+        message = f"{words} {short_source(done.file, self._places)}"
+        self._report(
+            f"{message}, but {facts}" if done.problem else ": ".join(filter(None, [message, facts])), bool(done.problem)
+        )
+
+    def _report(self, words: str, is_warning: bool) -> None:
+        self.foot.show_message(screen_line(words), "warning" if is_warning else "success")
+
+    async def _read(self) -> None:
+        """Read all values again, and apply those of the screen."""
+        try:
+            self._listed = await self._control.client.settings.all()
+        except OpencodeError as error:
+            self._report(" ".join(str(error).split()), True)
+            return
+        self._changed(self._listed)
+        self._show()
+        self.preview.redraw()
+
+    async def _open_file(self) -> None:
+        """Open the file of the value in the user's editor, without one that of the scope, and read it again."""
+        one, listed = self._find(), self._listed
+        own = listed.user_file if (one.scope if one and one.scope else self._scope) == "user" else listed.project_file
+        path = Path(one.source) if one is not None and one.source.startswith("/") else Path(own)
+        try:
+            if not await asyncio.to_thread(path.is_file):
+                words = f"{short_source(str(path), self._places)} does not exist yet, or is on another machine"
+                self.foot.show_message(screen_line(words), "warning")
+            else:
+                if await open_file(cast("BaseApp", self.app), path, 0):
+                    for widget in self.query("*"):
+                        widget.refresh()
+                await self._read()
+        except OpencodeError as error:
+            self._report(" ".join(str(error).split()), True)
+
+
+def _plain(value: str) -> str:
+    """Return a JSON value without the quotes of a text."""
+    found = json.loads(value)
+    return found if isinstance(found, str) else value
+
+
+def _folded(text: str, room: int) -> list[str]:
+    line = screen_line(" ".join(text.split()))
+    return [line[start:end] for start, end in breaks(line, max(8, room))[:12]]

@@ -1,0 +1,148 @@
+"""Settings one by one: their rows are those of the schema, and a change writes one value and keeps the rest of the file."""
+
+import json
+
+import pytest
+
+from opencode_tui.config.flags import read_flags
+from opencode_tui.config.setting_list import kind_of, list_settings
+from opencode_tui.config.settings.fields import field_at, former_of, has_mark, list_keys
+from opencode_tui.config.settings.marks import Mark
+from opencode_tui.config.user_file import change_setting, find_file, find_user_file
+from opencode_tui.schema.api.setting import ChangedSetting, Setting, SettingChange, SettingScope
+from opencode_tui.schema.error import ConfigError
+from tests.support.rows import each
+from tests.support.world.settings import SettingsWorld
+
+
+def rows(world: SettingsWorld) -> dict[str, Setting]:
+    loaded = world.load()
+    listed = list_settings(loaded, user_file=find_user_file(world.paths), project_file=find_file(loaded.worktree))
+    return {".".join(one.path): one for one in listed.settings}
+
+
+def change(world: SettingsWorld, key: str, value: str | None, scope: SettingScope = "user") -> ChangedSetting:
+    wanted = SettingChange(path=key.split("."), scope=scope, value=value)
+    return change_setting(
+        wanted, paths=world.paths, flags=read_flags(world.environ), directory=world.project, environ=world.environ
+    )
+
+
+def test_every_field_of_the_schema_is_a_row_unless_it_has_only_sections(world: SettingsWorld) -> None:
+    left_out = {"$schema"}
+    wanted = {
+        key
+        for key in list_keys(lambda field: not former_of(field) and not has_mark(field, Mark.UNSUPPORTED))
+        if "*" not in key and key not in left_out and kind_of(getattr(field_at(key.split(".")), "annotation", None))
+    }
+    listed = rows(world)
+    assert wanted - listed.keys() == set() and len(wanted) > 60
+    assert all(one.about and (one.kind != "choice" or len(one.choices) > 1) for one in listed.values())
+    assert listed["server.port"].at_start and not listed["tui.vim"].at_start
+
+
+@each(
+    ("key", "kind", "choices"),
+    [
+        ("tui.vim", "switch", ["true", "false"]),
+        ("tui.delivery", "choice", ['"steer"', '"queue"']),
+        ("autoupdate", "choice", ["true", "false", '"notify"']),
+        ("trash.days", "number", ["false"]),
+        ("limits.cost.session", "number", []),
+        ("theme", "text", []),
+        ("instructions", "list", []),
+        ("formatter", "choice", ["true", "false"]),
+        ("permission", "object", []),
+        ("hooks", "object", []),
+    ],
+)  # fmt: skip
+def test_a_row_says_how_its_value_is_typed(world: SettingsWorld, key: str, kind: str, choices: list[str]) -> None:
+    one = rows(world)[key]
+    assert (one.kind, one.choices) == (kind, choices)
+
+
+def test_a_row_has_the_value_in_effect_and_its_source(world: SettingsWorld) -> None:
+    own = world.write(
+        world.paths.config / "opencode.jsonc",
+        '{"theme": "light", "agent": {"build": {"model": "a/b"}}, "tui": {"vim": true}}',
+    )
+    other = world.write(world.project / "opencode.json", '{"tui": {"vim": false}}')
+    listed = rows(world)
+    assert (listed["theme"].value, listed["theme"].source, listed["theme"].scope) == ('"light"', str(own), "user")
+    assert (listed["tui.vim"].value, listed["tui.vim"].source, listed["tui.vim"].scope) == (
+        "false", str(other), "project",
+    )  # fmt: skip
+    assert listed["agent.build.model"].value == '"a/b"' and "agent.build.steps" not in listed
+    assert (listed["tui.ascii"].value, listed["tui.ascii"].source) == (None, "")
+    assert listed["trash.days"].default == "30"
+
+
+def test_secrets_are_covered(world: SettingsWorld) -> None:
+    settings = {"provider": {"fake": {"options": {"apiKey": "sk-secret-of-mine"}}}}
+    world.write(world.paths.config / "opencode.jsonc", json.dumps(settings))
+    texts = [f"{one.value}" for one in rows(world).values()]
+    assert not any("sk-secret" in text for text in texts) and any("hidden" in text for text in texts)
+    before = change(world, "provider.fake.options.apiKey", '"another"').before
+    assert before == '"[hidden]"'
+    with pytest.raises(ConfigError, match="hidden"):
+        change(world, "provider.fake.options.apiKey", before)
+
+
+TEXT = """{
+  // how it looks
+  "theme": "light", // for the day
+  "tui": {
+    "vim": true /* mine */
+  }
+}
+"""
+
+
+def test_a_change_keeps_comments_and_its_reset_restores_the_file(world: SettingsWorld) -> None:
+    path = world.write(world.paths.config / "opencode.jsonc", TEXT)
+    done = change(world, "tui.scroll_speed", "3")
+    assert (done.file, done.before, done.problem) == (str(path), None, "")
+    assert path.read_text() == TEXT.replace("true /* mine */", 'true, /* mine */\n    "scroll_speed": 3')
+    assert change(world, "tui.scroll_speed", None).before == "3"
+    assert path.read_text() == TEXT
+    assert change(world, "theme", '"dark"').before == '"light"'
+    assert path.read_text() == TEXT.replace('"light"', '"dark"')
+
+
+def test_the_projects_file_is_written_only_where_it_is_named(world: SettingsWorld) -> None:
+    done = change(world, "tui.vim", "true", "project")
+    assert done.file.startswith(str(world.project)) and not find_user_file(world.paths).exists()
+    assert rows(world)["tui.vim"].scope == "project"
+    change(world, "tui.vim", None, "project")
+    assert rows(world)["tui.vim"].value is None
+
+
+def test_a_value_that_has_no_effect_says_why(world: SettingsWorld) -> None:
+    change(world, "tui.vim", "true", "project")
+    assert "overrides it" in change(world, "tui.vim", "false").problem
+    assert "trust" in change(world, "experimental.sandbox.mode", '"off"', "project").problem
+
+
+@each(
+    ("key", "value", "why"),
+    [
+        ("tui.vim", '"yes"', "tui.vim"),
+        ("tui.scroll_speed", "1000", "tui.scroll_speed"),
+        ("theme", "light", "not JSON"),
+        ("nothing.here", "1", "nothing"),
+        ("model", '"without-a-slash"', "model"),
+    ],
+)
+def test_a_wrong_value_is_refused_as_in_the_file(world: SettingsWorld, key: str, value: str, why: str) -> None:
+    path = world.write(world.paths.config / "opencode.jsonc", TEXT)
+    with pytest.raises(ConfigError, match=why):
+        change(world, key, value)
+    assert path.read_text() == TEXT
+
+
+def test_a_project_file_that_leads_elsewhere_is_not_written(world: SettingsWorld) -> None:
+    target = world.write(world.paths.home / "other.json", "{}")
+    (world.project / "opencode.json").symlink_to(target)
+    with pytest.raises(ConfigError, match="outside"):
+        change(world, "tui.vim", "true", "project")
+    assert target.read_text() == "{}"

@@ -70,8 +70,19 @@ def test_a_comment_is_below_its_line_and_becomes_a_prompt_with_path_line_and_quo
     assert rows.index("comment 1") == rows.index("file untracked z.py") + 1
     words = as_prompt(checklist.comments)
     assert "a.py:6\n> +d\nwhy?" in words and "z.py\nrename it" in words
+    checklist.read_again(TreeChanges(hooks=[], files=[]))
+    assert [(row.id, row.name) for row in checklist.rows()][1:] == [("comment 0", "a.py"), ("comment 1", "z.py")]
     checklist.delete_comment(_row(checklist, "comment 0"))
-    assert checklist.comments == [Comment("z.py", 0, "rename it")]
+    assert checklist.comments == [Comment("z.py", 0, "rename it", state="untracked")]
+
+
+def test_a_comment_is_below_one_row_of_a_file_that_is_staged_in_part() -> None:
+    checklist = Checklist(_changes())
+    checklist.comment_on(_row(checklist, "file staged a.py"), "mine")
+    checklist.comments.append(Comment("a.py", 40, "found", severity="error"))
+    rows = [row.id for row in checklist.rows()]
+    assert rows.count("comment 0") == rows.count("comment 1") == 1
+    assert rows.index("comment 0") < rows.index("file unstaged a.py") < rows.index("comment 1")
 
 
 def test_hostile_text_of_a_diff_is_quoted_line_by_line() -> None:

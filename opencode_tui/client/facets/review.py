@@ -34,7 +34,7 @@ class ReviewFacet(Protocol):
 
     @ours("POST", "/review/message", reads=True, waits=True)
     async def propose_message(self, request: CommitMarked, *, session_id: str | None = None) -> str:
-        """Return a message for marked pieces by the small model; empty where a budget has no room.
+        """Return a message for marked pieces by the small model; empty where a budget has no room, and from the demo.
 
         The cost is that of the session. Raises ProviderError, AuthError.
         """

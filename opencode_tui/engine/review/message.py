@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import read_prompt
-from opencode_tui.engine.provider.catalog import Catalog
+from opencode_tui.engine.provider.catalog import DEMO, Catalog
 from opencode_tui.engine.provider.complete import ask, with_cost
 from opencode_tui.engine.provider.llm import LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.model_facts import least_variant
@@ -33,11 +33,13 @@ class MessageWriter(Struct, frozen=True):
     budgets: Budgets
 
     async def propose(self, session_id: str | None, files: Collection[ChangedPath], subjects: str) -> str:
-        """Return a message for changes, in the manner of earlier subjects; empty where a budget has no room.
+        """Return a message for changes, in the manner of earlier subjects; empty where a budget has no room, and from the demo.
 
         Raises ProviderError, AuthError.
         """
         chosen = await self._model_of(session_id)
+        if chosen == DEMO:  # it answers with its tour
+            return ""
         model = self.catalog.resolve(self.catalog.small_model(chosen))
         most = MAX_THINKING if model.reasoning else MAX_OUTPUT
         words = f"{as_patch(files)}\n\nEarlier subjects of this repository:\n{subjects}"

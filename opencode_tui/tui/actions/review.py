@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from opencode_tui.schema.api.review import CommitMarked, GitReport, NewBranch, PublishPlan, PullRequest, TreeChanges
 from opencode_tui.schema.error import ConfigError, OpencodeError
@@ -23,26 +24,35 @@ _ID = 8
 """Characters of a commit's ID that are shown."""
 
 
+_KEPT: "WeakKeyDictionary[Chat, Checklist]" = WeakKeyDictionary()
+"""The checklist of a chat with its marks and comments, for the next time that it is opened."""
+
+
 @action("changes_view", loads="the changes")
 async def open_changes(chat: Chat) -> None:
     """Open the checklist of the changes of the work tree, if there are any, or what a review of commits has just filled."""
-    if chat.checklist is not None and chat.checklist.is_committed:
-        checklist, chat.checklist = chat.checklist, None
-        _show(chat, checklist)
+    kept = _KEPT.pop(chat, None)
+    if kept is not None and kept.is_committed:
+        _show(chat, kept)
         return
     changes = await chat.control.client.review.changes()
     if not changes.files:
-        chat.checklist = None
         chat.show_note("note", "No changes", "since the last commit")
         return
     session_id = chat.control.session_id
     diffs: Sequence[FileDiff] = () if session_id is None else await chat.control.client.sessions.diff(session_id)
-    if chat.checklist is None:
-        chat.checklist = Checklist(changes)
-    else:
-        chat.checklist.read_again(changes)
-    chat.checklist.own = frozenset(one.file for one in diffs)
-    _show(chat, chat.checklist)
+    checklist = _with_changes(kept, changes)
+    checklist.own = frozenset(one.file for one in diffs)
+    _KEPT[chat] = checklist
+    _show(chat, checklist)
+
+
+def _with_changes(kept: Checklist | None, changes: TreeChanges) -> Checklist:
+    """Return the checklist of the work tree: the one that there is, with the changes as they are now, or a new one."""
+    if kept is None or kept.is_committed:
+        return Checklist(changes)
+    kept.read_again(changes)
+    return kept
 
 
 @action("review_start", with_words=True)
@@ -64,17 +74,12 @@ async def start_review(chat: Chat, words: str = "") -> None:
     chat.show_note("note", "Reviewing", screen_line(changes.name))
     found = await find_problems(client, changes, model=chat.control.choice.model, parent_id=session_id)
     comments = [Comment(one.file, one.line, one.text, severity=one.severity) for one in found.findings]
-    if found.head is not None:
-        tree = TreeChanges(problem="", hooks=[], files=changes.files)
-        chat.checklist = Checklist(tree, name=found.name, comments=comments)
+    if found.head is None:
+        _KEPT[chat] = _with_changes(_KEPT.get(chat), await client.review.changes())
+        _KEPT[chat].comments += comments
     else:
-        tree = await client.review.changes()
-        before = chat.checklist
-        if before is None or before.is_committed:
-            chat.checklist = Checklist(tree, comments=comments)
-        else:
-            before.read_again(tree)
-            before.comments += comments
+        tree = TreeChanges(problem="", hooks=[], files=changes.files)
+        _KEPT[chat] = Checklist(tree, name=found.name, comments=comments)
     key = chat.keymap.first("changes_view")
     chat.show_note("done", f"Review: {plural(len(comments), 'finding')}", f"{key} shows them" if comments else "")
 

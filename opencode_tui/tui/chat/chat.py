@@ -6,7 +6,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.style import Style
 from textual import events
@@ -33,9 +32,6 @@ from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.options import Ending, Place, StartOptions
 from opencode_tui.tui.output.terminal_output import abilities
 from opencode_tui.tui.state.controller import SessionController
-
-if TYPE_CHECKING:
-    from opencode_tui.tui.diff.checklist import Checklist  # once changes are reviewed
 
 SHOWN_AFTER_S = 0.3
 """Seconds from which on a wait is shown."""
@@ -88,8 +84,6 @@ class Chat(ChatParts):
         self.first_press = FirstPress()
         self.visited = ""
         """The ID of the prompt in the conversation that was visited last."""
-        self.checklist: Checklist | None = None
-        """The checklist of changes with its marks and comments, for the next time that it is opened."""
 
     def can(self, action: Action) -> bool:
         """Return whether an action of the chat is available now; a panel keeps escape and tab, the browser its keys."""

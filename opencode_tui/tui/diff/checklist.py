@@ -20,13 +20,17 @@ RowKind = Literal["commit", "state", "folder", "file", "hunk", "line", "comment"
 
 @dataclass(frozen=True, slots=True)
 class Comment:
-    """What is said about a line or a piece; `severity` is set for a finding of the model."""
+    """What is said about a line or a piece; `severity` is set for a finding of the model.
+
+    `state` is that of the file whose row it is below; an empty one stands for the last row of the path.
+    """
 
     path: str
     line: int
     text: str
     quote: Sequence[str] = ()
     severity: str = ""
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +108,13 @@ class Checklist:
     def rows(self) -> list[CheckRow]:
         """Return the visible rows."""
         first = [] if self.is_committed else [CheckRow(COMMIT_ROW, "commit")]
-        return [*first, *self._by_state()]
+        return [*first, *self._by_state(), *self._of_gone_files()]
+
+    def _of_gone_files(self) -> Iterator[CheckRow]:
+        """Yield the comments on files that have no changes any more."""
+        for number, one in enumerate(self.comments):
+            if self._file_of(one) is None:
+                yield CheckRow(f"comment {number}", "comment", comment=one, name=one.path)
 
     def _by_state(self) -> Iterator[CheckRow]:
         for state in ("committed", "staged", "unstaged", "untracked"):
@@ -135,7 +145,7 @@ class Checklist:
     def _file(self, file: ChangedPath) -> Iterator[CheckRow]:
         row = CheckRow(f"file {file.state} {file.path}", "file", file.hunks, file)
         yield row
-        comments = [(at, one) for at, one in enumerate(self.comments) if one.path == file.path]
+        comments = [(at, one) for at, one in enumerate(self.comments) if self._file_of(one) is file]
         is_open = row.id in self.unfolded
         shown: set[int] = set()
         for hunk in file.hunks if is_open else ():
@@ -150,6 +160,12 @@ class Checklist:
             if number not in shown:
                 yield CheckRow(f"comment {number}", "comment", file.hunks, file, comment=one)
 
+    def _file_of(self, comment: Comment) -> ChangedPath | None:
+        """Return the file below which a comment is; None if it has no changes any more."""
+        files = [one for one in self.changes.files if one.path == comment.path]
+        same = [one for one in files if one.state == comment.state]
+        return (same or files[-1:] or [None])[0]
+
     def comment_on(self, row: CheckRow, text: str) -> None:
         """Add a comment on a file, a piece or a line, which it quotes."""
         if row.file is None:
@@ -160,7 +176,7 @@ class Checklist:
             numbers = numbered(hunk)
             line = numbers[max(0, row.at)] if numbers else hunk.after
             quote = hunk.lines[row.at : row.at + 1] if row.kind == "line" else hunk.lines[:QUOTED]
-        self.comments.append(Comment(row.file.path, line, text, tuple(quote)))
+        self.comments.append(Comment(row.file.path, line, text, tuple(quote), state=row.file.state))
 
     def delete_comment(self, row: CheckRow) -> None:
         """Delete the comment of a row."""

@@ -29,6 +29,9 @@ _MOST = 4_000
 class ReviewScreen(PageScreen):
     """The checklist; `act` gets what the user wants to do outside of the page: commit, branch, push, send or find."""
 
+    DEFAULT_CSS = """
+    ReviewScreen PageFoot { height: 4; }
+    """
     has_preview = False
     scopes = ("page:review", "page")
 
@@ -79,10 +82,11 @@ class ReviewScreen(PageScreen):
             actions.append(opens("commit", self._open))
         if checklist.is_committed:
             return actions
+        words = "" if row is not None and row.kind == "commit" else "commit"  # enter does it there
         return [
             *actions,
+            KeyAction("review_commit", words, partial(self._leave, "commit")),
             KeyAction("review_mark_all", "all", self._mark_all),
-            KeyAction("review_commit", "commit", partial(self._leave, "commit")),
             KeyAction("review_branch", "branch", partial(self._leave, "branch")),
             KeyAction("review_push", "push", partial(self._leave, "push")),
         ]
@@ -253,7 +257,9 @@ class ReviewScreen(PageScreen):
             return []
         bar = (f"         {self.listing.look.glyphs.user_bar} ", self.style("accent", area))
         severity = (f"{one.severity}  ", self.style("error" if one.severity == "error" else "warning", area))
-        return [bar, *([severity] if one.severity else []), (screen_line(one.text), self.style("text", area))]
+        path = (f"{screen_line(row.name)}  ", self.style("muted", area))
+        words = (screen_line(one.text), self.style("text", area))
+        return [bar, *([path] if row.name else []), *([severity] if one.severity else []), words]
 
     def _right(self, row: CheckRow, area: str) -> Sequence[Piece]:
         if row.kind == "file" and row.file is not None:

@@ -21,6 +21,7 @@ from opencode_tui.schema.api.language import LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.api.review import TreeChanges
 from opencode_tui.schema.api.search import SearchResult
 from opencode_tui.schema.api.setting import SettingList
 from opencode_tui.schema.api.sign_in import SignInAccount, SignInStarted
@@ -66,6 +67,7 @@ class Script:
     questions: list[QuestionRequest] = field(default_factory=list[QuestionRequest])
     todos: list[Todo] = field(default_factory=list[Todo])
     diffs: list[FileDiff] = field(default_factory=list[FileDiff])
+    tree: TreeChanges = field(default_factory=lambda: TreeChanges(hooks=[], files=[]))
     costs: dict[str, float] = field(default_factory=dict[str, float])
     report: PermissionReport | None = None
     undo: RevertPreview | None = None
@@ -170,6 +172,7 @@ class ScriptedClient:
             todos=lambda _id: script.todos,
             diff=lambda _id, _message=None: script.diffs,
         )
+        self.review = _Facet(changes=lambda: script.tree)
         self.search = _Facet(find=lambda request: script.found if request.query else SearchResult(groups=[]))
         self.messages = _Facet(
             list=lambda _id, limit=None: script.messages[-limit:] if limit else script.messages,

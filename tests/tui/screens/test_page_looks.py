@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
+from opencode_tui.schema.api.review import ChangedPath, ChangeState, Hunk, TreeChanges
 from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchKind, SearchResult
 from opencode_tui.schema.api.setting import Setting, SettingList
 from opencode_tui.schema.permission import Action, PermissionReport, PermissionRequest, Rule, Verdict
@@ -364,7 +365,49 @@ def some_settings() -> Script:
 
 
 SETTINGS = press("ctrl+x", "comma", "down")
+
+
+def changed_tree() -> Script:
+    """Changes of each state, a folder of generated files, a long and a hostile name."""
+    script = working()
+    script.statuses = {}
+    lines = [
+        " def last_row(rows):",
+        "-    return rows[-1]",
+        "+    if not rows:",
+        "+        return None",
+        "+    return rows[-1]",
+    ]
+    piece = Hunk(id="piece", before=12, after=12, header="class Reader:", lines=lines)
+
+    def file(path: str, state: ChangeState, *hunks: Hunk, note: str = "") -> ChangedPath:
+        status = "added" if state == "untracked" else "modified"
+        return ChangedPath(path=path, state=state, status=status, additions=3, deletions=1, note=note, hunks=[*hunks])
+
+    made = [file(f"node_modules/left-pad/{at}.js", "untracked", Hunk(id=f"n{at}", lines=[])) for at in range(13)]
+    name = f"tests/{'very_' * 12}long_name.py"
+    files = [
+        file("src/csvkit/writer.py", "staged", piece.changed(id="staged")),
+        file("src/csvkit/writer.py", "unstaged", piece, piece.changed(id="other", before=80, after=82)),
+        file("logo.png", "unstaged", Hunk(id="png", lines=[]), note="binary"),
+        file(name, "untracked", Hunk(id="long", lines=[])),
+        file("a\x1b[2J\n.py", "untracked", Hunk(id="hostile", lines=[])),
+        *made,
+    ]
+    script.tree = TreeChanges(branch="fix/last-row", hooks=["pre-commit"], files=files)
+    return script
+
+
+CHANGES = press("ctrl+x", "h", "down", "down", "enter", "down", "space", *["down"] * 3, "c", *"why?", "enter", "down")
+
 SITUATIONS: dict[str, Situation] = {
+    "changes-to-commit": Situation(changed_tree, (120, 33), DARK, CHANGES),
+    "changes-to-commit-light": Situation(changed_tree, (120, 33), LIGHT, CHANGES),
+    "changes-to-commit-in-60-columns": Situation(changed_tree, (60, 33), DARK, press("ctrl+x", "h", "down")),
+    "changes-to-commit-in-16-colors-and-ascii": Situation(changed_tree, (100, 30), PLAIN, CHANGES),
+    "changes-to-commit-with-a-comment-that-is-written": Situation(
+        changed_tree, (100, 30), DARK, press("ctrl+x", "h", "down", "c", *"is q text?")
+    ),
     "sessions-with-their-costs": Situation(many_sessions, (140, 35), DARK, LIST),
     "sessions-with-their-costs-light": Situation(many_sessions, (140, 35), LIGHT, LIST),
     "sessions-in-100-columns": Situation(many_sessions, (100, 30), DARK, LIST),

@@ -1,12 +1,10 @@
-"""A lock between processes, tasks and threads, on one file that is locked by `flock`.
+"""A lock between processes, tasks and threads, on one file that filelock locks.
 
 It is not reentrant. The system releases the locks of a process that dies. Waiting polls, so that it can be canceled at once and
 never blocks the event loop.
 """
 
 import asyncio
-import errno
-import fcntl
 import os
 import threading
 import time
@@ -102,7 +100,7 @@ class ProcessLock:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         is_locked = False
         try:
-            is_locked = lock_descriptor(descriptor)
+            is_locked = _lock(descriptor)
         finally:
             if is_locked:
                 self._descriptor = descriptor
@@ -126,24 +124,17 @@ class ProcessLock:
         )
 
 
-def lock_descriptor(descriptor: int) -> bool:
-    """Lock an open file if it is free and return whether it was. Raises OSError where files cannot be locked."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):  # locked; some file systems say the latter
-            return False
-        raise
-    return True
+def _lock(descriptor: int) -> bool:
+    """Lock the file if it is free and return whether it was."""
+    from filelock import lock_descriptor  # 24 ms: readers need no lock
 
-
-def unlock_descriptor(descriptor: int) -> None:
-    """Unlock an open file, also for a child that was just forked and still has it open. Raises OSError."""
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
+    return lock_descriptor(descriptor, blocking=False)
 
 
 def _unlock(descriptor: int) -> None:
-    try:
+    from filelock import unlock_descriptor
+
+    try:  # a child that was just forked may still have the descriptor open
         unlock_descriptor(descriptor)
     finally:
         os.close(descriptor)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -253,22 +254,30 @@ class WriteBehind:
         loop = asyncio.get_running_loop()
 
         def done(error: BaseException | None) -> None:
-            try:
-                loop.call_soon_threadsafe(self._finish_write, growing, error)
-            except RuntimeError:  # that loop has ended; the next one sees the result
-                self._finish_write(growing, error)
+            for one in (
+                loop,
+                self._timer_loop,
+            ):  # when the first has ended, another may have growth that waits for this write
+                if one is not None:
+                    with suppress(RuntimeError):
+                        one.call_soon_threadsafe(self._finish_write, growing, error)
+                        return
+            self._end_write(growing, error)  # all have ended; the next one sees the result
 
         self.thread.submit(lambda: self._write(key, data), done)
 
     def _finish_write(self, growing: _Growing, error: BaseException | None) -> None:
+        self._end_write(growing, error)
+        if self._pending:
+            self._arm()
+
+    def _end_write(self, growing: _Growing, error: BaseException | None) -> None:
         key = growing.key
         if self._in_flight.get(key) is growing:
             del self._in_flight[key]
         if error is not None and growing.is_wanted and key not in self._pending and key not in self._in_flight:
             growing.due = time.monotonic() + INTERVAL_MS / 1000
             self._pending[key] = growing
-        if self._pending and self._timer_loop is not None and not self._timer_loop.is_closed():
-            self._arm()
         if isinstance(error, StorageError):
             self._report(growing, error)
         elif error is not None:

@@ -231,6 +231,24 @@ def test_growth_that_goes_on_in_another_loop_is_written_by_its_timer(paths: Path
     asyncio.run(storage.close())
 
 
+def test_growth_of_another_loop_is_written_after_a_write_whose_loop_has_ended(paths: Paths):
+    storage = Storage(paths, files=(disk := StalledDisk()))
+
+    async def begin() -> None:
+        storage.write_behind(KEY, lambda: b"1")
+        await eventually(disk.has_begun.is_set)
+
+    async def go_on() -> None:
+        storage.write_behind(KEY, lambda: b"2")
+        disk.may_end.set()
+        await eventually(lambda: holds(storage, KEY, b"2"))
+        await storage.close()
+
+    asyncio.run(begin())
+    asyncio.run(go_on())
+    assert storage.read_sync(KEY) == b"2"
+
+
 def lines_of(work: Callable[[], None]) -> int:
     """Return how many lines run."""
     count = 0

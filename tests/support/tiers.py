@@ -1,4 +1,4 @@
-"""Which tests are of the slow tier: the rows of `tests/tiers.txt`, by folder, file or function.
+"""Which tests are of the slow tier: the rows of `tests/tiers.txt`, by folder, file, function or case.
 
 `tests/conftest.py` marks their items `slow`, so that `-m "not slow"` is the fast tier and `-m slow` the other one.
 """

@@ -10,6 +10,7 @@ from opencode_tui.storage.paths import Paths
 from tests.engine.mcp.conftest import COMMAND
 from tests.engine.mcp.sign_in_world import oauth_server
 from tests.support.world.cli import CommandLine
+from tests.support.world.in_process import Commands
 
 
 def test_a_server_is_added_between_comments(tmp_path: Path, paths: Paths):
@@ -63,3 +64,15 @@ def test_a_tool_is_called_by_the_name_that_the_list_shows_and_by_the_servers_own
     for name in ("two_echo", "echo"):
         called = line.run("mcp", "debug", "two", "--call", name, "--arguments", '{"text": "hi"}')
         assert (called.code, "hi" in called.stdout) == (0, True)
+
+
+def test_servers_of_a_folder_that_is_not_trusted_are_listed_as_inactive(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    commands = Commands(tmp_path, environ, monkeypatch, capsys)
+    assert "add one with" in commands.run("mcp", "list").stderr
+    assert commands.run("mcp", "add", "tracker", "--url", "http://127.0.0.1:9/mcp").code == 0
+    listed = commands.run("mcp", "list")
+    assert listed.code == 0
+    assert "no MCP servers are in force here" in listed.stderr and "tracker" in listed.stderr
+    assert "add one with" not in listed.stderr

@@ -17,6 +17,7 @@ from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.config.user_file import add_mcp_server
+from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.schema.api.mcp import McpCall, McpServerStatus, McpSignInCode, McpTool
 from opencode_tui.schema.error import ConfigError, OpencodeError, SignInError
 from opencode_tui.schema.record import JsonObject
@@ -86,12 +87,22 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_servers(style: str) -> None:
     """Start all servers that are switched on, and list their states, tools and the tokens of their schemas."""
-    servers = with_client(_started)
+
+    async def work(client: Client) -> tuple[Sequence[McpServerStatus], Sequence[InactiveSetting]]:
+        return await _started(client), (await client.settings.notices()).ignored
+
+    servers, inactive = with_client(work)
     if style == "json":
         print_json([server.to_dict() for server in servers])
         return
     if not servers:
-        say("no MCP servers; add one with `opencode-tui mcp add`")
+        say(
+            "no MCP servers; add one with `opencode-tui mcp add`"
+            if not inactive
+            else "no MCP servers are in force here:"
+        )
+        for one in inactive:
+            say(make_safe(f"inactive: {one}"))
         return
     rows = [
         [one.name, _STATES.get(one.state, one.state), str(one.tools), amount(one.tokens), one.target] for one in servers

@@ -5,6 +5,8 @@ cut. One batch at a time writes a file.
 """
 
 import asyncio
+import errno
+import fcntl
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -16,7 +18,6 @@ from pydantic import ValidationError
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.json_text import load_json
-from opencode_tui.storage.process_lock import lock_descriptor, unlock_descriptor
 
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _TORN = b'{"'
@@ -91,7 +92,7 @@ def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
     Raises ConfigError when it has results already, unless `is_resumed`, or when another batch writes it, or it cannot be opened.
     """
     descriptor, is_new = _open_locked(path)
-    undo: list[Callable[[], None]] = [lambda: os.close(descriptor), lambda: unlock_descriptor(descriptor)]
+    undo: list[Callable[[], None]] = [lambda: os.close(descriptor), lambda: fcntl.flock(descriptor, fcntl.LOCK_UN)]
     try:
         journal = Journal(path, descriptor).read()
         if journal.results and not is_resumed:
@@ -117,12 +118,17 @@ def _open_locked(path: Path) -> tuple[int, bool]:
             raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file with --out") from error
         is_kept = False
         try:
-            if not lock_descriptor(descriptor):
-                raise ConfigError(f"another batch writes {path}; wait for its end, or name another file with --out")
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in (errno.EAGAIN, errno.EACCES):
+                    raise
+                words = f"another batch writes {path}; wait for its end, or name another file with --out"
+                raise ConfigError(words) from error
             # A batch that ends without results removes its file, perhaps between the two calls: nobody would find ours.
             if is_kept := _is_at(path, descriptor):
                 return descriptor, is_new
-            unlock_descriptor(descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         finally:
             if not is_kept:
                 os.close(descriptor)

@@ -102,7 +102,7 @@ class ProcessLock:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         is_locked = False
         try:
-            is_locked = lock_descriptor(descriptor)
+            is_locked = _lock(descriptor)
         finally:
             if is_locked:
                 self._descriptor = descriptor
@@ -126,7 +126,7 @@ class ProcessLock:
         )
 
 
-def lock_descriptor(descriptor: int) -> bool:
+def _lock(descriptor: int) -> bool:
     """Lock an open file if it is free and return whether it was. Raises OSError where files cannot be locked."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -137,13 +137,8 @@ def lock_descriptor(descriptor: int) -> bool:
     return True
 
 
-def unlock_descriptor(descriptor: int) -> None:
-    """Unlock an open file, also for a child that was just forked and still has it open. Raises OSError."""
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-
-
 def _unlock(descriptor: int) -> None:
-    try:
-        unlock_descriptor(descriptor)
+    try:  # a child that was just forked may still have the descriptor open
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opencode_tui.schema.error import NotFoundError, SessionError
+from opencode_tui.schema.error import ConfigError, NotFoundError, SessionError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.suggest import nearest as similar_names
 
@@ -20,15 +20,15 @@ def session_title(info: SessionInfo) -> str:
 
 
 async def choose_session(client: "Client", session_id: str) -> SessionInfo:
-    """Return the session. Raises NotFoundError with similar IDs and titles of this project when there is none."""
+    """Return the session. Without one raises ConfigError, with similar IDs and titles of this project."""
     try:
         return await client.sessions.get(session_id)
     except (NotFoundError, SessionError) as error:
         near = nearest(session_id, await client.sessions.list())
         if not near:
-            raise
+            raise ConfigError(str(error)) from error
         listed = ", ".join(f"{info.id} ({' '.join(info.title.split())[:_TITLE_LENGTH]})" for info in near)
-        raise NotFoundError(f"no session {session_id}; similar: {listed} (see `opencode-tui session list`)") from error
+        raise ConfigError(f"no session {session_id}; similar: {listed} (see `opencode-tui session list`)") from error
 
 
 def nearest(text: str, infos: Sequence[SessionInfo]) -> list[SessionInfo]:

@@ -52,7 +52,7 @@ def test_a_session_that_is_worked_on_is_not_deleted(commands, session_id, paths:
 def test_an_unknown_id_names_the_nearest_ones(commands, session_id, command):
     name = [*(["session"] if command != ["export"] else []), command[0], session_id[:-2], *command[1:]]
     done = commands.run(*name)
-    assert (done.code, len(done.stderr.splitlines())) == (1, 1)
+    assert (done.code, len(done.stderr.splitlines())) == (2, 1)
     assert f"similar: {session_id} (First)" in done.stderr and "session list" in done.stderr
 
 

@@ -31,11 +31,9 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.error import (
     ApprovalUnavailableError,
     ConfigError,
-    NotFoundError,
     OpencodeError,
     OutsideRefusedError,
     PermissionRefused,
-    SessionError,
 )
 from opencode_tui.schema.event.event import (
     Event,
@@ -455,11 +453,7 @@ async def _choose_session(client: "Client", options: TurnOptions, request: Reque
     if options.session_id:
         from opencode_tui.cli.session_choice import choose_session
 
-        try:
-            session = await choose_session(client, options.session_id)
-        except (NotFoundError, SessionError) as error:
-            raise ConfigError(str(error)) from error  # a wrong argument, as an unknown model or agent is
-        return await _continue(client, options, session)
+        return await _continue(client, options, await choose_session(client, options.session_id))
     if options.is_continued:
         latest = await client.sessions.latest()
         if latest is not None:

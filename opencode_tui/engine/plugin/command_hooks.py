@@ -28,6 +28,9 @@ from opencode_tui.schema.tools import row_of
 TIMEOUT_S = 60.0
 """Seconds that a command has by default. Source: https://docs.claude.com/en/docs/claude-code/hooks."""
 
+SPARE_S = 5.0
+"""Seconds after its time limit in which a command and what it started are ended."""
+
 BLOCKS = 2
 """The exit code that blocks. Source: https://docs.claude.com/en/docs/claude-code/hooks."""
 
@@ -67,7 +70,8 @@ def command_hooks(
     return PluginHooks(
         OF_SETTINGS,
         cast("Mapping[str, Hook]", hooks),
-        limit_s=longest + 5,
+        limit_s=longest,
+        spare_s=SPARE_S,
         runs_commands=lambda name, tool: any(made.chosen(event, tool) for event in table[name][0]),
     )
 

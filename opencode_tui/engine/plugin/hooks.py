@@ -121,12 +121,15 @@ class HookBlocked(OpencodeError):
 class PluginHooks(Struct, frozen=True):
     """The hooks of one plugin; `limit_s` are the seconds that a call of one has, by default those of all plugins.
 
+    Hooks that keep the limit themselves have `spare_s` more to end what they started; they are no part of the wait that is shown.
+
     `runs_commands` returns whether a hook runs commands for a tool, which may change files.
     """
 
     plugin: str
     hooks: Mapping[str, Hook] = field(default_factory=dict[str, Hook])
     limit_s: float | None = None
+    spare_s: float = 0.0
     runs_commands: Callable[[HookName, str], bool] | None = None
 
 
@@ -135,7 +138,7 @@ class Hooks:
 
     def __init__(self, plugins: Sequence[PluginHooks] = (), *, limit_s: float = HOOK_LIMIT_S) -> None:
         self._limit_s = limit_s
-        self._hooks: dict[str, list[tuple[str, Hook, float]]] = {}
+        self._hooks: dict[str, list[tuple[str, Hook, float, float]]] = {}
         self._reported: dict[tuple[str, str], str] = {}
         self._runs_commands: list[Callable[[HookName, str], bool]] = []
         for plugin in plugins:
@@ -146,7 +149,8 @@ class Hooks:
         if plugin.runs_commands is not None:
             self._runs_commands.append(plugin.runs_commands)
         for name, hook in plugin.hooks.items():
-            self._hooks.setdefault(name, []).append((plugin.plugin, hook, plugin.limit_s or self._limit_s))
+            limit_s = plugin.limit_s or self._limit_s
+            self._hooks.setdefault(name, []).append((plugin.plugin, hook, limit_s, plugin.spare_s))
 
     @property
     def warnings(self) -> list[str]:
@@ -163,12 +167,12 @@ class Hooks:
 
     async def run(self, name: HookName, given: JsonObject, output: JsonObject) -> JsonObject:
         """Return the output as changed by the plugins; does not change `given` and `output`. Raises HookBlocked."""
-        for plugin, hook, limit_s in self._hooks.get(name, ()):
+        for plugin, hook, limit_s, spare_s in self._hooks.get(name, ()):
             attempt = copy.deepcopy(output)
             try:
                 with waiting("hook", _name(plugin), limit_s=limit_s):
                     await call_limited(
-                        lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, limit_s
+                        lambda hook=hook, attempt=attempt: hook(copy.deepcopy(given), attempt), hook, limit_s + spare_s
                     )
             except HookBlocked:
                 raise
@@ -189,7 +193,7 @@ class Hooks:
 
     def refuse(self, name: HookName, reason: str) -> None:
         """Report an invalid output of one of the plugins with this hook."""
-        self.fail(", ".join(plugin for plugin, _, _ in self._hooks.get(name, ())), name, reason)
+        self.fail(", ".join(plugin for plugin, *_ in self._hooks.get(name, ())), name, reason)
 
 
 def _name(plugin: str) -> str:

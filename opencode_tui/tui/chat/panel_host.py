@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from textual import events
-from textual.widget import Widget
+from textual.widget import AwaitMount, Widget
 
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.permission import PermissionRequest, Reply
@@ -69,7 +69,7 @@ class PanelHost:
         self._remove(self._user_panel)
         self._chrome.clear_note()
         self._user_panel = panel
-        self._parts.ask.mount(panel)
+        self._mount(panel)
         self._arrange()
 
     def close(self) -> None:
@@ -200,7 +200,7 @@ class PanelHost:
 
     def _open_text_panel(self, ask: TextAsk, done: Callable[[str], object]) -> None:
         self._text_panel = TextPanel(ask, done=done, back=lambda: self._close_text_panel(is_back=True))
-        self._parts.ask.mount(self._text_panel)
+        self._mount(self._text_panel)
         self._arrange()
 
     def _close_text_panel(self, *, is_back: bool = False) -> None:
@@ -248,6 +248,21 @@ class PanelHost:
         self._remove(self._question)
         self._question = self._text_panel = None
         self._arrange()
+
+    def _mount(self, panel: Widget) -> None:
+        """Mount a panel; keys that follow wait until it has them: what is typed behind its key is for it, not for the prompt."""
+        mounted = self._parts.ask.mount(panel)
+        if isinstance(panel, TextPanel):
+            cancel = panel.key_actions()["panel_cancel"]
+            self._parts.do(self._release_keys(mounted, panel, self._parts.app.hold_until_shown(cancel)))
+
+    async def _release_keys(self, mounted: AwaitMount, panel: TextPanel, release: Callable[[], None]) -> None:
+        try:
+            await mounted
+            if panel is self._shown:
+                self._parts.screen.set_focus(panel.editor)
+        finally:
+            release()
 
     def _remove(self, panel: Widget | None) -> None:
         if panel is not None:

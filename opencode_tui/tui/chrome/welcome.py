@@ -1,5 +1,6 @@
 """The text of an empty conversation: one sentence about what to do next, and a few things to try."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from opencode_tui import __version__
 from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.cells import width as cells
-from opencode_tui.text.quantity import age
+from opencode_tui.text.quantity import age, short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.requests import SessionRequested
 from opencode_tui.tui.state.controller import SessionController
@@ -203,6 +204,12 @@ def _inactive(one: InactiveSetting, folder: Path) -> str:
     return line.removeprefix(f"{folder}/")
 
 
+def _warning(line: str, folder: Path) -> str:
+    """Return a warning about settings, whose file is named from the folder or the home folder on."""
+    line = screen_line(" ".join(line.split()))
+    return short_path(line.removeprefix(f"{folder}/"), os.path.expanduser("~"))
+
+
 def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
     """Return the warnings about settings and trust."""
     groups: list[Group] = []
@@ -220,5 +227,5 @@ def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
         lines = [(_inactive(one, folder), "") for one in notices.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))
     if notices.warnings:
-        groups.append(("Settings", "", [(screen_line(" ".join(one.split())), "") for one in notices.warnings[:5]]))
+        groups.append(("Settings", "", [(_warning(one, folder), "") for one in notices.warnings[:5]]))
     return groups

@@ -5,6 +5,8 @@ import time
 import pytest
 
 from opencode_tui.engine.plugin.hooks import Hooks, PluginHooks
+from opencode_tui.engine.waits import reporting
+from opencode_tui.schema.session.session import Wait
 from tests.support.world.waiting import PATIENCE_S
 
 
@@ -118,3 +120,22 @@ async def test_without_plugins_the_output_comes_back_itself():
     output = {"n": 1}
     assert await Hooks().run("chat.params", {}, output) is output
     assert not Hooks().has("chat.params")
+
+
+async def test_the_wait_for_a_hook_that_keeps_its_limit_itself_is_shown_with_that_limit():
+    reports: list[Wait | None] = []
+    is_reported = asyncio.Event()
+
+    async def wait_for_report(_given, output):
+        await is_reported.wait()
+        return output
+
+    def report(wait: Wait | None) -> None:
+        reports.append(wait)
+        is_reported.set()
+
+    with reporting(report, []):
+        await Hooks([PluginHooks("p", {"chat.params": wait_for_report}, limit_s=60, spare_s=5)]).run(
+            "chat.params", {}, {}
+        )
+    assert reports[0] is not None and reports[0].limit == 60_000

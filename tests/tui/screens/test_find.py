@@ -137,3 +137,13 @@ async def test_every_occurrence_of_a_long_output_is_reached_also_behind_the_cut_
         assert "889 lines before" in texts["4"] and "needle d" in texts["4"]
         await page.press("escape")
         await page.sees_no_more(" of 4")
+
+
+async def test_letters_typed_right_behind_its_key_are_for_the_panel(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="needle")) as page:
+        await page.send("hello")
+        await page.sees("Done")
+        for key in ("ctrl+x", "slash", *"needle", "enter"):
+            page._deliver(key)
+        await page.sees("1 of 1")
+        assert page.app.chat.prompt.editor.text == ""

@@ -298,6 +298,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/session/records/fork_copy.py": {"PendingCopies.__init__": OWN},
     "engine/session/records/imported.py": {"ImportedRecords.write": OWN},
     "engine/session/revert/retention.py": {"needed_snapshots": "only read"},
+    "client/snapshots.py": {"list_stores": "only read"},
     "engine/session/tokens/estimate.py": {"TokenEstimator._write": OWN},
     "engine/share/record.py": {"KnownServers.add": OWN},
     "engine/snapshot/change_log.py": {"*": OWN},

@@ -470,11 +470,11 @@ class _Settings:
     def _list(self) -> "SettingList":
         from opencode_tui.config.load import load_config
         from opencode_tui.config.setting_list import list_settings  # only for the settings page
-        from opencode_tui.config.user_file import find_file, find_user_file
+        from opencode_tui.config.user_file import find_user_file
 
         core, directory = self._core, self._instance.directory
         loaded = load_config(paths=core.paths, flags=core.flags, directory=directory, environ=core.environ)
-        return list_settings(loaded, user_file=find_user_file(core.paths), project_file=find_file(loaded.worktree))
+        return list_settings(loaded, user_file=find_user_file(core.paths))
 
     async def change_one(self, change: "SettingChange") -> "ChangedSetting":
         from opencode_tui.config.user_file import change_setting

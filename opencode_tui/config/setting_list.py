@@ -4,7 +4,7 @@ A setting is a field that has a value of its own. The members of a map (`agent.N
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
@@ -20,7 +20,7 @@ from opencode_tui.config.settings.fields import fields_of, former_of, has_mark, 
 from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.settings.section import Off, Section
 from opencode_tui.config.settings.settings import Settings
-from opencode_tui.schema.api.setting import Setting, SettingKind, SettingList, SettingScope
+from opencode_tui.schema.api.setting import Setting, SettingKind, SettingList
 from opencode_tui.schema.record import JsonObject
 
 _LEFT_OUT = frozenset({"$schema"})
@@ -33,9 +33,8 @@ class ValueKind(Struct, frozen=True):
     choices: tuple[Any, ...] = ()
 
 
-def list_settings(loaded: LoadedConfig, *, user_file: Path, project_file: Path) -> SettingList:
+def list_settings(loaded: LoadedConfig, *, user_file: Path) -> SettingList:
     """Return all settings with their values in effect, secrets redacted. Blocks: it reads the sentences of the source."""
-    scopes: Mapping[str, SettingScope] = {str(user_file): "user", str(project_file): "project"}
     values = redact_settings(loaded.effective)
     found: dict[tuple[str, ...], Setting] = {}
     for path, section, field, value in _walk(Settings, (), values, is_map=False):
@@ -51,10 +50,10 @@ def list_settings(loaded: LoadedConfig, *, user_file: Path, project_file: Path) 
             value=_json(value),
             default=_json(field.default) if isinstance(field.default, bool | int | float | str) else None,
             source=source,
-            scope=scopes.get(source),
+            is_own=source == str(user_file),
             at_start=has_mark(fields_of(Settings)[path[0]], Mark.AT_START),
         )
-    return SettingList(settings=[*found.values()], user_file=str(user_file), project_file=str(project_file))
+    return SettingList(settings=[*found.values()], user_file=str(user_file))
 
 
 def _json(value: Any) -> str | None:

@@ -23,9 +23,8 @@ from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.sources.jsonc import JsoncError, KeyPath
 from opencode_tui.config.sources.jsonc_edit import merge_into, remove_from
 from opencode_tui.config.sources.layer import Layer, parse_layer, read_layer, visit
-from opencode_tui.config.sources.locations import FILE_NAMES, find_worktree
+from opencode_tui.config.sources.locations import FILE_NAMES
 from opencode_tui.config.sources.migrate import migrate
-from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.substitute import Substitution
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.redaction.cover import COVER
@@ -103,14 +102,14 @@ def change_user_settings(
 def change_setting(
     change: SettingChange, *, paths: Paths, flags: Flags, directory: Path, environ: Mapping[str, str]
 ) -> ChangedSetting:
-    """Write one value into the file of the scope, or remove its key there, and return what was there before.
+    """Write one value into the user's file, or remove its key there, and return what was there before.
 
     Of a list that joins all sources only the members are written that no other source has. Raises ConfigError, with the file
     unchanged, when the value or the settings with it are not valid; StorageError when the file cannot be written. Blocks.
     """
     from opencode_tui.storage.locks import Locks  # only needed for writing
 
-    worktree, path = find_worktree(directory), tuple(change.path)
+    path = tuple(change.path)
     value = None if change.value is None else parse_json(change.value)
     wanted = _nested(path, value)
     if value is not None and without_covered(wanted) != wanted:
@@ -118,12 +117,9 @@ def change_setting(
     if value is not None:
         _check(wanted, directory)
     with Locks(paths).store():
-        file = find_user_file(paths) if change.scope == "user" else find_file(worktree)
-        if change.scope == "project" and (objection := find_objection(file, worktree)):
-            raise ConfigError(f"{file} is not written, because {objection}")
+        file = find_user_file(paths)
         before = read_settings_text(file)
-        origin = "user" if change.scope == "user" else "repository"
-        layer = parse_layer(before if before.strip() else "{}", source=str(file), origin=origin, folder=file.parent)
+        layer = parse_layer(before if before.strip() else "{}", source=str(file), origin="user", folder=file.parent)
         filled = Substitution(environ=environ, home=paths.home).apply(layer).value
         shown = load_config(paths=paths, flags=flags, directory=directory, environ=environ).effective
         try:
@@ -136,10 +132,13 @@ def change_setting(
         loaded = load_config(paths=paths, flags=flags, directory=directory, environ=environ, draft=(file, after))
         if after != before:
             write_settings_text(file, after)
-    problem = "" if value is None else _why_not_in_effect(path, file, loaded)
+    problem, overriding = ("", "") if value is None else _why_not_in_effect(path, file, loaded)
     present = _value_at(redact_settings(layer.value), path)
     return ChangedSetting(
-        file=str(file), before=None if present is None else json.dumps(present, ensure_ascii=False), problem=problem
+        file=str(file),
+        before=None if present is None else json.dumps(present, ensure_ascii=False),
+        problem=problem,
+        overridden_by=overriding,
     )
 
 
@@ -163,14 +162,14 @@ def _value_at(value: Any, path: KeyPath) -> Any:
     return value
 
 
-def _why_not_in_effect(path: KeyPath, file: Path, loaded: LoadedConfig) -> str:
-    """Return why a value of a file has no effect; empty where it has."""
+def _why_not_in_effect(path: KeyPath, file: Path, loaded: LoadedConfig) -> tuple[str, str]:
+    """Return why a value of a file has no effect, or the source that overrides it; empty where it has one."""
     own = (one for one in loaded.ignored if one.source == str(file))
     waiting = next((one for one in own if f"{dotted(path)}.".startswith(f"{one.key}.")), None)
     if waiting is not None:
-        return waiting.reason
+        return waiting.reason, ""
     source = loaded.sources.get(dotted(path), str(file))
-    return "" if source == str(file) else f"{source} overrides it"
+    return "", "" if source == str(file) else source
 
 
 def without_covered(change: JsonObject) -> JsonObject:

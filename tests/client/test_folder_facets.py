@@ -72,8 +72,8 @@ async def test_settings_tell_what_is_in_force_and_keep_keys(api):
     assert await settings.delete_key("groq") is True
 
 
-async def test_a_setting_is_changed_and_reset_in_the_file_of_its_scope(api):
-    change = SettingChange(path=["tui", "vim"], scope="user", value="true")
+async def test_a_setting_is_changed_and_reset_in_the_users_file(api):
+    change = SettingChange(path=["tui", "vim"], value="true")
     done = await api.client.settings.change_one(change)
     listed = {".".join(one.path): one for one in (await api.client.settings.all()).settings}
     assert (done.before, done.problem) == (None, "") and listed["tui.vim"].source == done.file

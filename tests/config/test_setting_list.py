@@ -8,21 +8,20 @@ from opencode_tui.config.flags import read_flags
 from opencode_tui.config.setting_list import kind_of, list_settings
 from opencode_tui.config.settings.fields import field_at, former_of, has_mark, list_keys
 from opencode_tui.config.settings.marks import Mark
-from opencode_tui.config.user_file import change_setting, find_file, find_user_file
-from opencode_tui.schema.api.setting import ChangedSetting, Setting, SettingChange, SettingScope
+from opencode_tui.config.user_file import change_setting, find_user_file
+from opencode_tui.schema.api.setting import ChangedSetting, Setting, SettingChange
 from opencode_tui.schema.error import ConfigError
 from tests.support.rows import each
 from tests.support.world.settings import SettingsWorld
 
 
 def rows(world: SettingsWorld) -> dict[str, Setting]:
-    loaded = world.load()
-    listed = list_settings(loaded, user_file=find_user_file(world.paths), project_file=find_file(loaded.worktree))
+    listed = list_settings(world.load(), user_file=find_user_file(world.paths))
     return {".".join(one.path): one for one in listed.settings}
 
 
-def change(world: SettingsWorld, key: str, value: str | None, scope: SettingScope = "user") -> ChangedSetting:
-    wanted = SettingChange(path=key.split("."), scope=scope, value=value)
+def change(world: SettingsWorld, key: str, value: str | None) -> ChangedSetting:
+    wanted = SettingChange(path=key.split("."), value=value)
     return change_setting(
         wanted, paths=world.paths, flags=read_flags(world.environ), directory=world.project, environ=world.environ
     )
@@ -68,10 +67,8 @@ def test_a_row_has_the_value_in_effect_and_its_source(world: SettingsWorld) -> N
     )
     other = world.write(world.project / "opencode.json", '{"tui": {"vim": false}}')
     listed = rows(world)
-    assert (listed["theme"].value, listed["theme"].source, listed["theme"].scope) == ('"light"', str(own), "user")
-    assert (listed["tui.vim"].value, listed["tui.vim"].source, listed["tui.vim"].scope) == (
-        "false", str(other), "project",
-    )  # fmt: skip
+    assert (listed["theme"].value, listed["theme"].source, listed["theme"].is_own) == ('"light"', str(own), True)
+    assert (listed["tui.vim"].value, listed["tui.vim"].source, listed["tui.vim"].is_own) == ("false", str(other), False)
     assert listed["agent.build.model"].value == '"a/b"' and "agent.build.steps" not in listed
     assert (listed["tui.ascii"].value, listed["tui.ascii"].source) == (None, "")
     assert listed["trash.days"].default == "30"
@@ -109,18 +106,12 @@ def test_a_change_keeps_comments_and_its_reset_restores_the_file(world: Settings
     assert path.read_text() == TEXT.replace('"light"', '"dark"')
 
 
-def test_the_projects_file_is_written_only_where_it_is_named(world: SettingsWorld) -> None:
-    done = change(world, "tui.vim", "true", "project")
-    assert done.file.startswith(str(world.project)) and not find_user_file(world.paths).exists()
-    assert rows(world)["tui.vim"].scope == "project"
-    change(world, "tui.vim", None, "project")
-    assert rows(world)["tui.vim"].value is None
-
-
-def test_a_value_that_has_no_effect_says_why(world: SettingsWorld) -> None:
-    change(world, "tui.vim", "true", "project")
-    assert "overrides it" in change(world, "tui.vim", "false").problem
-    assert "trust" in change(world, "experimental.sandbox.mode", '"off"', "project").problem
+def test_a_file_of_the_project_is_never_written_and_what_it_overrides_says_so(world: SettingsWorld) -> None:
+    other = world.write(world.project / "opencode.json", '{"tui": {"vim": true}}')
+    assert change(world, "tui.vim", "false").overridden_by == str(other)
+    assert rows(world)["tui.vim"].value == "true" and not rows(world)["tui.vim"].is_own
+    assert change(world, "tui.vim", None).before == "false"
+    assert other.read_text() == '{"tui": {"vim": true}}'
 
 
 @each(
@@ -138,11 +129,3 @@ def test_a_wrong_value_is_refused_as_in_the_file(world: SettingsWorld, key: str,
     with pytest.raises(ConfigError, match=why):
         change(world, key, value)
     assert path.read_text() == TEXT
-
-
-def test_a_project_file_that_leads_elsewhere_is_not_written(world: SettingsWorld) -> None:
-    target = world.write(world.paths.home / "other.json", "{}")
-    (world.project / "opencode.json").symlink_to(target)
-    with pytest.raises(ConfigError, match="outside"):
-        change(world, "tui.vim", "true", "project")
-    assert target.read_text() == "{}"

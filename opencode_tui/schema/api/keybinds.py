@@ -252,7 +252,6 @@ ACTIONS: tuple[Action, ...] = (
     Action("search_edit", "Edit the query", "/", "list:search", "Search"),
     Action("search_up", "Result above", "k", "list:search", "Search"),
     Action("search_down", "Result below", "j", "list:search", "Search"),
-    Action("settings_scope", "Save for all projects, or for this one", "tab", "list:settings", "Settings"),
     Action("settings_undo", "Undo the last change", "ctrl+z", "list:settings", "Settings"),
     Action("settings_reset", "Remove the value from its file", "ctrl+r", "list:settings", "Settings"),
     Action("settings_edit", "Open the file in your editor", "ctrl+e", "list:settings", "Settings"),

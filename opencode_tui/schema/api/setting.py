@@ -9,16 +9,13 @@ from opencode_tui.schema.record import Record, absent
 SettingKind = Literal["switch", "choice", "number", "text", "list", "object"]
 """How a value is typed; an `object` is edited in its file."""
 
-SettingScope = Literal["user", "project"]
-"""A file that can be changed: the user's own, or that of the project."""
-
 
 class Setting(Record):
     """A setting: its path, its type, its meaning, and the value in effect with where it is from.
 
     `value` and `choices` are JSON, secrets redacted; the value is absent where no source has one, and `default` where the default
-    is not a value of the schema. `source` is a file or a variable, `scope` the file of it that can be changed here. With
-    `at_start` a change has its effect at the next start of the program.
+    is not a value of the schema. `source` is a file or a variable; `is_own` means the user's own file, the only one that is
+    changed here. With `at_start` a change has its effect at the next start of the program.
     """
 
     path: list[str]
@@ -28,32 +25,31 @@ class Setting(Record):
     value: str | None = absent()
     default: str | None = absent()
     source: str = ""
-    scope: SettingScope | None = absent()
+    is_own: bool = False
     at_start: bool = False
 
 
 class SettingList(Record):
-    """All settings in the order of the schema, and the files that a change is written to."""
+    """All settings in the order of the schema, and the user's own file, which changes are written to."""
 
     settings: list[Setting]
     user_file: str
-    project_file: str
 
 
 class SettingChange(Record):
     """A value to write, as JSON; without one the key is removed from the file."""
 
     path: list[str]
-    scope: SettingScope
     value: str | None = absent()
 
 
 class ChangedSetting(Record):
     """What a change did: the file, and the JSON that was there before, absent for none.
 
-    `problem` says why the written value is not in effect; empty where it is.
+    Where the written value is not in effect, `problem` says why, or `overridden_by` is the file or variable whose value is.
     """
 
     file: str
     before: str | None = absent()
     problem: str = ""
+    overridden_by: str = ""

@@ -11,7 +11,7 @@ from textual import events
 from textual.strip import Strip
 
 from opencode_tui.schema.api.project import Places
-from opencode_tui.schema.api.setting import Setting, SettingChange, SettingList, SettingScope
+from opencode_tui.schema.api.setting import Setting, SettingChange, SettingList
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ranking import ranked
 from opencode_tui.text.cells import breaks, clip, pad
@@ -37,7 +37,6 @@ SOURCE_FROM = 70
 ON_SERVER = "Not changed: the settings are those of the server"
 
 _PREVIEW = "panel"
-_SCOPES: Mapping[SettingScope, str] = {"user": "all projects", "project": "this project"}
 _SWITCH = {"true": "on", "false": "off"}
 _HINTS = {"number": "A number", "text": "A text", "list": "Members, with commas between them; or a JSON list"}
 
@@ -85,7 +84,7 @@ def values_of(listed: SettingList) -> dict[str, Any]:
 class SettingsScreen(PageScreen):
     """The page. `changed` gets the list after each change, `closed` the last one at the end; `named` are values by dotted key.
 
-    A change is written at once, into the user's file or that of the project.
+    A change is written at once, into the user's own file; a file of the project is shown, and opened in the editor.
     """
 
     scopes = ("list:settings", "list")
@@ -110,7 +109,6 @@ class SettingsScreen(PageScreen):
         self._named = named
         self._changed = changed
         self._left = closed
-        self._scope: SettingScope = "user"
         self._edited: Setting | None = None
         """The setting whose value is typed now."""
         self._draft = ""
@@ -129,13 +127,12 @@ class SettingsScreen(PageScreen):
         """Return the actions for the selected setting, or for the value that is typed."""
         if self._edited is not None:
             return [chooses("save", self._save_typed)]
-        one, other = self._find(), "project" if self._scope == "user" else "user"
+        one = self._find()
         words = (
             ("switch" if one.kind == "switch" else "open the file" if one.kind == "object" else "change") if one else ""
         )
         return [
             *([chooses(words, self._change)] if one else []),
-            KeyAction("settings_scope", f"save for {_SCOPES[other]}", self._switch_scope),
             *([KeyAction("settings_undo", "undo", self._undo)] if self._done else []),
             *([KeyAction("settings_reset", "reset", self._reset)] if one and one.value is not None else []),
             KeyAction("settings_edit", "open the file", lambda: self._start(self._open_file())),
@@ -235,7 +232,7 @@ class SettingsScreen(PageScreen):
             ]
 
         def right(area: str) -> Sequence[Piece]:
-            source = _SCOPES[one.scope] if one.scope else short_source(one.source, self._places) or "default"
+            source = "you" if one.is_own else short_source(one.source, self._places) or "default"
             if self.listing.size.width < SOURCE_FROM:
                 return []
             return [(f"  {pad(clip(screen_line(source), SOURCE, mark), SOURCE)}", self.style("muted", area))]
@@ -246,17 +243,14 @@ class SettingsScreen(PageScreen):
         style, edited = self.style, self._edited
         if edited is not None:
             title: list[Piece] = [(screen_line(key_of(edited)), style("text", bold=True))]
-            right = f"save for {_SCOPES[self._scope]}"
+            right = ""
             hint = " or ".join(filter(None, [_HINTS[edited.kind], ", ".join(map(_plain, edited.choices))]))
             typed = screen_line(self._draft)
         else:
             title = [("Settings", style("text", bold=True))]
-            count = plural(len(self._listed.settings), "setting")
-            right = (
-                f"save for {_SCOPES[self._scope]}"
-                if self.size.width < SOURCE_FROM
-                else (f"{count} · changes are saved for {_SCOPES[self._scope]}")
-            )
+            right = plural(len(self._listed.settings), "setting")
+            if self.size.width >= SOURCE_FROM:
+                right += f" · saved in {short_source(self._listed.user_file, self._places)}"
             hint, typed = "Type to find a setting by its name or meaning", self.typed
         words = self.listing.look.words(right)
         self.query_head.show_query(title, [(words, style("muted"))], typed=typed, hint=hint)
@@ -292,10 +286,6 @@ class SettingsScreen(PageScreen):
                 *([(pad("", 9), muted), (line, text)] for line in rest),
             ]
         return lines
-
-    def _switch_scope(self) -> None:
-        self._scope = "project" if self._scope == "user" else "user"
-        self._show_head()
 
     def _change(self) -> None:
         one = self._find()
@@ -346,7 +336,7 @@ class SettingsScreen(PageScreen):
         self._write(one, value)
 
     def _write(self, one: Setting, value: str) -> None:
-        self._start(self._apply(SettingChange(path=one.path, scope=self._scope, value=value), "Saved in"))
+        self._start(self._apply(SettingChange(path=one.path, value=value), "Saved in"))
 
     def _reset(self) -> None:
         """Remove the value from the file that it is from."""
@@ -355,11 +345,11 @@ class SettingsScreen(PageScreen):
             return
         if not self._control.is_alone:
             self.foot.show_message(ON_SERVER, "warning")
-        elif one.scope is None:
+        elif not one.is_own:
             source = short_source(one.source, self._places) or "several sources"
             self.foot.show_message(screen_line(f"Not changed: the value is from {source}"), "warning")
         else:
-            self._start(self._apply(SettingChange(path=one.path, scope=one.scope), "Removed from"))
+            self._start(self._apply(SettingChange(path=one.path), "Removed from"))
 
     def _undo(self) -> None:
         if self._done:
@@ -380,17 +370,19 @@ class SettingsScreen(PageScreen):
                 self.foot.show_message(screen_line(f"Not saved: {' '.join(str(error).split())}"), "error")
                 return
             if not is_undo:
-                self._done.append(SettingChange(path=change.path, scope=change.scope, value=done.before))
+                self._done.append(SettingChange(path=change.path, value=done.before))
             self._edited, self._draft = None, ""
             await self._read()
         one = next((one for one in self._listed.settings if one.path == change.path), None)
-        facts = done.problem or ("it is used from the next start" if one is not None and one.at_start else "")
         message = f"{words} {short_source(done.file, self._places)}"
-        self._report(
-            f"{message}, but {facts}" if done.problem else ": ".join(filter(None, [message, facts])), bool(done.problem)
-        )
+        overrides = f"{short_source(done.overridden_by, self._places)} overrides it" if done.overridden_by else ""
+        if problem := done.problem or overrides:
+            self._report(f"{message}, but {problem}", is_warning=True)
+        else:
+            start = ": it is used from the next start" if one is not None and one.at_start else ""
+            self._report(f"{message}{start}", is_warning=False)
 
-    def _report(self, words: str, is_warning: bool) -> None:
+    def _report(self, words: str, *, is_warning: bool) -> None:
         self.foot.show_message(screen_line(words), "warning" if is_warning else "success")
 
     async def _read(self) -> None:
@@ -398,17 +390,16 @@ class SettingsScreen(PageScreen):
         try:
             self._listed = await self._control.client.settings.all()
         except OpencodeError as error:
-            self._report(" ".join(str(error).split()), True)
+            self._report(" ".join(str(error).split()), is_warning=True)
             return
         self._changed(self._listed)
         self._show()
         self.preview.redraw()
 
     async def _open_file(self) -> None:
-        """Open the file of the value in the user's editor, without one that of the scope, and read it again."""
-        one, listed = self._find(), self._listed
-        own = listed.user_file if (one.scope if one and one.scope else self._scope) == "user" else listed.project_file
-        path = Path(one.source) if one is not None and one.source.startswith("/") else Path(own)
+        """Open the file of the value in the user's editor, without one the user's own, and read it again."""
+        one = self._find()
+        path = Path(one.source if one is not None and one.source.startswith("/") else self._listed.user_file)
         try:
             if not await asyncio.to_thread(path.is_file):
                 words = f"{short_source(str(path), self._places)} does not exist yet, or is on another machine"
@@ -419,7 +410,7 @@ class SettingsScreen(PageScreen):
                         widget.refresh()
                 await self._read()
         except OpencodeError as error:
-            self._report(" ".join(str(error).split()), True)
+            self._report(" ".join(str(error).split()), is_warning=True)
 
 
 def _plain(value: str) -> str:

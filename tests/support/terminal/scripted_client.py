@@ -83,11 +83,7 @@ class Script:
     trust: TrustReport | None = None
     sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
-    listed_settings: SettingList = field(
-        default_factory=lambda: SettingList(
-            settings=[], user_file="/home/you/x.json", project_file="/home/you/p/x.json"
-        )
-    )
+    listed_settings: SettingList = field(default_factory=lambda: SettingList(settings=[], user_file="/home/you/x.json"))
     background: list[BackgroundCommand] = field(default_factory=list[BackgroundCommand])
     languages: list[LanguageServerState] = field(default_factory=list[LanguageServerState])
     symbols: list[Symbol] = field(default_factory=list[Symbol])

@@ -328,7 +328,7 @@ def some_settings() -> Script:
     script.listed_settings = SettingList(
         settings=[
             Setting(
-                path=["theme"], kind="text", about="Name of the color theme.", value='"nord"', source=own, scope="user"
+                path=["theme"], kind="text", about="Name of the color theme.", value='"nord"', source=own, is_own=True
             ),
             Setting(
                 path=["tui", "delivery"],
@@ -337,7 +337,6 @@ def some_settings() -> Script:
                 choices=['"steer"', '"queue"'],
                 value='"queue"',
                 source=f"{ROOT}/opencode.jsonc",
-                scope="project",
             ),
             Setting(
                 path=["tui", "vim"],
@@ -355,11 +354,10 @@ def some_settings() -> Script:
                 at_start=True,
             ),
             Setting(
-                path=["permission"], kind="object", about="Rules.", value='{"bash": "ask"}', source=own, scope="user"
+                path=["permission"], kind="object", about="Rules.", value='{"bash": "ask"}', source=own, is_own=True
             ),
         ],
         user_file=own,
-        project_file=f"{ROOT}/opencode.jsonc",
     )
     return script
 

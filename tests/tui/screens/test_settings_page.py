@@ -43,8 +43,8 @@ async def test_a_switch_is_found_by_typing_changed_at_once_and_taken_back(
         await page.sees("Type to find a setting")
         await find(page, "keys of vim", "tui.vim")
         await page.press("enter")
-        text = await page.sees("Saved in ~/.config/opencode-tui/opencode.json")
-        assert "all projects" in text and own(environ)["tui"] == {"vim": True}
+        await page.sees("Saved in ~/.config/opencode-tui/opencode.json")
+        assert own(environ)["tui"] == {"vim": True}
         assert page.app.chat.prompt.vim_mode
         await page.press("ctrl+z")
         await page.sees("Changed back in")
@@ -56,14 +56,10 @@ async def test_a_switch_is_found_by_typing_changed_at_once_and_taken_back(
         await page.sees("Ask anything")
 
 
-async def test_a_number_is_typed_checked_as_in_the_file_and_saved_for_the_project(
-    environ: dict[str, str], tmp_path: Path
-) -> None:
+async def test_a_number_is_typed_and_checked_as_in_the_file(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, project(environ, tmp_path), size=(150, 34)) as page:
         await page.press(*OPEN)
         await find(page, "scroll_speed", "tui.scroll_speed")
-        await page.press("tab")
-        await page.sees("saved for this project")
         await page.press("enter")
         await page.type("fast")
         await page.press("enter")
@@ -73,10 +69,8 @@ async def test_a_number_is_typed_checked_as_in_the_file_and_saved_for_the_projec
         await page.press("enter")
         await page.sees("tui.scroll_speed: expected")
         await page.press("backspace", "backspace", "backspace", "enter")
-        text = await page.sees("Saved in opencode.jsonc")
-        assert "this project" in text
-        [file] = (tmp_path / "project").rglob("opencode.jsonc")
-        assert json.loads(file.read_text()) == {"tui": {"scroll_speed": 1}}
+        await page.sees("Saved in ~/.config/opencode-tui/opencode.json")
+        assert own(environ)["tui"] == {"scroll_speed": 1}
         assert page.app.chat.opened.settings.scroll_lines == 1
 
 
@@ -132,19 +126,22 @@ async def test_the_engine_uses_a_change_when_the_page_is_closed(environ: dict[st
 async def test_what_needs_a_start_and_what_another_source_overrides_say_so(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    async with screen(environ, project(environ, tmp_path), size=(80, 24)) as page:
+    folder, text = project(environ, tmp_path), '{"tui": {"vim": true}}'
+    (folder / "opencode.json").write_text(text)
+    async with screen(environ, folder, size=(80, 24)) as page:
         await page.send("/settings server.port")
         await page.sees("The port; 0 means any free port.")
         await page.press("enter")
         await page.type("0")
         await page.press("enter")
         await page.sees("used from the next start")
-        await page.press("tab")
-        await find(page, "sandbox.mode", "experimental.sandbox.mode")
+        await page.press("ctrl+u")
+        await find(page, "tui.vim", "tui.vim")
         await page.press("enter")
-        await page.type("off")
-        await page.press("enter")
-        await page.sees("until you trust this folder")
+        await page.sees("overrides it")
+        assert (folder / "opencode.json").read_text() == text
+        await page.press("ctrl+z", "ctrl+r")
+        await page.sees("Not changed: the value is from opencode.json")
 
 
 async def test_ctrl_e_opens_the_file_and_shows_what_was_written_there(

@@ -81,7 +81,7 @@ class EngineClaim:
         finally:
             self._file_lock().release()
 
-    def is_taken(self) -> bool:
+    def is_held(self) -> bool:
         """Return whether a process has the claim."""
         lock = self._file_lock()
         try:
@@ -174,7 +174,7 @@ def live_engines(paths: Paths) -> list[EngineRecord]:
     found: list[EngineRecord] = []
     for name in names:
         claim = EngineClaim(paths, name.removesuffix(RECORD_SUFFIX))
-        if name.endswith(RECORD_SUFFIX) and (record := claim.read()) is not None and claim.is_taken():
+        if name.endswith(RECORD_SUFFIX) and (record := claim.read()) is not None and claim.is_held():
             found.append(record)
     return sorted(found, key=lambda record: (record.folder, record.process.pid))
 

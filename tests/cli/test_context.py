@@ -82,7 +82,7 @@ def test_single_calls_are_pruned_by_name(commands, session):
 @pytest.mark.parametrize("command", [("debug", "context"), ("debug", "request"), ("session", "prune")])
 def test_an_unknown_session_is_one_line(commands, command):
     done = commands.run(*command, "ses_nothing")
-    assert (done.code, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert (done.code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
 
 
 def test_an_unknown_part_is_one_line(commands, session):

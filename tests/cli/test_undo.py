@@ -86,7 +86,7 @@ def test_what_cannot_be_undone_is_one_line(commands, session):
         (["unrevert", session], 1, "nothing to redo"),
         (["revert", session, "--message", "msg_none"], 1, "msg_none"),
         (["revert", session, "--part", "prt_1"], 2, "--message"),
-        (["revert", "ses_unknown"], 1, "ses_unknown"),
+        (["revert", "ses_unknown"], 2, "ses_unknown"),
     ):
         done = commands.run("session", *arguments)
         assert (done.code, done.stdout, len(done.stderr.splitlines())) == (code, "", 1) and words in done.stderr

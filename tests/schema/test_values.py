@@ -12,8 +12,18 @@ from opencode_tui.engine.provider.llm import TextBlock
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.server.guard import Credentials
 
-WORKING_STATE = {"FoundMember", "Findings", "State", "Budget", "Redirections", "SimpleCommand"}
-"""What one scan of a shell command collects; no other module keeps them."""
+WORKING_STATE = {
+    "FoundMember",
+    "Findings",
+    "State",
+    "Budget",
+    "Redirections",
+    "SimpleCommand",
+    "_Use",
+    "_Sum",
+    "_Memory",
+}
+"""What one scan of a shell command collects, or what messages add up to; no other module keeps them."""
 
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 

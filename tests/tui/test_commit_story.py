@@ -40,7 +40,7 @@ def test_an_edit_becomes_a_commit_a_branch_and_a_pull_request(
         terminal.sees("1 of 2 pieces marked")
         assert "this session" in terminal.sees("new.py")
         terminal.press("a", "down", "space")
-        assert "☐ ▸ M b.py" in terminal.sees("1 of 2 pieces marked")
+        assert "1 of 2 pieces marked" in terminal.sees("☐ ▸ M b.py")
         terminal.type("C")
         terminal.sees("runs pre-commit")
         terminal.sees("Add the greeting")

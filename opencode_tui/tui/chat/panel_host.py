@@ -253,8 +253,7 @@ class PanelHost:
         """Mount a panel; keys that follow wait until it has them: what is typed behind its key is for it, not for the prompt."""
         mounted = self._parts.ask.mount(panel)
         if isinstance(panel, TextPanel):
-            cancel = panel.key_actions()["panel_cancel"]
-            self._parts.do(self._release_keys(mounted, panel, self._parts.app.hold_until_shown(cancel)))
+            self._parts.do(self._release_keys(mounted, panel, self._parts.app.hold_until_shown(panel.cancel)))
 
     async def _release_keys(self, mounted: AwaitMount, panel: TextPanel, release: Callable[[], None]) -> None:
         try:

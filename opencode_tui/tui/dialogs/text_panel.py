@@ -105,7 +105,7 @@ class TextPanel(Keyed, ErrorBoundary, Horizontal):
         self._keys = _Keys(*self._key_words)
         self._ask = ask
         self._done = done
-        self._back = back
+        self.cancel = back
 
     def compose(self) -> ComposeResult:
         """Yield the bar, the title, the editor and the keys."""
@@ -132,7 +132,7 @@ class TextPanel(Keyed, ErrorBoundary, Horizontal):
 
     def key_actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the action that cancels; the editor has the others."""
-        return {"panel_cancel": self._back}
+        return {"panel_cancel": self.cancel}
 
 
 class FindPanel(TextPanel, can_focus=True):

@@ -55,7 +55,7 @@ class Outcome:
         if report is None:
             return set()
         files = [*report.kept, *report.unprotected, *report.failed]
-        assert all(file.reason for file in files)
+        assert [file for file in files if not file.reason] == []
         return {os.path.relpath(file.path, os.path.realpath(root)) for file in files}
 
     def announced(self) -> set[str]:

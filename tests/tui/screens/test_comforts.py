@@ -143,8 +143,8 @@ async def test_cost_permissions_and_settings_are_pages(environ: dict[str, str], 
         await page.send("/permissions")
         assert "git push *" in await page.sees("Rules for agent build")
         await page.press("escape")
-        await page.send("/config")
-        assert '"apiKey": "[hidden]"' in await page.sees('"baseURL"')
+        await page.send("/config apikey")
+        assert "[hidden]" in await page.sees("provider.fake.options.apiKey")
 
 
 async def test_the_check_of_the_installation_is_a_page(environ: dict[str, str], folder: Path) -> None:

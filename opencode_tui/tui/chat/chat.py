@@ -16,7 +16,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.instant.line import KEYS
 from opencode_tui.instant.page import Page
 from opencode_tui.schema.api.keybinds import Action
-from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.base_app import BaseApp
@@ -208,7 +208,7 @@ class Chat(ChatParts):
         self.refresh_chrome()
 
     async def _add_older_cost(self) -> None:
-        with suppress(OpencodeError):  # a server of an older version: the figure has what was read
+        with suppress(NotFoundError):  # a server of an older version: the figure has what was read
             await self.control.add_older_cost()
         self.refresh_chrome()
 

@@ -12,6 +12,7 @@ from opencode_tui.engine.sandbox.own_program import find_installation
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.storage.paths import Paths
 from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.importing.fixtures import unpack
 
 
 def signs(text: str) -> dict[str, str]:
@@ -191,3 +192,12 @@ def test_programs_of_the_project_are_not_started(commands):
     done = replace(commands, environ={**commands.environ, "PATH": path}).run("doctor")
     assert signs(done.stdout)["git"] == "✓"
     assert list(commands.folder.glob("ran-*")) == []
+
+
+def test_sessions_that_opencode_2_shows_without_messages_are_named(commands, environ: dict[str, str]):
+    unpack("1.18.33-then-2", Path(environ["XDG_DATA_HOME"]) / "opencode")
+    done = commands.run("doctor")
+    assert done.code == 0
+    assert "1 session in" in done.stdout
+    assert "Title: second session" in done.stdout
+    assert "opencode-tui import opencode" in done.stdout

@@ -7,7 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +20,8 @@ from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.config.auth import AuthStore
+from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite
+from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.sandbox.caches import repair_caches
 from opencode_tui.engine.sandbox.temp import list_caches, size_of_folder
@@ -113,6 +116,7 @@ Level = Literal["ok", "warning", "error"]
 _MEBIBYTE = 1024 * 1024
 _SCARCE_BYTES = 512 * _MEBIBYTE
 _FULL_BYTES = 64 * _MEBIBYTE
+_NAMED_TITLES = 10
 
 
 class Check(Struct, frozen=True):
@@ -278,6 +282,26 @@ def check_trash(paths: Paths) -> Check:
     return Check("trash", worst(level for level, _ in details), text if entries else "empty", details)
 
 
+def check_left_behind(paths: Paths, environ: Mapping[str, str]) -> Iterator[Check]:
+    """Yield a result for each database whose sessions of OpenCode 1 are shown without messages by OpenCode 2. Blocks."""
+    for source in Sources(paths, environ).find():
+        try:
+            titles = source.left_behind() if isinstance(source, OpenCodeSqlite) else ()
+        except OpencodeError as error:
+            yield Check("opencode", "warning", str(error))
+            continue
+        finally:
+            source.close()
+        if titles:
+            text = f"{plural(len(titles), 'session')} in {source.path} that OpenCode 2 shows without messages"
+            details: list[tuple[Level, str]] = [("ok", make_safe(title)) for title in titles[:_NAMED_TITLES]]
+            if len(titles) > _NAMED_TITLES:
+                details.append(("ok", f"… {len(titles) - _NAMED_TITLES} more"))
+            yield Check(
+                "opencode", "ok", text, [*details, ("ok", "`opencode-tui import opencode` brings them here whole")]
+            )
+
+
 def _describe(findings: list[Finding]) -> list[tuple[Level, str]]:
     details: list[tuple[Level, str]] = [(_level(finding), finding.text) for finding in findings]
     if any(finding.is_fixable or finding.kind == "killed run" for finding in findings):
@@ -335,8 +359,7 @@ def _examine(*, is_fixing: bool, is_online: bool) -> int:
         *([_check_providers] if is_online else []),
     ]
     levels: list[Level] = []
-    for run in checks:
-        check = run()
+    for check in chain((run() for run in checks), check_left_behind(paths, os.environ)):
         levels.append(check.level)
         sys.stdout.write(_render(check, style))
         sys.stdout.flush()

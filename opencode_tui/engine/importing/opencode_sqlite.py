@@ -1,21 +1,27 @@
 """Reads the database of OpenCode from 1.2 on (`opencode.db`): sessions, messages, parts and todos.
 
+OpenCode 2 writes the same file and leaves what OpenCode 1 wrote where it was: its own messages are in `session_message`, and it
+shows no others. Here a session has the messages of both, by time.
+
 It is opened read-only, in one read transaction; a database in a folder that cannot be written is copied first, with its log.
 Columns vary by version, so rows are read by the names of their columns. Tables of credentials, accounts and shares are never read.
 """
 
+import heapq
 import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import quote
 
+from msgspec.structs import replace
 from pydantic import ValidationError
 
 from opencode_tui.engine.importing.opencode import found_session, parents_first, read_items, snapshot_stores
+from opencode_tui.engine.importing.opencode_v2 import V2Row, V2Session, title_of
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, Problems, check_message
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import NotFoundError, StorageError
@@ -24,7 +30,7 @@ from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.session import SessionInfo, Todo
+from opencode_tui.schema.session.session import SessionInfo, Todo, is_default_title
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import is_segment
 from opencode_tui.storage.reader import RecordReader
@@ -49,21 +55,22 @@ class OpenCodeSqlite:
     def list(self) -> Iterator[FoundSession]:
         """Yield the sessions, a parent before its children; sets the version in `label`."""
         found: dict[str, FoundSession] = {}
+        newest = self._newest()
         for row in self._rows("SELECT * FROM session"):
             info = self._session(row)
             if info is not None:
-                found[info.id] = found_session(info, str(self.path))
-        newest = max(found.values(), key=lambda one: one.updated, default=None)
-        if newest is not None and "." in newest.version:
-            self.label = f"OpenCode {newest.version.rpartition('.')[0]}"
-        self._report_events(found)
+                one = found_session(info, str(self.path))
+                found[info.id] = replace(one, updated=max(one.updated, newest.get(info.id, 0)))
+        last = max(found.values(), key=lambda one: one.updated, default=None)
+        if last is not None and "." in last.version:
+            self.label = f"OpenCode {last.version.rpartition('.')[0]}"
         yield from parents_first(found)
 
     def read(self, found: FoundSession) -> ImportedSession:
         """Return a session; its messages are read one by one."""
-        rows = self._rows("SELECT * FROM session WHERE id = ?", found.id)
-        info = next((one for row in rows if (one := self._session(row))), None)
-        if info is None:
+        row = next(iter(self._rows("SELECT * FROM session WHERE id = ?", found.id)), None)
+        info = None if row is None else self._session(row)
+        if row is None or info is None:
             raise NotFoundError(f"session {found.id} is not in {self.path} any more")
         problems: Problems = []
         todos = [
@@ -74,13 +81,29 @@ class OpenCodeSqlite:
         path, data = str(self.path), self.path.parent
         return ImportedSession(
             info=info,
-            messages=self._messages(found.id, problems),
+            messages=self._messages(row, info, problems),
             todos=read_items(todos, Todo, path=path, line=found.id, problems=problems),
             diffs=read_items(diffs, FileDiff, path=path, line=found.id, problems=problems),
             problems=problems,
             snapshots=snapshot_stores(data, info.project_id),
             project=self._project(info.project_id),
         )
+
+    def left_behind(self) -> Sequence[str]:
+        """Return the titles of sessions that OpenCode 2 shows without messages, because OpenCode 1 wrote them; newest first.
+
+        Empty for a database that OpenCode 2 has not used. Raises StorageError.
+        """
+        if (
+            "session_message" not in self._tables()
+            or next(self._rows("SELECT 1 FROM session_message LIMIT 1"), None) is None
+        ):
+            return []
+        query = (
+            "SELECT title FROM session WHERE id IN (SELECT session_id FROM message)"
+            " AND id NOT IN (SELECT session_id FROM session_message) ORDER BY time_updated DESC"
+        )
+        return [str(row["title"]) for row in self._rows(query)]
 
     def close(self) -> None:
         """Close the database, and remove its copy."""
@@ -143,14 +166,64 @@ class OpenCodeSqlite:
 
     def _session(self, row: Mapping[str, object]) -> SessionInfo | None:
         try:
-            return SessionInfo.model_validate(_session_fields(row))
+            info = SessionInfo.model_validate(_session_fields(row))
+            return info.changed(title=self._title(info))
         except ValidationError as error:
             self.problems.append(Problem(str(self.path), str(row["id"]), describe_mismatch(error)))
         except JsonError as error:
             self.problems.append(Problem(str(self.path), str(row["id"]), f"not JSON: {error}"))
         return None
 
-    def _messages(self, session_id: str, problems: Problems) -> Iterator[MessageWithParts]:
+    def _title(self, info: SessionInfo) -> str:
+        """Return the title, for a session without one its first request: the preview of OpenCode 2 gives none."""
+        if is_default_title(info.title) and "session_message" in self._tables():
+            query = (
+                "SELECT data FROM session_message WHERE session_id = ? AND type = 'user' ORDER BY time_created LIMIT 1"
+            )
+            for row in self._rows(query, info.id):
+                return title_of(str(row["data"])) or info.title
+        return info.title
+
+    def _messages(self, row: Mapping[str, object], info: SessionInfo, problems: Problems) -> Iterator[MessageWithParts]:
+        """Yield the messages of both versions of the program, oldest first."""
+        folder, below = info.directory.rstrip("/"), str(row.get("path") or "").strip("/")
+        root = folder.removesuffix(f"/{below}") if below else folder
+        agent, model = (str(row[name]) if row.get(name) else None for name in ("agent", "model"))
+        newer = V2Session(
+            info.id,
+            folder=info.directory,
+            root=root,
+            agent=agent,
+            model=model,
+            path=str(self.path),
+            problems=problems,
+        )
+        later = sorted(newer.messages(self._v2_rows(info.id)), key=_id)
+        yield from heapq.merge(self._v1_messages(info.id, problems), later, key=_id)
+
+    def _v2_rows(self, session_id: str) -> Sequence[V2Row]:
+        """Return a session's messages of OpenCode 2 as they were read, and behind them requests that were not read yet."""
+        tables = self._tables()
+        found: list[V2Row] = []
+        if "session_message" in tables:
+            columns = {str(row["name"]) for row in self._rows("PRAGMA table_info(session_message)")}
+            order = "seq" if "seq" in columns else "time_created, id"
+            query = f"SELECT * FROM session_message WHERE session_id = ? ORDER BY {order}"
+            latest = 0
+            for row in self._rows(query, session_id):
+                latest = max(
+                    latest, cast(int, row["time_created"])
+                )  # an input that waited comes at the time it was read
+                found.append(V2Row(str(row["id"]), str(row["type"]), latest, str(row["data"])))
+        if "session_input" in tables:
+            known = {row.id for row in found}
+            query = "SELECT * FROM session_input WHERE session_id = ? ORDER BY admitted_seq"
+            for row in self._rows(query, session_id):
+                if str(row["id"]) not in known:
+                    found.append(V2Row(str(row["id"]), "user", cast(int, row["time_created"]), str(row["prompt"])))
+        return found
+
+    def _v1_messages(self, session_id: str, problems: Problems) -> Iterator[MessageWithParts]:
         found = [
             str(row["id"])
             for row in self._rows("SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id", session_id)
@@ -198,17 +271,20 @@ class OpenCodeSqlite:
         except (StorageError, JsonError):
             return []  # derived data: undo and the summary do not need it
 
-    def _report_events(self, found: Mapping[str, FoundSession]) -> None:
-        """Report sessions whose newest state is in tables that are not read yet."""
-        if "session_message" not in self._tables():
-            return
-        query = "SELECT session_id, max(time_created) AS newest FROM session_message GROUP BY session_id"
-        for row in self._rows(query):
-            session = found.get(str(row["session_id"]))
-            newest = cast(int, row["newest"])
-            if session is None or newest > session.updated:
-                reason = "has newer messages in the table session_message, which are not imported"
-                self.problems.append(Problem(str(self.path), str(row["session_id"]), reason))
+    def _newest(self) -> dict[str, int]:
+        """Return when the last message of OpenCode 2 was written by session: it leaves the time of the session as it was."""
+        found: dict[str, int] = {}
+        for table in ("session_message", "session_input"):
+            if table in self._tables():
+                for row in self._rows(
+                    f"SELECT session_id, max(time_created) AS newest FROM {table} GROUP BY session_id"
+                ):
+                    found[str(row["session_id"])] = max(cast(int, row["newest"]), found.get(str(row["session_id"]), 0))
+        return found
+
+
+def _id(message: MessageWithParts) -> str:
+    return message.info.id
 
 
 def _is_writable(path: Path) -> bool:

@@ -128,6 +128,13 @@ class SessionSource(Protocol):
 OpenStore = Callable[[Path], SessionSource]
 """Opens the folder or file of another program's sessions; what an extra that reads them provides."""
 
+
+def short_title(text: str) -> str:
+    """Return the first line of a request as a title."""
+    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return line if len(line) <= 80 else line[:79].rstrip() + "…"
+
+
 # Records from data: what our models do not accept is left out and listed.
 
 

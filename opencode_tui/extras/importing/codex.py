@@ -9,11 +9,18 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
-from opencode_tui.engine.importing.source import FoundSession, ImportedSession, OpenStore, Problem, Problems
+from opencode_tui.engine.importing.ids import derive_session_id
+from opencode_tui.engine.importing.source import (
+    FoundSession,
+    ImportedSession,
+    OpenStore,
+    Problem,
+    Problems,
+    short_title,
+)
 from opencode_tui.extras.importing.codex_items import Items, Thread, read_items, read_whole, threads_of
 from opencode_tui.extras.importing.codex_messages import CodexMessages, newest_todos
-from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title, short_title
-from opencode_tui.extras.importing.ids import derive_session_id
+from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title
 from opencode_tui.extras.importing.json_lines import (
     JsonLines,
     as_folder,

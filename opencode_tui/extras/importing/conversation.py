@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.engine.importing.ids import DerivedIds
 from opencode_tui.engine.importing.source import Problem, check_message
 from opencode_tui.engine.tool.builtin.task import task_output
 from opencode_tui.engine.tool.edit.diff import TextDiff
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
-from opencode_tui.extras.importing.ids import DerivedIds
 from opencode_tui.schema.error import RejectedError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
@@ -293,9 +293,3 @@ def relative(path: str, root: str) -> str:
 def fork_title(title: str, number: int) -> str:
     """Return the title of a conversation that began as a branch of another one, as ours are named; 0 is none."""
     return f"{title} (fork #{number})" if number else title
-
-
-def short_title(text: str) -> str:
-    """Return the first line of a request as a title."""
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= 80 else line[:79].rstrip() + "…"

@@ -323,5 +323,5 @@ def test_every_reader_makes_its_messages_by_the_same_check():
     assert [name for name, text in sorted(texts.items()) if "MESSAGE.validate" in text or "PART.validate" in text] == [
         "source.py"
     ]
-    readers = {"export_file.py", "opencode_json.py", "opencode_sqlite.py", "conversation.py"}
+    readers = {"export_file.py", "opencode_json.py", "opencode_sqlite.py", "opencode_v2.py", "conversation.py"}
     assert {name for name, text in texts.items() if "check_message(" in text} == {*readers, "source.py"}

@@ -145,19 +145,6 @@ def test_credentials_and_secrets_of_shares_are_not_read(desk: Desk, tmp_path: Pa
     assert not [path for path, record in desk.records().items() if b"CANARY" in record]
 
 
-def test_newer_rows_of_the_event_tables_are_reported(desk: Desk, tmp_path: Path):
-    data = unpack("1.18.33", tmp_path / "opencode")
-    with sqlite3.connect(data / "opencode.db") as database:
-        session, updated = database.execute("SELECT id, time_updated FROM session").fetchone()
-        values = ("sm_1", session, "user", 1, updated + 1, updated + 1, "{}")
-        database.execute("INSERT INTO session_message VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-    database.close()
-    problems = desk.run(data).problems
-    assert len(problems) == 1
-    assert session in problems[0]
-    assert "session_message" in problems[0]
-
-
 def test_a_damaged_record_costs_itself(desk: Desk, tmp_path: Path):
     data = unpack("1.1.65", tmp_path / "opencode")
     parts = sorted((data / "storage" / "part").rglob("*.json"))

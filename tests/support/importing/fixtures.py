@@ -23,6 +23,7 @@ _TABLES = (
     "permission",
     "session_share",
     "session_message",
+    "session_input",
     "credential",
 )
 

@@ -1,12 +1,14 @@
 """Ids of imported records, derived from the time and the id there, so that a second import gives the same ones."""
 
 import hashlib
+from typing import cast
 
 from opencode_tui.schema.api.importing import ImportTool
-from opencode_tui.schema.ids import BASE62, Prefix
+from opencode_tui.schema.ids import BASE62, Prefix, time_field
 
 _TICKS_PER_MS = 4096
 _MASK = (1 << 48) - 1
+_HALF = 1 << 47
 _SPACE = 62**14
 
 
@@ -32,6 +34,22 @@ class DerivedIds:
     def part(self, source_id: str, time_ms: int) -> str:
         """Return the id of the next part; `source_id` names it within the session, for example `{line}.{block}`."""
         return self._next("prt", source_id, time_ms)
+
+    def keeps(self, identifier: str, time_ms: int) -> bool:
+        """Return whether an id can stay: it is behind all ids so far. The next ones are then derived behind it.
+
+        `time_ms` is about when it was made. An id without a time of its own cannot stay.
+        """
+        prefix = cast(Prefix, identifier.partition("_")[0])
+        field = time_field(identifier)
+        if field is None:
+            return False
+        near = time_ms * _TICKS_PER_MS  # an id has the lower 48 bits
+        value = near + (field - near + _HALF) % (2 * _HALF) - _HALF
+        if value <= self._last.get(prefix, 0):
+            return False
+        self._last[prefix] = value
+        return True
 
     def _next(self, prefix: Prefix, source_id: str, time_ms: int) -> str:
         value = max(time_ms * _TICKS_PER_MS, self._last.get(prefix, 0) + 1)

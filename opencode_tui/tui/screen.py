@@ -92,6 +92,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Accept keys from the first frame on."""
         self.prompt.editor.focus()
         self._app.begin_keys()
+        if self._options.is_choosing:
+            self._opening.begin_with("session_list")
         self._wait_shown = self.set_interval(1.0, self._show_opening)
 
     def _show_opening(self) -> None:
@@ -156,6 +158,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         for action_id in self._opening.actions:
             if self.can(BY_ID[action_id]):
                 self.act(action_id)
+        if self._opening.on_shown is not None:
+            self._opening.on_shown()
         if release is not None:
             release()
         if self._options.prompt:

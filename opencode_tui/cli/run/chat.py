@@ -119,6 +119,8 @@ class PlainChat:
         self._print("/help lists the commands, ctrl+c interrupts a turn, ctrl+d quits.")
         if self._session is not None:
             await self._show("")
+        if options["is_choosing"]:
+            await self._sessions("")
         if options["prompt"]:
             await self._guarded(self._handle(options["prompt"]))
 

@@ -19,6 +19,7 @@ from opencode_tui.schema.error import (
     CommandRefusedError,
     DeniedError,
     MissingFileError,
+    OutsideRefusedError,
     QuestionDismissedError,
     RejectedError,
     ToolError,
@@ -129,6 +130,8 @@ def details_of(error: Exception) -> ErrorDetails:
             return ErrorDetails(subject=error.subject, feedback=error.feedback or None)
         case ApprovalUnavailableError():
             return ErrorDetails(unasked=True)
+        case OutsideRefusedError():
+            return ErrorDetails(unasked=True, problem=error.problem)
         case DeniedError():
             return ErrorDetails(rule=Rule(permission=error.permission, pattern=error.rule.pattern, action="deny"))
         case MissingFileError():

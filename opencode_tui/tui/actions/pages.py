@@ -170,11 +170,15 @@ async def folder_status(control: SessionController, notices: FolderNotices) -> s
         f"tools          {', '.join(one.id for one in tools)}",
         f"skills         {', '.join(one.name for one in skills) or 'none'}",
     ]
+    return "\n".join([*lines, *_notice_lines(notices)])
+
+
+def _notice_lines(notices: FolderNotices) -> list[str]:
+    """Return the warnings about settings, and the settings that are inactive, below a heading each."""
     warnings = warning_lines(notices.warnings, os.path.expanduser("~"))
-    for head, entries in (
-        ("warnings", warnings),
-        ("inactive", [" ".join(str(one).split()) for one in notices.ignored]),
-    ):
-        if shown := [f"  {one}" for one in entries]:
-            lines += ["", head, *shown]
-    return "\n".join(lines)
+    inactive = [" ".join(str(one).split()) for one in notices.ignored]
+    lines: list[str] = []
+    for head, entries in (("warnings", warnings), ("inactive", inactive)):
+        if entries:
+            lines += ["", head, *(f"  {one}" for one in entries)]
+    return lines

@@ -83,6 +83,13 @@ def test_a_diff_line_stands_on_the_grid() -> None:
     assert lines[3].startswith("     41 −     for i in range(")
 
 
+def test_a_call_whose_files_are_recorded_says_so_while_it_lasts() -> None:
+    story = Story()
+    first = rows(story.running("bash", {"command": "ls"}, recording=True), 60)[0]
+    assert "recording files  12 s" in first
+    assert "running  12 s" in rows(story.running("bash", {"command": "ls"}, recording=False), 60)[0]
+
+
 def test_a_running_call_has_no_empty_rows_and_at_most_three() -> None:
     story = Story()
     outputs = ("", "one\n", "one\ntwo\nthree\nfour\n")

@@ -27,6 +27,7 @@ from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateError
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.tool import failure_text
 
 OUTPUT_BYTES = 16_000
 """How much of the end of a check's output the result has."""
@@ -157,7 +158,7 @@ class _Task:
         if not isinstance(state, ToolStateError):
             return ""
         is_refused = state.stop_reason in ("rejected", "denied") or state.unasked
-        return state.error if is_refused else ""
+        return failure_text(calls[-1], state, str(self._tree.directory)) if is_refused else ""
 
     def _title(self) -> str:
         words = " ".join(self._order.task.prompt.split())[:_TITLE_CHARS].rstrip()

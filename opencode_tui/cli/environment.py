@@ -1,7 +1,7 @@
 """The environment of a command: variables, paths, flags, the current folder and its settings."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,15 @@ def load_settings(environment: Environment) -> "LoadedConfig":
 
 
 def report_notices(loaded: "LoadedConfig") -> None:
-    """Write warnings about the settings, and keys without effect, to stderr, one line each."""
-    for notice in (*loaded.warnings, *loaded.ignored):
-        say(str(notice))
+    """Write warnings about the settings, and keys without effect, to stderr; a file that has several of them is named once."""
+    notices = (*loaded.warnings, *loaded.ignored)
+    say_warnings([(one.source, str(one)) for one in notices])
+
+
+def say_warnings(placed: "Sequence[tuple[str, str]]") -> None:
+    """Write warnings with their sources to stderr, those of a file below its name."""
+    if placed:
+        from opencode_tui.text.notices import warning_lines  # few folders have any
+
+        for line in warning_lines(placed, os.path.expanduser("~")):
+            say(line, is_below=line.startswith(" "))

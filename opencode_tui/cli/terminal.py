@@ -30,11 +30,11 @@ def print_json(value: object) -> None:
     sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
 
 
-def say(message: str) -> None:
-    """Write one line to stderr, prefixed with the program's name."""
+def say(message: str, *, is_below: bool = False) -> None:
+    """Write one line to stderr, prefixed with the program's name; indented if it belongs to the line above."""
     from opencode_tui.text.safe_text import make_safe
 
-    sys.stderr.write(f"opencode-tui: {make_safe(message.strip())}\n")
+    sys.stderr.write(f"{'  ' if is_below else 'opencode-tui: '}{make_safe(message.strip())}\n")
 
 
 def write_answer(stream: TextIO, text: str) -> None:

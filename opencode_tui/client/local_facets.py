@@ -392,6 +392,7 @@ class _Settings:
             ignored=[InactiveSetting(setting=one.subject, reason=one.reason) for one in config.ignored],
             undo_off=undo_off,
             of_models=of_models or None,
+            sources=[one.source for one in config.warnings] or None,
         )
 
     async def newer_version(self) -> str:

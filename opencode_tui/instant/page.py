@@ -29,7 +29,7 @@ _ENVIRONMENT = (
 _FIELD, _RUN = "\x1e", "\x1f"
 _MAX_BYTES = 1_000_000
 _COMPACT_ROWS, _COMPACT_COLUMNS = 26, 80
-_WIDE, _MIDDLE = (140, 40), (120, 36)
+_VAST, _WIDE, _MIDDLE = (180, 52), (140, 40), (120, 36)
 """Columns from which there is a sidebar, and its cells."""
 _BAR = 3
 _LEAST_ROW = 4
@@ -216,7 +216,7 @@ def plain_page(size: "tuple[int, int]") -> Page:
     """Return the prompt alone, in the terminal's own colors, where the start page has it."""
     columns, rows = size
     is_compact = rows < _COMPACT_ROWS or columns < _COMPACT_COLUMNS
-    sidebar = next((cells for least, cells in (_WIDE, _MIDDLE) if columns >= least), 0)
+    sidebar = next((cells for least, cells in (_VAST, _WIDE, _MIDDLE) if columns >= least), 0)
     width = max(1, columns - sidebar - _BAR - 2)
     y = max(_LEAST_ROW, rows - (3 if is_compact else 4))
     none, cursor = ("", "", ""), ("7", "", "")

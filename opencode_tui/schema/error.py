@@ -152,8 +152,9 @@ class OutsideRefusedError(PermissionRefused):
     def __init__(self, permission: str, patterns: list[str], reasons: list[str]) -> None:
         wanted = ", ".join(repr(pattern) for pattern in patterns)
         why = f" {' '.join(reasons)}" if reasons else ""
+        self.problem = f"{permission} {wanted} would leave the sandbox.{why}"
         super().__init__(
-            f"{permission} for {wanted} would leave the sandbox.{why} Approvals are auto, so nobody is asked: do without it, or"
+            f"{self.problem} Approvals are auto, so nobody is asked: do without it, or"
             " say that it needs --auto=outside or the setting experimental.sandbox.auto"
         )
 

@@ -24,8 +24,15 @@ class Opening:
         """The actions to run once the engine is open, in the order of their keys."""
         self.on_sent: Callable[[], None] | None = None
         """Set when the prompt is to be sent once the engine is open; to be called then: keys are kept for the next prompt."""
+        self.on_shown: Callable[[], None] | None = None
+        """To be called when the page is shown with which the screen starts: keys are kept for it until then."""
         self._quits = False
         """Whether the key that quits was pressed at the first page."""
+
+    def begin_with(self, action_id: str) -> None:
+        """Run an action before those of keys once the engine is open; all keys are for what it shows."""
+        self.actions.insert(0, action_id)
+        self.on_shown = self._app.hold_until_shown()
 
     def show_wait(self, what: str, seconds: float) -> None:
         """Show in the activity line what is being opened, and for how long: `Opening ~/work  3 s`."""

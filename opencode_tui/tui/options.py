@@ -15,7 +15,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """Options of the start; `prompt` is sent at once, `model` is `provider/model`.
+    """Options of the start; `prompt` is sent at once, `model` is `provider/model`; with `is_choosing` the list of
+    sessions is shown first.
 
     `server` is the address of an engine in another process, whose turns continue without this screen; `state` is then the
     local folder for the files of the screen. `place` is where the session is shown first.
@@ -23,6 +24,7 @@ class StartOptions:
 
     directory: Path
     is_continued: bool = False
+    is_choosing: bool = False
     session_id: str | None = None
     is_forked: bool = False
     prompt: str | None = None

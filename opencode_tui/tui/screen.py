@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from opencode_tui.tui.dialogs.panel import Panel
     from opencode_tui.tui.state.pump import Pump
 
-WIDE, NARROW = 140, 120
-"""Cells from which the sidebar is wide, and under which it is hidden."""
+VAST, WIDE, NARROW = 180, 140, 120
+"""Cells from which the sidebar is very wide, or wide, and under which it is hidden."""
 
 SLOW_S = 3.0
 """Seconds after which the wait for the engine is shown instead of the first page."""
@@ -92,6 +92,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Accept keys from the first frame on."""
         self.prompt.editor.focus()
         self._app.begin_keys()
+        if self._options.is_choosing:
+            self._opening.begin_with("session_list")
         self._wait_shown = self.set_interval(1.0, self._show_opening)
 
     def _show_opening(self) -> None:
@@ -110,6 +112,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         width, height = event.size
         self.set_class(height < 26 or width < 80, "-compact")
         self.set_class(width >= WIDE, "-wide")
+        self.set_class(width >= VAST, "-vast")
         self.set_class(NARROW <= width < WIDE, "-middle")
         self.set_class(width < NARROW, "-narrow")
         if width >= NARROW:
@@ -156,6 +159,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         for action_id in self._opening.actions:
             if self.can(BY_ID[action_id]):
                 self.act(action_id)
+        if self._opening.on_shown is not None:
+            self._opening.on_shown()
         if release is not None:
             release()
         if self._options.prompt:

@@ -1,6 +1,6 @@
 """What the screen knows of the shown session: tokens."""
 
-from opencode_tui.schema.event.event import MessageUpdated
+from opencode_tui.schema.event.event import MessageUpdated, PartUpdated
 from opencode_tui.schema.session.message import CacheTokens, Tokens
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.state.session_facts import SessionFacts
@@ -56,3 +56,18 @@ def test_a_request_after_the_end_of_a_run_starts_another_one():
     facts.load(story.messages)
     facts.apply(MessageUpdated(info=story.user("second", "5").info.changed(session_id="ses_x")))
     assert (facts.turn_summary(), facts.turn_cost, facts.turn_started) == ("", 0, NOON + 5 * 60_000)
+
+
+def test_a_call_that_ends_late_does_not_end_what_a_later_answer_does():
+    story = Story()
+    story.user("first", "1")
+    story.answer([read(story, "a.py", 3)], at="1", finish="tool-calls")
+    late = story.messages[-1].parts[-1]
+    story.answer(["writes"], at="1:10")
+    facts = SessionFacts(facts_of(Tokens()).info)
+    facts.load(story.messages, is_busy=True)
+    for part in story.messages[-1].parts:
+        facts.apply(PartUpdated(part=part.changed(session_id="ses_x")))
+    assert facts.word == "Writing"
+    facts.apply(PartUpdated(part=late.changed(session_id="ses_x")))
+    assert facts.word == "Writing"

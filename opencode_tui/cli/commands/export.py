@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opencode_tui.cli.completion_values import complete_sessions
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("session_id", metavar="[ID]", required=False)
+@click.argument("session_id", metavar="[ID]", required=False, shell_complete=complete_sessions)
 @click.option("--json", "is_json", is_flag=True, help="Print JSON (default).")
 @click.option("--markdown", metavar="FILE", help="Write Markdown to a new file (- prints it).")
 @click.option("--html", "page", metavar="FILE", help="Write a page of HTML to a new file (- prints it).")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opencode_tui.cli.completion_values import complete_agents
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
@@ -28,7 +29,7 @@ def permission() -> None:
 
 
 @permission.command("list", short_help="List the effective rules and your grants.")
-@click.option("--agent", metavar="NAME", help="Agent (default: the default agent).")
+@click.option("--agent", metavar="NAME", shell_complete=complete_agents, help="Agent (default: the default agent).")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_rules(agent: str | None, style: str) -> None:
     """List the effective rules in order (last match wins) and what you always allow in this project."""
@@ -38,7 +39,7 @@ def list_rules(agent: str | None, style: str) -> None:
 @permission.command(short_help="Show the decision for a call, and why.")
 @click.argument("name", metavar="PERMISSION")
 @click.argument("subject")
-@click.option("--agent", metavar="NAME", help="Agent (default: the default agent).")
+@click.option("--agent", metavar="NAME", shell_complete=complete_agents, help="Agent (default: the default agent).")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def explain(name: str, subject: str, agent: str | None, style: str) -> None:
     """Show whether a call would be allowed, asked or denied, and by which rule. Nothing is executed.
@@ -55,7 +56,7 @@ def explain(name: str, subject: str, agent: str | None, style: str) -> None:
 @click.argument("pattern")
 @click.argument("action", type=_ACTIONS)
 @click.argument("subject")
-@click.option("--agent", metavar="NAME", help="Agent (default: the default agent).")
+@click.option("--agent", metavar="NAME", shell_complete=complete_agents, help="Agent (default: the default agent).")
 def try_rule(name: str, pattern: str, action: str, subject: str, agent: str | None) -> None:
     """Test a rule before adding it.
 

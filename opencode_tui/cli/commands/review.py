@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from opencode_tui.cli.completion_values import complete_models
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
@@ -27,7 +28,7 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @click.argument("changes", metavar="[RANGE]", default="")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", shell_complete=complete_models, help="Model to use.")
 @click.option(
     "--format",
     "style",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from opencode_tui.cancellation import limit_threads
-from opencode_tui.cli.environment import Environment, load_settings, read_environment
+from opencode_tui.cli.environment import Environment, load_settings, read_environment, say_warnings
 from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
@@ -115,9 +115,10 @@ def end_on_signals() -> "asyncio.Future[int]":
 
 async def report_notices(clients: "LocalClients") -> None:
     """Write the warnings about the settings to stderr; invalid settings raise before anything listens."""
+    from opencode_tui.text.notices import placed_warnings  # not for the help
+
     notices = await (await clients.at()).settings.notices()
-    for line in [*notices.warnings, *map(str, notices.ignored)]:
-        say(line)
+    say_warnings([*placed_warnings(notices), *(("", str(one)) for one in notices.ignored)])
 
 
 def make_credentials(environment: Environment) -> "Credentials":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import click
 
+from opencode_tui.cli.completion_values import complete_sessions
 from opencode_tui.cli.lazy_group import Entry, LazyGroup
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def share() -> None:
 
 
 @click.command()
-@click.argument("session_id", metavar="[ID]", required=False)
+@click.argument("session_id", metavar="[ID]", required=False, shell_complete=complete_sessions)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before the first session goes to a server.")
 def share_session(session_id: str | None, yes: bool) -> None:
     """Share a session and print its link. Without an ID the latest one."""
@@ -65,7 +66,7 @@ def share_session(session_id: str | None, yes: bool) -> None:
 
 
 @click.command()
-@click.argument("session_id", metavar="[ID]", required=False)
+@click.argument("session_id", metavar="[ID]", required=False, shell_complete=complete_sessions)
 def unshare(session_id: str | None) -> None:
     """Remove a session from its share server. Without an ID the latest one."""
     from opencode_tui.cli.engine_access import with_client  # not for the help

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from opencode_tui.cancellation import limit_threads
+from opencode_tui.cli.completion_values import complete_agents, complete_models, complete_sessions
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import ending_signals, say
 from opencode_tui.cli.typeahead import TypeaheadGuard
@@ -32,6 +33,7 @@ _EXAMPLES = """\b
 Examples:
   opencode-tui                                   work in this folder
   opencode-tui ~/src/csvkit -c                   resume the latest session there
+  opencode-tui -r                                choose a session to resume
   opencode-tui --prompt "what does this do?"     send a prompt on start
 """
 
@@ -39,12 +41,15 @@ Examples:
 @click.command("opencode-tui", epilog=_EXAMPLES)
 @click.argument("folder", required=False, metavar="[DIR]", type=click.Path(exists=True, file_okay=False))
 @click.option("-c", "--continue", "is_continued", is_flag=True, help="Resume the latest session.")
-@click.option("-s", "--session", "session_id", metavar="ID", help="Resume this session.")
+@click.option(
+    "-s", "--session", "session_id", metavar="ID", shell_complete=complete_sessions, help="Resume this session."
+)
+@click.option("-r", "--resume", "is_choosing", is_flag=True, help="Choose the session to resume from a list.")
 @click.option("--fork", "is_forked", is_flag=True, help="With -c or -s: fork the session first.")
 @click.option("--prompt", metavar="TEXT", help="Send this prompt on start.")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", shell_complete=complete_models, help="Model to use.")
 @click.option("--variant", metavar="NAME", help="Variant of the model to use, such as its reasoning effort.")
-@click.option("--agent", metavar="NAME", help="Agent to use.")
+@click.option("--agent", metavar="NAME", shell_complete=complete_agents, help="Agent to use.")
 @click.option(
     "--plain", "is_plain", is_flag=True, help="Chat in lines, without a screen (screen readers, serial consoles)."
 )
@@ -123,6 +128,10 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
 def _start_options(options: Mapping[str, Any]) -> StartOptions:
     given = dict(options)
     folder = given.pop("folder")
+    if given["is_choosing"] and (given["is_continued"] or given["session_id"] or given["prompt"]):
+        from opencode_tui.schema.error import ConfigError
+
+        raise ConfigError("use only one of --resume, --continue and --session; --resume sends no --prompt")
     if (given["is_continued"] and given["session_id"]) or (
         given["is_forked"] and not (given["is_continued"] or given["session_id"])
     ):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from opencode_tui.cli.engine_access import with_shared_client
+from opencode_tui.cli.environment import say_warnings
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.run.report import TerminalReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
@@ -31,6 +32,7 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.schema.session.undo import UndoOnly
 from opencode_tui.text.cost import plan_text
+from opencode_tui.text.notices import placed_warnings
 from opencode_tui.text.quantity import age, amount, money, plural
 from opencode_tui.text.safe_text import make_safe
 
@@ -113,12 +115,14 @@ class PlainChat:
         if options["is_forked"] and self._session is not None:
             self._session = await self._client.sessions.fork(self._session.id, ForkSession())
         notices = await self._client.settings.notices()
-        for line in [*notices.warnings, *map(str, notices.ignored), *filter(None, [notices.undo_off])]:
-            say(line)
+        others = [*map(str, notices.ignored), *filter(None, [notices.undo_off])]
+        say_warnings([*placed_warnings(notices), *(("", one) for one in others)])
         self._print("Plain mode. One line is one prompt, a backslash at its end continues it, ! runs a shell command.")
         self._print("/help lists the commands, ctrl+c interrupts a turn, ctrl+d quits.")
         if self._session is not None:
             await self._show("")
+        if options["is_choosing"]:
+            await self._sessions("")
         if options["prompt"]:
             await self._guarded(self._handle(options["prompt"]))
 

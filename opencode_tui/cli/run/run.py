@@ -2,6 +2,7 @@
 
 import click
 
+from opencode_tui.cli.completion_values import complete_agents, complete_models, complete_sessions
 from opencode_tui.cli.main import GlobalOptions
 
 _EXAMPLES = """\b
@@ -29,11 +30,13 @@ class _Run(click.Command):
 @click.command(cls=_Run, epilog=_EXAMPLES)
 @click.argument("message", nargs=-1)
 @click.option("-c", "--continue", "is_continued", is_flag=True, help="Resume the latest session.")
-@click.option("-s", "--session", "session_id", metavar="ID", help="Resume this session.")
+@click.option(
+    "-s", "--session", "session_id", metavar="ID", shell_complete=complete_sessions, help="Resume this session."
+)
 @click.option("--fork", "is_fork", is_flag=True, help="With -c or -s: fork the session first.")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model to use.")
+@click.option("-m", "--model", metavar="PROVIDER/MODEL", shell_complete=complete_models, help="Model to use.")
 @click.option("--variant", metavar="NAME", help="Variant of the model to use, such as its reasoning effort.")
-@click.option("--agent", metavar="NAME", help="Agent to use.")
+@click.option("--agent", metavar="NAME", shell_complete=complete_agents, help="Agent to use.")
 @click.option(
     "--format",
     "style",

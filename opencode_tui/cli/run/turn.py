@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec import Struct
 
 from opencode_tui.cli.engine_access import with_client, with_server, with_session_client
+from opencode_tui.cli.environment import say_warnings
 from opencode_tui.cli.run.json_report import JsonReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.cli.style import Style, style_of
@@ -51,6 +52,7 @@ from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.text.model_line import model_line, session_of_line
+from opencode_tui.text.notices import placed_warnings
 
 if TYPE_CHECKING:
     from opencode_tui.cli.run.permission_prompt import PermissionPrompt
@@ -354,11 +356,10 @@ async def _share(client: "Client", session: SessionInfo) -> None:
 async def _report_notices(client: "Client", reported: Collection[str] = ()) -> set[str]:
     """Write new warnings about the settings to stderr; return all that were written."""
     notices = await client.settings.notices()
-    lines = [*notices.warnings, *map(str, notices.ignored), *filter(None, [notices.undo_off])]
-    for line in lines:
-        if line not in reported:
-            say(line)
-    return {*reported, *lines}
+    others = [*map(str, notices.ignored), *filter(None, [notices.undo_off])]
+    placed = [*placed_warnings(notices), *(("", one) for one in others)]
+    say_warnings([one for one in placed if one[1] not in reported])
+    return {*reported, *(line for _, line in placed)}
 
 
 async def answer(

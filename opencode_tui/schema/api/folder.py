@@ -34,6 +34,8 @@ class InactiveSetting(Record):
 class Notices(Record):
     """Messages about the settings: `warnings`, and the settings `ignored` until the folder is trusted.
 
+    `sources` are the files or variables of the first warnings, whose lines begin with them; the others are about other things.
+
     `undo_off` says why undo restores no files in this folder; absent where it does. `of_models` are those of the warnings that are
     about models: a default that was replaced, an address that is not known.
     """
@@ -42,3 +44,4 @@ class Notices(Record):
     ignored: list[InactiveSetting] = Field(default_factory=list[InactiveSetting])
     undo_off: str | None = absent()
     of_models: list[str] | None = absent()
+    sources: list[str] | None = absent()

@@ -275,6 +275,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("timeline_revert", "Revert to the prompt", "r", "page:timeline", "Timeline"),
     Action("timeline_fork", "Fork from the prompt", "f", "page:timeline", "Timeline"),
     Action("timeline_diff", "Changes of the turn", "d", "page:timeline", "Timeline"),
+    Action("timeline_filter", "Filter the prompts", "/", "page:timeline", "Timeline"),
     Action("context_prune", "Prune", "p", "page:context", "Context"),
     Action("context_restore", "Restore", "r", "page:context", "Context"),
     Action("context_compact", "Compact", "c", "page:context", "Context"),

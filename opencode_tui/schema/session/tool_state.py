@@ -19,6 +19,7 @@ from opencode_tui.schema.error import (
     CommandRefusedError,
     DeniedError,
     MissingFileError,
+    OutsideRefusedError,
     QuestionDismissedError,
     RejectedError,
     ToolError,
@@ -37,7 +38,10 @@ _STOP_REASON = "stopReason"
 
 
 class ToolTime(Record):
-    """Milliseconds since 1970; `compacted` is when the output was pruned. `waited` ms of it passed until the user replied."""
+    """Milliseconds since 1970; `compacted` is when the output was pruned.
+
+    `waited` ms of it passed until the user replied, or files were recorded for undo.
+    """
 
     start: int
     end: int | None = absent()
@@ -78,6 +82,9 @@ class ToolStateCompleted(Record):
     time: ToolTime
     attachments: list[dict[str, Any]] | None = absent()
 
+
+RECORDING = "recording"
+"""The key of metadata that says whether the files are being recorded before or after a call, for undo."""
 
 KEPT_LINES = "lines"
 """The key in the metadata of a completed call for the `KeptLines` of an output that was cut."""
@@ -129,6 +136,8 @@ def details_of(error: Exception) -> ErrorDetails:
             return ErrorDetails(subject=error.subject, feedback=error.feedback or None)
         case ApprovalUnavailableError():
             return ErrorDetails(unasked=True)
+        case OutsideRefusedError():
+            return ErrorDetails(unasked=True, problem=error.problem)
         case DeniedError():
             return ErrorDetails(rule=Rule(permission=error.permission, pattern=error.rule.pattern, action="deny"))
         case MissingFileError():
@@ -191,7 +200,7 @@ def progress(
 
 
 def wait(state: ToolStateUnion, *, waited: int) -> ToolStateRunning:
-    """Return the running state with `waited` more ms of waiting for the user."""
+    """Return the running state with `waited` more ms that are not the call's own: of waiting for the user, or recording files."""
     if not isinstance(state, ToolStateRunning):
         raise ToolTransitionError(state, "wait")
     return state.changed(time=state.time.changed(waited=(state.time.waited or 0) + waited))

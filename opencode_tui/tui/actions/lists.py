@@ -1,6 +1,7 @@
 """Actions that open a list over the screen: commands, models, agents, themes, keys."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -8,6 +9,8 @@ from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, SESSIONS_PAGE, Action
 from opencode_tui.schema.model import Model, parse_model_ref
 from opencode_tui.schema.permission import APPROVALS, Approvals
+from opencode_tui.text.cells import width as cells
+from opencode_tui.text.cost import plan_words
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
@@ -18,6 +21,9 @@ from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
+
+FEWEST_NAME, MOST_NAME = 25, 32
+"""Cells between which the column of the models' names is as wide as the longest one."""
 
 FIRST_GROUP, LAST_GROUP = "Session", "Program"
 """The first and the last group, so that enter in a list that has just opened does not quit."""
@@ -68,27 +74,30 @@ def _aliases(row: Action) -> Sequence[str]:
 
 
 def model_choices(choice: Chosen) -> list[Choice]:
-    """Return the available models with their prices, favorites first, then recent ones."""
+    """Return the available models with their prices: favorites, then the current and recent ones, then each provider's.
+
+    A version with a date is folded where the list has the name without one, unless it is a favorite or was used.
+    """
     current = str(choice.model) if choice.model else ""
     favorites = [name for name in choice.favorites if any(str(one.ref) == name for one in choice.models)]
-    recent = [name for name in map(str, choice.recent) if name not in favorites]
+    used = [*([current] if current else []), *map(str, choice.recent)]
+    recent = list(dict.fromkeys(name for name in used if name not in favorites))
     names = {str(one.ref): one for one in choice.models}
 
-    def made(name: str, group: str) -> Choice:
+    def made(name: str, group: str, *, is_folded: bool = False) -> Choice:
         known = names[name]
         limit = f"{amount(known.limit.context)} tokens" if known.limit.context else "context unknown"
         title = screen_line(known.name or known.model_id)
-        facts = [prices(known), variant_words(known, choice.variant if name == current else None)]
-        note = " · ".join(filter(None, facts)) or (screen_line(name) if title != name else "")
-        return Choice(name, title, note, limit, group, name == current)
+        price, variants = prices(known), variant_words(known, choice.variant if name == current else None)
+        note = f"{price} · {variants}" if variants else price
+        return Choice(name, title, note, limit, group, name == current, brief=price, is_folded=is_folded)
 
-    used = [made(name, "Recent") for name in recent if name in names]
     others = (one for one in names if one not in recent and one not in favorites)
     rest = sorted(others, key=lambda name: (names[name].provider_id, name))
     return [
         *(made(name, "Favorites") for name in favorites),
-        *used,
-        *(made(name, screen_line(names[name].provider_id)) for name in rest),
+        *(made(name, "Recent") for name in recent if name in names),
+        *(made(name, screen_line(names[name].provider_id), is_folded=_is_dated_double(name, names)) for name in rest),
     ]
 
 
@@ -101,10 +110,21 @@ def variant_words(model: Model, chosen: str | None = None) -> str:
     return screen_line(f"{chosen}, of {span}" if chosen else span)
 
 
+_DATE = re.compile(r"-(?:\d{8}|\d{4}-\d\d-\d\d)\Z")
+
+
+def _is_dated_double(name: str, names: Container[str]) -> bool:
+    """Return whether a name ends with a date, as `claude-opus-4-5-20251101`, and the list has it without."""
+    bare = _DATE.sub("", name)
+    return bare != name and bare in names
+
+
 def prices(model: Model) -> str:
-    """Return `$3 in, $15 out` per million tokens; empty when they are unknown or free."""
+    """Return `$3 in, $15 out` per million tokens, or why there are no prices."""
     cost = model.cost
-    return f"${_short(cost.input)} in, ${_short(cost.output)} out" if cost.output else ""
+    if cost.output or cost.input:
+        return f"${_short(cost.input)} in, ${_short(cost.output)} out"
+    return plan_words(model.provider_id) or ("free" if cost.is_known or model.adapter == "demo" else "no price known")
 
 
 def _short(price: Decimal) -> str:
@@ -227,8 +247,11 @@ def _models(chat: Chat, typed: str = "") -> None:
         chat.run("login_view")
 
     def content() -> ListContent:
+        choices = model_choices(choice)
+        longest = max((cells(one.text) for one in choices if not one.is_folded), default=0)
         return ListContent(
-            model_choices(choice),
+            choices,
+            notes_at=min(MOST_NAME, max(FEWEST_NAME, longest)) + 5,
             hint="Filter models (prices per million tokens)",
             enter="use",
             scope="list:models",

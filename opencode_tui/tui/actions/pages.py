@@ -1,9 +1,11 @@
 """Actions that open a full page: context, changes, timeline, status."""
 
 import asyncio
+import os
 from functools import partial
 
 from opencode_tui import __version__
+from opencode_tui.text.notices import warning_lines
 from opencode_tui.tui.actions import session
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.undo import ask_undo
@@ -168,7 +170,15 @@ async def folder_status(control: SessionController, notices: FolderNotices) -> s
         f"tools          {', '.join(one.id for one in tools)}",
         f"skills         {', '.join(one.name for one in skills) or 'none'}",
     ]
-    for head, entries in (("warnings", notices.warnings), ("inactive", notices.ignored)):
-        if shown := [f"  {' '.join(str(one).split())}" for one in entries]:
-            lines += ["", head, *shown]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_notice_lines(notices)])
+
+
+def _notice_lines(notices: FolderNotices) -> list[str]:
+    """Return the warnings about settings, and the settings that are inactive, below a heading each."""
+    warnings = warning_lines(notices.warnings, os.path.expanduser("~"))
+    inactive = [" ".join(str(one).split()) for one in notices.ignored]
+    lines: list[str] = []
+    for head, entries in (("warnings", warnings), ("inactive", inactive)):
+        if entries:
+            lines += ["", head, *(f"  {one}" for one in entries)]
+    return lines

@@ -20,6 +20,7 @@ from opencode_tui.tui.chrome.words import (
     title_of,
 )
 from opencode_tui.tui.sessions.sidebar import sidebar_facts
+from opencode_tui.tui.state.session_facts import WAITS_FOR_MODEL
 from opencode_tui.tui.terminal_title import Notifier
 
 IDLE_S = 20
@@ -60,6 +61,8 @@ class ChromeRefresh:
         self._busy: tuple[str, int] | None = None
         self._followed: tuple[str | None, tuple[int, int] | None] = (None, None)
         """The session that the last refresh showed, and the last run of it that had ended."""
+        self._doing = ""
+        """What the session did at the last update."""
         self._timer: Timer | None = None
         parts.screen.set_interval(IDLE_S, self.refresh)
 
@@ -113,8 +116,10 @@ class ChromeRefresh:
         self._parts.screen.set_timer(left / 1000, show)
 
     def soon(self) -> None:
-        """Update after a short delay; at once for a new question and when a run starts or ends."""
-        if self._control.pop_urgent():
+        """Update after a short delay; at once for a new question, when a run starts or ends, and when the model responds."""
+        facts = self._control.facts
+        responds = self._doing == WAITS_FOR_MODEL and facts is not None and facts.word != WAITS_FOR_MODEL
+        if self._control.pop_urgent() or responds:
             self.refresh()
         elif self._timer is None or self._timer.name != _SOON:  # that of the seconds of a run would be late
             if self._timer is not None:
@@ -137,6 +142,7 @@ class ChromeRefresh:
         parts.app.title_line.show(control.facts.title if control.facts is not None else "", self._state_sign())
         parts.header.show(title_of(control, is_folded=parts.is_folded))
         doing = activity_of(control, now, interrupt_key=parts.keymap.first(INTERRUPT))
+        self._doing = doing.word
         parts.activity.show(self._wait or self._note or doing)
         self._show_status()
         self._show_queue()

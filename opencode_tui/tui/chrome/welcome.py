@@ -12,7 +12,8 @@ from opencode_tui import __version__
 from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.cells import width as cells
-from opencode_tui.text.quantity import age, short_path
+from opencode_tui.text.notices import warning_lines
+from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.requests import SessionRequested
 from opencode_tui.tui.state.controller import SessionController
@@ -32,6 +33,7 @@ AGE = 6
 """Cells at the end of the text for the age of a session."""
 
 _MOST_SERVERS = 4
+_MOST_WARNINGS = 6
 
 Group = tuple[str, str, Sequence[tuple[str, str]]]
 """A muted head with a note, and lines with notes."""
@@ -204,10 +206,9 @@ def _inactive(one: InactiveSetting, folder: Path) -> str:
     return line.removeprefix(f"{folder}/")
 
 
-def _warning(line: str, folder: Path) -> str:
-    """Return a warning about settings, whose file is named from the folder or the home folder on."""
-    line = screen_line(" ".join(line.split()))
-    return short_path(line.removeprefix(f"{folder}/"), os.path.expanduser("~"))
+def _indented(line: str) -> str:
+    """Return a line of a warning in one row, below the head of its file with its indent."""
+    return f"{'  ' if line.startswith('  ') else ''}{screen_line(' '.join(line.split()))}"
 
 
 def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
@@ -227,5 +228,6 @@ def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
         lines = [(_inactive(one, folder), "") for one in notices.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))
     if notices.warnings:
-        groups.append(("Settings", "", [(_warning(one, folder), "") for one in notices.warnings[:5]]))
+        lines = warning_lines(notices.warnings, os.path.expanduser("~"), str(folder))
+        groups.append(("Settings", "", [(_indented(one), "") for one in lines[:_MOST_WARNINGS]]))
     return groups

@@ -14,8 +14,7 @@ GUTTER, TEXT, SIGN, BODY = 1, 3, 8, 10
 """Columns of the state's sign, of every text, of a changed line's sign (and the output's guide), and of arguments and bodies."""
 
 PROSE_WIDTH = 88
-LINE_WIDTH = 120
-"""Cells that prose and tool lines use of a wide window."""
+"""Cells that prose uses of a wide window; tool lines, diffs and facts use all of it, as the prompt does."""
 
 Span = tuple[str, Style]
 """A safe text with its full style."""
@@ -54,7 +53,7 @@ class RenderContext:
     @property
     def right(self) -> int:
         """The last cell of facts."""
-        return max(TEXT + 8, min(self.width, LINE_WIDTH) - 3)
+        return max(TEXT + 8, self.width - 3)
 
     @property
     def edge(self) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
+from opencode_tui.schema.session.tool_state import RECORDING, ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.cells import width
 from opencode_tui.text.quantity import duration
@@ -149,7 +149,10 @@ def _appearance(item: ToolItem, page: RenderContext, scene: ViewState) -> tuple[
     if row_of(item.part.tool).asks_user:
         return State(glyphs.asks, "warning", "warning", is_bold=True), [Fact("needs your answer", "warning", "answer")]
     seconds = state.time.worked(scene.now) // 1000
-    facts = [Fact("running", "accent", "running")]
+    is_recording = bool((state.metadata or {}).get(RECORDING))  # for undo, before or after the call itself
+    facts = [
+        Fact("recording files" if is_recording else "running", "accent", "recording" if is_recording else "running")
+    ]
     if seconds >= 1:
         facts.append(Fact(duration(seconds), "accent", is_time=True, is_bold=True))
     return State(glyphs.running, "accent", "text", is_bold=True), facts

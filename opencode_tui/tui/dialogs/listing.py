@@ -38,6 +38,10 @@ class Choice:
     is_current: bool = False
     aliases: Sequence[str] = ()
     """Other words that find it."""
+    brief: str = ""
+    """The note where the whole one does not fit."""
+    is_folded: bool = False
+    """Whether it is shown only where the filter finds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,8 @@ class ListContent:
     moved: Callable[[str], object] | None = None
     typed: str = ""
     """The filter at the start."""
+    notes_at: int = NOTE
+    """The column in which notes start, after names that are not longer."""
     is_marked: bool = True
     """Whether a sign marks the active choice."""
     preview: Callable[[str], Sequence[str]] | None = None
@@ -138,7 +144,7 @@ class Listing(Rows, can_focus=True):
         self.redraw()
 
     def _filter(self) -> None:
-        choices = self.content.choices
+        choices = self._unfolded() if not self.query_text.strip() else self.content.choices
         found = [(choices[at], hit) for at, hit in ranked(self.query_text, [one.text for one in choices])]
         named = {choice.id for choice, _ in found}
         wanted = self.query_text.strip().casefold()
@@ -151,6 +157,9 @@ class Listing(Rows, can_focus=True):
         for choice, _ in found:
             order.setdefault(choice.group, len(order))
         self._found = sorted(found, key=lambda one: order[one[0].group])
+
+    def _unfolded(self) -> Sequence[Choice]:
+        return [one for one in self.content.choices if not one.is_folded]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of the choices, limited by the screen."""
@@ -228,10 +237,13 @@ class Listing(Rows, can_focus=True):
             *self._letters(choice, hit, area, is_here),
         ]
         used = TEXT + cells(choice.text)
-        gap = max(2, NOTE - used)
-        fits = used + gap + cells(choice.note) + cells(choice.key) + TEXT < width
-        if choice.note and (fits or not choice.key):
-            left += [(" " * gap, fill), (choice.note, palette.style("muted", area))]
+        gap = max(2, self.content.notes_at - used)
+        room = (
+            width - used - gap - cells(choice.key) - TEXT - 1 if choice.key else width
+        )  # two cells between note and key
+        note = next((one for one in (choice.note, choice.brief) if one and cells(one) < room), "")
+        if note:
+            left += [(" " * gap, fill), (note, palette.style("muted", area))]
         right = (
             [(choice.key, palette.style("text" if is_here else "muted", area)), ("   ", fill)]
             if choice.key
@@ -260,7 +272,7 @@ class Listing(Rows, can_focus=True):
         palette, glyphs = self.look.palette, self.look.glyphs
         fill = palette.area(self.area)
         total, found = len(self.content.choices), len(self._found)
-        count = f"{found} of {total}" if self.query_text else str(total)
+        count = f"{found} of {total}" if self.query_text else str(found)
         cursor = (" ", fill + Style(reverse=True))
         typed = [(self.query_text, palette.style("text", self.area)), cursor]
         hint = [cursor, (self.content.hint, palette.style("muted", self.area))]

@@ -20,8 +20,8 @@ from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_w
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 from opencode_tui.tui.widgets.selection import Selection
 
-WIDE = 120
-"""Cells of the screen from which the preview is shown."""
+WIDE, NARROW = 120, 80
+"""Cells of the screen from which the preview is shown, and under which the keys have two rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +250,7 @@ class PageScreen(KeyedScreen, ErrorBoundary, DismissOnce[str | None], inherit_bi
     PageScreen #page-left { width: 1fr; height: 100%; }
     PageScreen PageList { height: 1fr; }
     PageScreen PageFoot { height: 3; }
+    PageScreen.-narrow PageFoot { height: 4; }
     PageScreen Preview { width: 38%; height: 100%; display: none; }
     PageScreen.-wide Preview { display: block; }
     """
@@ -281,8 +282,9 @@ class PageScreen(KeyedScreen, ErrorBoundary, DismissOnce[str | None], inherit_bi
         self.fill()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show the preview on a wide screen."""
+        """Show the preview on a wide screen, and the keys in two rows on a narrow one."""
         self.set_class(event.size.width >= WIDE, "-wide")
+        self.set_class(event.size.width < NARROW, "-narrow")
 
     def fill(self) -> None:
         """Fill the widgets; called once after mounting."""

@@ -1,10 +1,11 @@
 """The timeline page: the prompts of the session with the steps that changed files, and a preview of a revert."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
+from rich.style import Style
 from textual.strip import Strip
 
 from opencode_tui.schema.error import OpencodeError
@@ -15,10 +16,11 @@ from opencode_tui.text.quantity import amount, clock, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
-from opencode_tui.tui.keys.common import opens
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves, opens
+from opencode_tui.tui.keys.router import KeyAction, moves
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.pages.timeline_moments import Moment, Step
+from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import CompactionItem
 from opencode_tui.tui.state.session_state import HUES, State, sign_of, state_of
@@ -131,7 +133,7 @@ LIVE_S = 1.0
 
 
 class TimelineScreen(PageScreen):
-    """The page; Enter jumps to a prompt, `r` reverts to it, `f` forks before it, `d` shows the changes of its turn."""
+    """The page; Enter jumps to a prompt, `r` reverts to it, `f` forks before it, `d` shows the changes of its turn, `/` filters."""
 
     scopes = ("page:timeline", "page")
 
@@ -152,21 +154,81 @@ class TimelineScreen(PageScreen):
         self._moments = found
         self._act = act
         self._effects: dict[str, RevertEffects] = {}
+        self._filter = ""
+        self._is_typing = False
+        """Whether characters are added to the filter."""
 
     def fill(self) -> None:
         """Show all moments, the last one selected."""
-        turns = sum(not one.is_rule for one in self._moments)
-        changed = sum(step.is_change for one in self._moments for step in one.steps)
-        summary = f"{plural(turns, 'turn')} · {plural(changed, 'step')} with changes"
-        head = [("Timeline", self.style("text", bold=True))]
-        self.head.show([(head, [(self.listing.look.words(summary), self.style("muted"))])])
-        chosen = next((one.message_id for one in reversed(self._moments) if not one.is_rule), "")
-        self.listing.show(self._entries(), chosen=chosen)
+        self._show()
         self.preview.show(self._draw_preview)
         self.set_interval(LIVE_S, self.listing.redraw)
 
+    def _show(self) -> None:
+        """Show the moments that the filter finds, the last one selected."""
+        found = self._found()
+        turns = sum(not one.is_rule for one in found)
+        changed = sum(step.is_change for one in found for step in one.steps)
+        summary = f"{plural(turns, 'turn')} · {plural(changed, 'step')} with changes"
+        head: list[Piece] = [("Timeline", self.style("text", bold=True))]
+        if self._is_typing or self._filter:
+            head += [(f"   {self.listing.look.glyphs.user_bar} ", self.style("accent"))]
+            head += [(screen_line(self._filter), self.style("text"))]
+            head += [(" ", self.style("text") + Style(reverse=True))] if self._is_typing else []
+        self.head.show([(head, [(self.listing.look.words(f"  {summary}"), self.style("muted"))])])
+        chosen = next((one.message_id for one in reversed(found) if not one.is_rule), "")
+        self.listing.show(self._entries(found), chosen=chosen)
+        self.show_keys()
+
+    def _found(self) -> Sequence[Moment]:
+        """Return the moments whose prompt or file has each word of the filter."""
+        words = self._filter.casefold().split()
+        if not words:
+            return self._moments
+        texts = ("\n".join([one.text, *(step.text for step in one.steps)]).casefold() for one in self._moments)
+        return [one for one, text in zip(self._moments, texts, strict=True) if all(word in text for word in words)]
+
+    def _type(self, *, is_typing: bool, text: str = "") -> None:
+        """Begin or end typing the filter, which is then `text`."""
+        self._is_typing, self._filter = is_typing, text[:200]
+        self.scopes = ("list:timeline", "list") if is_typing else ("page:timeline", "page")
+        self.foot.scope = self.scopes[0]
+        self._show()
+
+    def type_text(self, text: str) -> None:
+        """Add text to the filter while it is typed."""
+        if self._is_typing:
+            self._type(is_typing=True, text=self._filter + clean(text).replace("\n", " "))
+
+    def key_actions(self) -> Mapping[str, Callable[[], object]]:
+        """Return the actions of the page, or those of the filter while it is typed."""
+        if not self._is_typing:
+            return super().key_actions()
+        return {
+            **{name: partial(self.move, rows) for name, rows in moves("list", 15).items()},
+            **by_id(*self._filter_actions()),
+            **edits(self._filter, lambda text: self._type(is_typing=True, text=text)),
+        }
+
+    def _filter_actions(self) -> Sequence[KeyAction]:
+        return (
+            chooses("select", lambda: self._type(is_typing=False, text=self._filter)),
+            leaves("all turns", lambda: self._type(is_typing=False)),
+        )
+
+    def show_keys(self) -> None:
+        """Draw the row of keys again."""
+        if self._is_typing:
+            self.foot.show(self._filter_actions())
+        else:
+            super().show_keys()
+
     def page_actions(self) -> Sequence[KeyAction]:
-        """Return the actions of the selected row."""
+        """Return the actions of the selected row, and the filter."""
+        begin = KeyAction("timeline_filter", "filter", lambda: self._type(is_typing=True, text=self._filter))
+        return (*self._row_actions(), begin)
+
+    def _row_actions(self) -> Sequence[KeyAction]:
         chosen = self.listing.chosen
         if not chosen:
             return ()
@@ -235,12 +297,15 @@ class TimelineScreen(PageScreen):
     def _moment_of(self, message_id: str) -> Moment | None:
         return next((one for one in self._moments if one.message_id == message_id), None)
 
-    def _entries(self) -> list[ListRow]:
+    def _entries(self, found: Sequence[Moment]) -> list[ListRow]:
         entries: list[ListRow] = []
-        for moment in self._moments:
+        for moment in found:
             entries += [self._compacted(moment) if moment.is_rule else self._moment(moment)]
             entries += [*(self._step(one) for one in moment.steps), self._rail()]
-        return [*entries, self._now()]
+        return [*entries, self._now()] if found or not self._filter else [self._nothing()]
+
+    def _nothing(self) -> ListRow:
+        return ListRow(lambda area: [("  No matches", self.style("muted", area))])
 
     def _rail(self) -> ListRow:
         glyph = self.listing.look.glyphs.step_rail

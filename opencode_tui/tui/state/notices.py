@@ -9,14 +9,15 @@ from pathlib import Path
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.folder import InactiveSetting
+from opencode_tui.text.notices import placed_warnings
 
 
 @dataclass
 class FolderNotices:
     """Filled while the screen starts; texts are unsafe."""
 
-    warnings: Sequence[str] = ()
-    """Wrong settings."""
+    warnings: Sequence[tuple[str, str]] = ()
+    """Wrong settings: the file of each, and its line, which begins with that."""
     ignored: Sequence[InactiveSetting] = ()
     """Settings that are inactive until the folder is trusted."""
     undo_off: str = ""
@@ -36,7 +37,7 @@ class FolderNotices:
     async def load(self, client: Client) -> None:
         """Read what the settings and the folder say. Raises OpencodeError."""
         notices = await client.settings.notices()
-        self.warnings, self.ignored, self.undo_off = notices.warnings, notices.ignored, notices.undo_off or ""
+        self.warnings, self.ignored, self.undo_off = placed_warnings(notices), notices.ignored, notices.undo_off or ""
         self.is_read_only = await asyncio.to_thread(_is_read_only, client.directory)
 
 

@@ -46,6 +46,7 @@ def _is_open(message: MessageWithParts) -> bool:
 
 
 LETTERS_PER_TOKEN = 4
+WAITS_FOR_MODEL = "Waiting for the model"
 NAME_LENGTH = 40
 """Maximum length of a tool's name in the activity line."""
 
@@ -136,7 +137,7 @@ class SessionFacts:
         """The current activity in two or three words."""
         if self._running:
             return next(reversed(self._running.values()))
-        return self._phase or "Waiting for the model"
+        return self._phase or WAITS_FOR_MODEL
 
     @property
     def context(self) -> int:
@@ -241,9 +242,13 @@ class SessionFacts:
         self.is_context_changed |= bool(info.summary) and info.time.completed is not None and not was_over
         if is_new:
             self._phase = ""
-        if info.time.completed is not None:
+        if info.time.completed is not None and self._is_newest(info.id):
             self.grown = 0
             self._phase = ""
+
+    def _is_newest(self, message_id: str) -> bool:
+        """Return whether no later answer has begun: what ends late in an earlier one does not end what happens now."""
+        return message_id == next(reversed(self._answers), message_id)
 
     def _apply_part(self, part: AnyPart) -> None:
         match part:
@@ -270,6 +275,7 @@ class SessionFacts:
                 if isinstance(part.state, ToolStateError) and part.state.stop_reason == "rejected":
                     self._rejected.add(part.message_id)
                 self._running.pop(part.id, None)
-                self._phase = ""
+                if self._is_newest(part.message_id):
+                    self._phase = ""
             case _:
                 self._phase = f"Preparing {screen_line(part.tool)[:NAME_LENGTH]}"

@@ -37,7 +37,7 @@ def test_a_tool_line_stands_on_the_grid() -> None:
 
 
 def test_facts_end_at_the_same_edge_in_a_wide_window() -> None:
-    assert [len(rows(read(Story(), "a.py", 1), width)[0]) for width in (100, 120, 160)] == [98, 118, 118]
+    assert [len(rows(read(Story(), "a.py", 1), width)[0]) for width in (100, 120, 160)] == [98, 118, 158]
 
 
 def test_words_of_counts_go_first_then_the_time_then_the_counts() -> None:
@@ -81,6 +81,13 @@ def test_a_diff_shows_twelve_lines_and_counts_the_rest() -> None:
 def test_a_diff_line_stands_on_the_grid() -> None:
     lines = rows(edit(Story()), 80)
     assert lines[3].startswith("     41 −     for i in range(")
+
+
+def test_a_call_whose_files_are_recorded_says_so_while_it_lasts() -> None:
+    story = Story()
+    first = rows(story.running("bash", {"command": "ls"}, recording=True), 60)[0]
+    assert "recording files  12 s" in first
+    assert "running  12 s" in rows(story.running("bash", {"command": "ls"}, recording=False), 60)[0]
 
 
 def test_a_running_call_has_no_empty_rows_and_at_most_three() -> None:

@@ -2,12 +2,18 @@
 
 import json
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from textual import events
 
+from opencode_tui.schema.model import Cost, Limit, Model
+from opencode_tui.tui.actions.lists import model_choices
+from opencode_tui.tui.dialogs.listing import ListContent, Listing
+from opencode_tui.tui.state.model_selection import ModelSelection
 from tests.support.terminal.screen import screen
+from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client
 
 
 @pytest.mark.parametrize(("keys", "enter"), [(("ctrl+p",), "enter run"), (("ctrl+x", "m"), "enter use")])
@@ -100,3 +106,25 @@ async def test_the_list_of_commands_grows_with_the_window_and_counts_what_it_hid
         assert "New session" in await page.sees("/clear")
         await page.press("enter")
         await page.sees_no_more("/clear")
+
+
+def test_the_list_of_models_has_the_current_one_first_folds_dated_doubles_and_says_why_there_is_no_price():
+    def known(name: str, price: str = "0") -> Model:
+        cost = Cost(input=Decimal(price), output=Decimal(price), is_known=price != "0")
+        return Model(provider_id="p", model_id=name, name=name, adapter="openai", api_id=name, limit=Limit(), cost=cost)
+
+    choice = ModelSelection(as_client(ScriptedClient(Script())))
+    choice.models = [known("b", "2"), known("a"), known("a-20251101"), known("c-2025-04-14", "1"), known("z")]
+    choice.use(choice.models[-1].ref)
+    shown = [(one.id, one.note, one.is_current) for one in model_choices(choice) if not one.is_folded]
+    assert shown == [
+        ("p/z", "no price known", True),
+        ("p/a", "no price known", False),
+        ("p/b", "$2 in, $2 out", False),
+        ("p/c-2025-04-14", "$1 in, $1 out", False),
+    ]
+    listed = Listing(ListContent(model_choices(choice)))
+    assert not listed.query_text
+    assert [one.id for one in listed.content.choices if one.is_folded] == ["p/a-20251101"]
+    listed.type("a-2")
+    assert listed.chosen == "p/a-20251101"

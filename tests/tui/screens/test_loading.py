@@ -7,6 +7,7 @@ import pytest
 
 from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.tui.chat import chat as chat_module
+from opencode_tui.tui.options import StartOptions
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
 
@@ -110,3 +111,18 @@ async def test_a_key_that_quits_is_not_kept_for_a_session_that_loads_at_the_star
         typed_at_once(page, "home", "ctrl+c")
         await page.sees("again to quit")
         release()
+
+
+async def test_a_screen_that_starts_with_the_list_of_sessions_gives_it_what_was_typed_before(
+    environ: dict[str, str], folder: Path
+) -> None:
+    options = StartOptions(folder, is_choosing=True)
+    async with screen(environ, folder, size=(120, 34), options=options, is_attached=False) as page:
+        await page.world.client.sessions.create(CreateSession(title="Another one"))
+        wanted = await page.world.client.sessions.create(CreateSession(title="The wanted one"))
+        typed_at_once(page, *"wanted")
+        page.app.attach(page.world.client)
+        await page.sees("▎ wanted")
+        typed_at_once(page, "enter")
+        await page.sees("Ask anything")
+        assert page.session_id == wanted.id

@@ -44,7 +44,16 @@ async def test_the_changes_of_a_turn_are_shown_and_escape_returns_to_the_timelin
         assert "▎ Reverting" not in text and "Timeline" in text
         await page.press("down", "d")
         await page.sees("# The second file")
-        await page.press("escape", "escape")
+        await page.press("escape", "slash", *"fdr")
+        await page.sees("No matches")
+        await page.press("ctrl+u", *"one.md", "enter")
+        text = await page.sees("1 turn ·")
+        assert "write one" in text and "write two" not in text
+        await page.press("d")
+        await page.sees("# The first file")
+        await page.press("escape", "slash", "escape")
+        await page.sees("3 turns ·")
+        await page.press("escape")
         await page.sees("Ask anything")
 
 

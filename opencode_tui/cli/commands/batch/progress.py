@@ -2,8 +2,9 @@
 
 import os
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from opencode_tui.batch.pool import Progress
 from opencode_tui.batch.task import TaskOrder, TaskResult
@@ -20,17 +21,30 @@ _SIGNS: dict[str, tuple[str, Token]] = {
     "rejected": ("✗", "warning"),
 }
 _SHOWN = 3
+_BAR_CELLS = 20
 _ERROR_CHARS = 300
 
 
 class TerminalProgress(Progress):
-    """Writes to standard error. `before` are the results of an earlier batch.
+    """Writes to standard error. `before` are the results of an earlier batch, `most` the USD that the batch may cost.
 
     With `is_queued` a task that starts waits for a worker, and runs when its cost is known.
     """
 
-    def __init__(self, count: int, *, before: Sequence[TaskResult] = (), is_queued: bool = False) -> None:
+    def __init__(
+        self,
+        count: int,
+        *,
+        before: Sequence[TaskResult] = (),
+        is_queued: bool = False,
+        most: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._is_queued = is_queued
+        self._most = most
+        self._clock = clock
+        self._began = clock()
+        self._before = len(before)
         self._count = count + len(before)
         self._results = list(before)
         self._running: dict[str, float] = {}
@@ -70,17 +84,29 @@ class TerminalProgress(Progress):
         self._activity.stop()
 
     def _draw(self) -> None:
+        self._activity.update(self._style.words(self.state()))
+
+    def state(self) -> str:
+        """Return the state of all tasks in a line: a bar, the cost, what runs, and the time left once a task has ended."""
         names = [make_safe(name) for name in [*self._running][:_SHOWN]]
         more = f" +{len(self._running) - _SHOWN}" if len(self._running) > _SHOWN else ""
         bad = sum(one.status != "done" for one in self._results)
         spent = sum(one.cost for one in self._results) + sum(self._running.values())
+        limit = f" of {money(self._most)}" if self._most else ""
         words = [
             f"{len(self._results)} of {self._count} finished",
             *([f"{bad} not done"] if bad else []),
-            *([money(spent)] if spent else []),
+            *([f"{money(spent)}{limit}"] if spent else []),
+            *([f"about {duration(left)} left"] if (left := self._left()) else []),
             *([f"running {', '.join(names)}{more}"] if names else []),
         ]
-        self._activity.update(self._style.words(" · ".join(words)))
+        full = _BAR_CELLS * len(self._results) // self._count
+        return f"{'━' * full}{'─' * (_BAR_CELLS - full)}  {' · '.join(words)}"
+
+    def _left(self) -> float:
+        """Return the seconds that the rest takes if it goes on like this; 0 if nothing says so."""
+        ended, rest = len(self._results) - self._before, self._count - len(self._results)
+        return (self._clock() - self._began) / ended * rest if ended else 0
 
 
 def result_line(result: TaskResult, style: Style) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from opencode_tui.cli.commands.batch.cluster import tls_options
+from opencode_tui.cli.completion_values import complete_agents, complete_models
 
 
 class _Run(click.Command):
@@ -24,8 +25,10 @@ class _Run(click.Command):
 @click.option("--branch", "has_branches", is_flag=True, help="Make a branch opencode-tui/batch-ID of each done task.")
 @click.option("--apply", "is_applied", is_flag=True, help="Apply the changes of done tasks to your work tree.")
 @click.option("-y", "--yes", "is_sure", is_flag=True, help="Apply without asking.")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Default model for tasks.")
-@click.option("--agent", metavar="NAME", help="Default agent for tasks.")
+@click.option(
+    "-m", "--model", metavar="PROVIDER/MODEL", shell_complete=complete_models, help="Default model for tasks."
+)
+@click.option("--agent", metavar="NAME", shell_complete=complete_agents, help="Default agent for tasks.")
 @click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of each task.")
 @click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of each task.")
 @click.option(

@@ -44,6 +44,9 @@ def run_tasks(options: Mapping[str, Any]) -> int:
 
         async def main() -> BatchEnd:
             orders = await _prepare(missing, options, _base_folder(options))
+            if options["is_dry"] and not orders:
+                say(f"nothing to run: {plural(len(tasks), 'task')} with results in {journal.path}")
+                return BatchEnd((), 0)
             if options["is_dry"]:
                 print_table(_HEADS, [_row(order) for order in orders])
                 return BatchEnd((), 0)
@@ -70,7 +73,7 @@ async def _run(orders: Sequence[TaskOrder], options: Mapping[str, Any], journal:
         return BatchEnd((), 0)
     limits = BatchLimits(options["total_timeout"], options["total_cost"])
     before, is_queued = list(journal.results.values()), options["scheduler"] is not None
-    progress = TerminalProgress(len(orders), before=before, is_queued=is_queued)
+    progress = TerminalProgress(len(orders), before=before, is_queued=is_queued, most=limits.cost)
     async with open_workers(options, orders, report=progress.report) as (workers, jobs):
         say(f"{plural(len(orders), 'task')}, {workers.describe()}")
         try:

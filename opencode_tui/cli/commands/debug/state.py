@@ -4,6 +4,7 @@ import os
 
 import click
 
+from opencode_tui.cli.completion_values import complete_sessions
 from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.storage.paths import find_paths
@@ -47,7 +48,7 @@ def config() -> None:
 
 
 @click.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 def context(session_id: str) -> None:
     """Print the items of a session's next request: their tokens, what is left out and why."""
     from opencode_tui.cli.engine_access import with_client  # not for the help
@@ -63,7 +64,7 @@ def context(session_id: str) -> None:
 
 
 @click.command()
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 def request(session_id: str) -> None:
     """Print a session's next request as it would be sent: URL, headers, body; keys are redacted."""
     from opencode_tui.cli.engine_access import with_client

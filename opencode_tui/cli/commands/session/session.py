@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from opencode_tui.cli.completion_values import complete_models, complete_sessions
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.session_choice import choose_session, session_title
 from opencode_tui.cli.style import Style, style_of
@@ -53,7 +54,7 @@ def list_sessions(limit: int | None, is_archived: bool, style: str) -> None:
 
 
 @session.command(short_help="Print the conversation of a session.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the latest N messages.")
 def show(session_id: str, limit: int | None) -> None:
     """Print the conversation of a session."""
@@ -91,7 +92,7 @@ def search(query: tuple[str, ...], since: str | None, project: str | None, limit
 
 
 @session.command(short_help="Rename a session.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.argument("title")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def rename(session_id: str, title: str, dry_run: bool) -> None:
@@ -100,7 +101,7 @@ def rename(session_id: str, title: str, dry_run: bool) -> None:
 
 
 @session.command(short_help="Fork a session and print its ID.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.option("--message", "message_id", metavar="ID", help="Fork at this message (default: all).")
 @click.option("--worktree", is_flag=True, help="Work in a new git worktree on its own branch.")
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
@@ -116,7 +117,7 @@ def fork(session_id: str, message_id: str | None, worktree: bool, dry_run: bool)
 
 
 @session.command(short_help="Move a session to the trash.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
 def delete(session_id: str, dry_run: bool, yes: bool) -> int:
@@ -148,7 +149,7 @@ def list_trash(is_everywhere: bool, style: str) -> None:
 
 
 @trash.command("restore", short_help="Restore deleted sessions.")
-@click.argument("session_ids", metavar="ID…", nargs=-1, required=True)
+@click.argument("session_ids", metavar="ID…", nargs=-1, required=True, shell_complete=complete_sessions)
 def restore_deleted(session_ids: tuple[str, ...]) -> None:
     """Restore deleted sessions, each with its subagent sessions."""
     from opencode_tui.cli.commands.session.trash import restore_deleted as work
@@ -174,7 +175,7 @@ def empty_trash(is_everywhere: bool, days: int | None, dry_run: bool, yes: bool)
 
 
 @session.command(short_help="Take sessions out of the lists.")
-@click.argument("session_ids", metavar="ID…", nargs=-1, required=True)
+@click.argument("session_ids", metavar="ID…", nargs=-1, required=True, shell_complete=complete_sessions)
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def archive(session_ids: tuple[str, ...], dry_run: bool) -> None:
     """Archive sessions: lists omit them, `session list --archived` shows them."""
@@ -184,7 +185,7 @@ def archive(session_ids: tuple[str, ...], dry_run: bool) -> None:
 
 
 @session.command(short_help="Put archived sessions back into the lists.")
-@click.argument("session_ids", metavar="ID…", nargs=-1, required=True)
+@click.argument("session_ids", metavar="ID…", nargs=-1, required=True, shell_complete=complete_sessions)
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def unarchive(session_ids: tuple[str, ...], dry_run: bool) -> None:
     """Put archived sessions back into the lists."""
@@ -194,7 +195,7 @@ def unarchive(session_ids: tuple[str, ...], dry_run: bool) -> None:
 
 
 @session.command(short_help="Undo a turn with its changes to files.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.option("--message", "message_id", metavar="ID", help="Undo from this message on (default: your last turn).")
 @click.option("--part", "part_id", metavar="ID", help="Undo from this part of the message on.")
 @click.option("--only", type=click.Choice(["conversation", "files"]), help="Undo only the messages or only the files.")
@@ -213,7 +214,7 @@ def revert(
 
 
 @session.command(short_help="Redo what `session revert` undid.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def unrevert(session_id: str, dry_run: bool, style: str) -> int:
@@ -224,8 +225,10 @@ def unrevert(session_id: str, dry_run: bool, style: str) -> int:
 
 
 @session.command(short_help="Summarize older messages to free context.")
-@click.argument("session_id", metavar="ID")
-@click.option("-m", "--model", metavar="PROVIDER/MODEL", help="Model that writes the summary.")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
+@click.option(
+    "-m", "--model", metavar="PROVIDER/MODEL", shell_complete=complete_models, help="Model that writes the summary."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> None:
@@ -242,7 +245,7 @@ _PARTS = click.option("--part", "part_ids", multiple=True, metavar="ID", help="O
 
 
 @session.command(short_help="Drop old tool output from the context.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @_PARTS
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
@@ -257,7 +260,7 @@ def prune(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: str)
 
 
 @session.command(short_help="Restore pruned tool output.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @_PARTS
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
@@ -269,7 +272,7 @@ def restore(session_id: str, part_ids: tuple[str, ...], dry_run: bool, style: st
 
 
 @session.command(short_help="Show the file changes of a session.")
-@click.argument("session_id", metavar="ID")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 @click.option("--message", "message_id", metavar="ID", help="Only the changes of this message's turn.")
 @_STYLE
 def diff(session_id: str, message_id: str | None, style: str) -> None:

@@ -78,6 +78,9 @@ CONCURRENT_CALLS = 8
 MIN_WAIT_MS = 100
 """Shorter waits are the decision itself, not a user's reply."""
 
+RECORDING_S = 0.5
+"""Seconds from which it is reported that the files are recorded: the first time in a large folder."""
+
 NO_STEP_LEFT = "Not run: this was the agent's last step of the turn"
 
 
@@ -310,6 +313,23 @@ class ToolCalls(Struct, frozen=True):
                 self.store.progress_part(live)
 
         @contextmanager
+        def recording() -> Generator[None]:
+            """Leave the time in which files are recorded out of the call's own, and report it if it is long."""
+
+            def report(is_recording: bool) -> None:
+                progress(None, {tool_state.RECORDING: is_recording})
+
+            timer = asyncio.get_running_loop().call_later(RECORDING_S, report, True)
+            try:
+                with waiting():
+                    yield
+            finally:
+                timer.cancel()
+                state = live.part.state
+                if isinstance(state, tool_state.ToolStateRunning) and (state.metadata or {}).get(tool_state.RECORDING):
+                    report(False)
+
+        @contextmanager
         def waiting() -> Generator[None]:
             began = self.clock()
             try:
@@ -324,6 +344,7 @@ class ToolCalls(Struct, frozen=True):
             with waiting():
                 return await self.questions.ask(part.session_id, questions, tool=reference, policy=scope.policy)
 
+        watch.recording = recording
         reference = ToolCallRef(message_id=part.message_id, call_id=part.call_id)
         ask = CallPermission(
             service=self.permissions,

@@ -7,7 +7,7 @@ record never stops a call: `unprotected` then says why undo will not revert its 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +34,8 @@ class CallChanges:
     def __init__(self, message_id: str, open_recording: "Callable[[], Awaitable[StepRecording]]") -> None:
         """`open_recording` returns the recording of the call's step, which the first call that changes something creates."""
         self.unprotected: str | None = None
+        self.recording: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Entered while files are recorded, so that the time of the call itself is known."""
         self._message = message_id
         self._open = open_recording
         self._number: int | None = None
@@ -129,7 +131,8 @@ class CallChanges:
             recording = await self._open()
             await act(recording)
 
-        reason = await attempt(record, self._message)
+        with self.recording():
+            reason = await attempt(record, self._message)
         self.unprotected = reason or self.unprotected
         if recording is not None:
             await recording.store(moment)

@@ -4,6 +4,7 @@ import asyncio
 from functools import partial
 
 from opencode_tui import __version__
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions import session
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.undo import ask_undo
@@ -18,6 +19,22 @@ def open_import(chat: Chat) -> None:
     from opencode_tui.tui.pages.importing import ImportScreen
 
     chat.open_page(ImportScreen(chat.control, partial(session.open_session, chat)))
+
+
+@action("running_view", loads="what runs")
+async def open_running(chat: Chat) -> None:
+    """Open the page of what runs and waits in all folders."""
+    from opencode_tui.tui.pages.running import RunningScreen
+
+    view = await chat.control.client.inbox.list()
+    chat.open_page(RunningScreen(chat.control, view, partial(_open_running, chat)))
+
+
+def _open_running(chat: Chat, info: SessionInfo) -> None:
+    if chat.sessions.is_here(info.id):
+        session.open_session(chat, info.id)
+    else:
+        session.open_elsewhere(chat, info.directory, info.id)
 
 
 @action("background_view")

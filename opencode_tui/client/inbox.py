@@ -20,6 +20,7 @@ from opencode_tui.schema.api.inbox import (
     Asked,
     AskedReasons,
     AskedSubject,
+    Done,
     InboxView,
     Running,
     State,
@@ -27,7 +28,8 @@ from opencode_tui.schema.api.inbox import (
 )
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
-from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus, RetryStatus, SessionInfo
 from opencode_tui.storage.engine_claim import EngineRecord, live_engines, short_path
@@ -39,6 +41,12 @@ if TYPE_CHECKING:
     from opencode_tui.client.client import Client
 
 logger = logging.getLogger(__name__)
+
+_NEWEST = 200
+"""Messages of a session that are looked at for what it did."""
+
+_NEEDS: Sequence[str] = ("asks", "stopped", "failed", "retries", "works", "done")
+"""The states of what sessions did, in the order in which they need the user."""
 
 _PATIENCE_S = 8.0
 """Seconds that the engine of another process has to respond."""
@@ -72,6 +80,21 @@ class Inbox:
         found += await self._others({row.info.id for row in found})
         rows = sorted(found, key=lambda row: (ORDER.index(row.state), -row.info.time.updated))
         return InboxView.trusted(rows=rows, silent=list(self._silent))
+
+    async def done(self, since: int) -> list[Done]:
+        """Return what sessions did since a moment in ms: what needs the user first, then the newest. Raises StorageError."""
+        states = {row.info.id: row.state for row in (await self.view()).rows}
+        found: list[Done] = []
+        async with self._reader() as client:
+            families: dict[str, list[SessionInfo]] = {}
+            for info in await client.sessions.everywhere():
+                if info.time.updated > since:
+                    families.setdefault((await root_of(client, info.id)).id, []).append(info)
+            for root_id, family in families.items():
+                done = await _done_by(client, await client.sessions.get(root_id), family, since)
+                if done.turns:
+                    found.append(done.changed(state=states.get(root_id, done.state)))
+        return sorted(found, key=lambda one: (_NEEDS.index(one.state), -one.info.time.updated))
 
     async def find(self, request_id: str) -> "tuple[Client, Asked]":
         """Return a question that waits, with the client to answer it. Raises NotFoundError when it was answered, or never was."""
@@ -290,6 +313,38 @@ async def _asked(client: "Client") -> list[Asked]:
     """Return what waits for the user in a folder, oldest first."""
     permissions, questions = await asyncio.gather(client.permissions.pending(), client.questions.pending())
     return [*permissions, *questions]
+
+
+async def _done_by(client: "Client", root: SessionInfo, family: Sequence[SessionInfo], since: int) -> Done:
+    """Return what a session did since a moment, `family` being itself and its subagents as far as they were used since.
+
+    Of each the newest `_NEWEST` messages are read.
+    """
+    turns: set[str] = set()
+    cost, has_failed = 0.0, False
+    changes: dict[str, list[FileDiff]] = {}
+    for info in family:
+        messages = [one.info for one in await client.messages.list(info.id, _NEWEST)]
+        steps = [one for one in messages if isinstance(one, AssistantMessage)]
+        recent = [one for one in steps if (one.time.completed or one.time.created) > since]
+        cost += sum(one.cost for one in recent)
+        if info.id == root.id:
+            turns = {one.parent_id for one in recent}
+            has_failed = bool(recent) and recent[-1].failure is not None
+            for one in messages:
+                if isinstance(one, UserMessage) and one.id in turns and one.summary is not None:
+                    for change in one.summary.diffs:
+                        changes.setdefault(change.file, []).append(change)
+    every = [change for each in changes.values() for change in each]
+    return Done.trusted(
+        info=root,
+        state="failed" if has_failed else "done",
+        turns=len(turns),
+        files=len(changes),
+        additions=sum(one.additions for one in every),
+        deletions=sum(one.deletions for one in every),
+        cost=cost,
+    )
 
 
 async def _activity(client: "Client", session_id: str) -> tuple[ToolPart | None, str]:

@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.context import CompactionReport, CompactSession
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.importing import ImportReport, ImportRequest, ImportStore
-    from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, InboxView
+    from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, Done, InboxView
     from opencode_tui.schema.api.language import Symbol
     from opencode_tui.schema.api.mcp import (
         McpAdd,
@@ -746,6 +746,10 @@ class _Inbox:
     async def list(self) -> "InboxView":
         async with self._opened() as inbox:
             return await inbox.view()
+
+    async def done(self, since: int) -> Sequence["Done"]:
+        async with self._opened() as inbox:
+            return await inbox.done(since)
 
     async def reasons(self, request_id: str, about: "AskedSubject") -> "AskedReasons":
         async with self._opened() as inbox:

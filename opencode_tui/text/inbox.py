@@ -3,13 +3,21 @@
 All texts are raw: a client makes them safe.
 """
 
-from opencode_tui.schema.api.inbox import Asked, Running, State
+from opencode_tui.schema.api.inbox import Asked, Done, Running, State
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import RetryStatus
 from opencode_tui.text.permission import subject_of, title_of
-from opencode_tui.text.quantity import duration
+from opencode_tui.text.quantity import duration, money, plural
 from opencode_tui.text.tool import activity_of
+
+DONE_STATES = {
+    "asks": "asks you",
+    "stopped": "was stopped",
+    "failed": "failed",
+    "retries": "retries",
+    "works": "still works",
+}
 
 STATES: dict[State, str] = {"asks": "asks you", "stopped": "stopped", "retries": "retries", "works": "works"}
 
@@ -27,6 +35,15 @@ def line_of(row: Running, now: int) -> str:
     if row.background and row.status.type == "idle":
         return f"in the background: {_first(row.background[0].command)}"
     return row.said if row.doing is None else activity_of(row.doing, row.info.directory)
+
+
+def done_line(one: Done) -> str:
+    """Return in one line what a session did: its turns, its changes, its cost, and how it stands."""
+    changed = f"{plural(one.files, 'file')} +{one.additions} −{one.deletions}" if one.files else ""
+    state = "" if one.state == "done" else DONE_STATES[one.state]
+    return ", ".join(
+        words for words in (plural(one.turns, "turn"), changed, money(one.cost) if one.cost else "", state) if words
+    )
 
 
 def question_line(asked: Asked, call: ToolPart | None) -> str:

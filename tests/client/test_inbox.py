@@ -172,6 +172,29 @@ async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_anot
             await inbox.stop(killed, background=True)
 
 
+async def test_what_sessions_did_since_a_moment_is_read_from_their_records(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    client, other = await desk.open(tmp_path / "one"), await desk.open(tmp_path / "two")
+    before = await desk.send(client, "first")
+    await asyncio.gather(*desk.sent)
+    await desk.rows(lambda rows: not rows)
+    since = (await client.sessions.get(before)).time.updated
+    worked = await desk.send(other, "second")
+    await asyncio.gather(*desk.sent)
+    failed = await desk.send(client, "third <<error 400 no>>")
+    await asyncio.gather(*desk.sent, return_exceptions=True)
+    asking = await desk.send(other, 'clean up <<tool bash {"command": "rm a"}>>')
+    await desk.rows(lambda rows: any(row.waiting for row in rows))
+    done = await client.inbox.done(since)
+    assert [(one.info.id, one.state, one.turns) for one in done] == [
+        (asking, "asks", 1),
+        (failed, "failed", 1),
+        (worked, "done", 1),
+    ]
+    assert await client.inbox.done(done[0].info.time.updated + 60_000) == []
+
+
 async def test_without_a_terminal_nothing_is_opened_and_nothing_runs(environ: dict[str, str]):
     async with inbox_of(environ) as inbox:
         assert await inbox.view() == InboxView(rows=[], silent=[])

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from opencode_tui.client.facets.call import ours
-from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, InboxView, StopSession
+from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, Done, InboxView, StopSession
 from opencode_tui.schema.api.question import QuestionAnswers
 from opencode_tui.schema.permission import PermissionReply, Reply
 
@@ -15,6 +15,11 @@ class InboxFacet(Protocol):
     @ours("GET", "/inbox")
     async def list(self) -> InboxView:
         """Return what runs, waits or was stopped. Raises StorageError."""
+        ...
+
+    @ours("GET", "/inbox/done")
+    async def done(self, since: int) -> Sequence[Done]:
+        """Return what sessions of all folders did since a moment in ms, by their records, in the order of `list`."""
         ...
 
     @ours("POST", "/inbox/{request_id}/reasons", reads=True)

@@ -61,6 +61,21 @@ class Running(Record):
 SAID = 500
 
 
+class Done(Record):
+    """What a session and its subagents did since a moment: turns that went on, changes in lines and files, USD.
+
+    `state` is that of a session that still runs or waits; otherwise "failed" where its last answer has an error, else "done".
+    """
+
+    info: SessionInfo
+    state: State | Literal["done", "failed"]
+    turns: int
+    files: int = 0
+    additions: int = 0
+    deletions: int = 0
+    cost: float = 0
+
+
 class InboxView(Record):
     """What runs, waits or was stopped: what needs the user first, then the newest; `silent` are processes that do not respond."""
 

@@ -298,6 +298,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("panel_up", "Up", "up", "panel", "Questions"),
     Action("panel_down", "Down", "down", "panel", "Questions"),
     Action("notice_close", "Close the message", "enter", "panel:notice", "Questions"),
+    Action("away_open", "Open the session", "enter", "panel:away", "While you were away"),
     Action("permission_once", "Allow once", "y", "panel:permission", "Approvals"),
     Action("permission_host", "Allow the host in this project", "h", "panel:permission", "Approvals"),
     Action("permission_always", "Always allow", "a", "panel:permission", "Approvals"),

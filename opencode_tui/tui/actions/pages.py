@@ -4,7 +4,6 @@ import asyncio
 from functools import partial
 
 from opencode_tui import __version__
-from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions import session
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.undo import ask_undo
@@ -27,14 +26,7 @@ async def open_running(chat: Chat) -> None:
     from opencode_tui.tui.pages.running import RunningScreen
 
     view = await chat.control.client.inbox.list()
-    chat.open_page(RunningScreen(chat.control, view, partial(_open_running, chat)))
-
-
-def _open_running(chat: Chat, info: SessionInfo) -> None:
-    if chat.sessions.is_here(info.id):
-        session.open_session(chat, info.id)
-    else:
-        session.open_elsewhere(chat, info.directory, info.id)
+    chat.open_page(RunningScreen(chat.control, view, partial(session.show_anywhere, chat)))
 
 
 @action("background_view")

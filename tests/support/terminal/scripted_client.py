@@ -17,7 +17,7 @@ from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, Sandb
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.importing import ImportStore
-from opencode_tui.schema.api.inbox import AskedReasons, InboxView
+from opencode_tui.schema.api.inbox import AskedReasons, Done, InboxView
 from opencode_tui.schema.api.language import LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places
@@ -85,6 +85,7 @@ class Script:
     sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     listed_settings: SettingList = field(default_factory=lambda: SettingList(settings=[], user_file="/home/you/x.json"))
+    done: list[Done] = field(default_factory=list[Done])
     inbox: InboxView = field(default_factory=lambda: InboxView(rows=[], silent=[]))
     background: list[BackgroundCommand] = field(default_factory=list[BackgroundCommand])
     languages: list[LanguageServerState] = field(default_factory=list[LanguageServerState])
@@ -228,6 +229,7 @@ class ScriptedClient:
         self.background = _Facet(list=lambda _id=None: list(script.background))
         self.inbox = _Facet(
             list=lambda: script.inbox,
+            done=lambda _since: script.done,
             reasons=lambda *_: AskedReasons(agent="build", report=script.report, places=places),
             reply=True,
             stop=None,

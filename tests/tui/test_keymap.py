@@ -29,7 +29,7 @@ def test_a_key_of_the_settings_takes_the_place_of_the_default() -> None:
     assert "command_list" not in ids(keymap, "ctrl+p")
     assert "command_list" in ids(keymap, "ctrl+o")
     assert ids(keymap, "0", after_leader=True) == ["command_list"]
-    assert keymap.keys("command_list") == ["ctrl+o", "ctrl+x z"]
+    assert keymap.keys("command_list") == ["ctrl+o", "ctrl+x 0"]
 
 
 def test_none_switches_a_key_off() -> None:

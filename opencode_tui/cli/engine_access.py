@@ -22,6 +22,7 @@ from opencode_tui.config import own_process
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
+    from opencode_tui.client.inbox import Inbox
     from opencode_tui.client.local import LocalClient, LocalClients, Policy
     from opencode_tui.client.remote import RemoteClient
     from opencode_tui.client.snapshots import Snapshots
@@ -104,6 +105,22 @@ async def serve_terminals(
     module = await asyncio.to_thread(importlib.import_module, "opencode_tui.server.serving")
     async with module.serving_terminals(clients, opened, secret) as count:
         yield count
+
+
+@asynccontextmanager
+async def open_every_folder() -> "AsyncGenerator[Inbox]":
+    """Connect to the engines of all folders."""
+    from opencode_tui.client.inbox import open_inbox
+
+    @asynccontextmanager
+    async def read_here() -> "AsyncGenerator[Client]":
+        from opencode_tui.client.local import open_client  # imported only when needed: slow
+
+        async with open_client(os.environ, Path.cwd()) as client:
+            yield client
+
+    async with open_inbox(os.environ, read_here) as inbox:
+        yield inbox
 
 
 def open_there(url: str, password: str | None, directory: str | None) -> "AbstractAsyncContextManager[Client]":

@@ -18,6 +18,7 @@ from opencode_tui.client.facets.folder import (
     SettingsFacet,
     SignInsFacet,
 )
+from opencode_tui.client.facets.inbox import InboxFacet
 from opencode_tui.client.facets.review import ReviewFacet
 from opencode_tui.client.facets.session import (
     BackgroundFacet,
@@ -85,6 +86,7 @@ class Client(Protocol):
     mcp: McpFacet
     languages: LanguagesFacet
     screen: ScreenFacet
+    inbox: InboxFacet
 
     @property
     def directory(self) -> Path:

@@ -6,56 +6,97 @@ that cannot be reached (`run`, `serve`, an editor's) or was killed. Subagents ar
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from opencode_tui.client.shared import PATIENCE_S
 from opencode_tui.schema.api.background import BackgroundCommand
-from opencode_tui.schema.api.inbox import ORDER, Asked, Running, State
-from opencode_tui.schema.error import NotFoundError, OpencodeError
-from opencode_tui.schema.permission import ToolCallRef
-from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.api.inbox import (
+    ORDER,
+    SAID,
+    Asked,
+    AskedReasons,
+    AskedSubject,
+    Done,
+    InboxView,
+    Running,
+    State,
+    Waiting,
+)
+from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
+from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
+from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus, RetryStatus, SessionInfo
 from opencode_tui.storage.engine_claim import EngineRecord, live_engines, short_path
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
-from opencode_tui.storage.process_identity import is_alive, is_suspended
+from opencode_tui.storage.process_identity import current_process, is_alive, is_suspended
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
-    from opencode_tui.client.remote import RemoteClient
 
 logger = logging.getLogger(__name__)
 
+_NEWEST = 200
+"""Messages of a session that are looked at for what it did."""
+
+_NEEDS: Sequence[str] = ("asks", "stopped", "failed", "retries", "works", "done")
+"""The states of what sessions did, in the order in which they need the user."""
+
+_PATIENCE_S = 8.0
+"""Seconds that the engine of another process has to respond."""
+
+Opening = Callable[[], "AbstractAsyncContextManager[Client]"]
+"""Opens an engine in this process, to read records."""
+
 
 class Engine(Struct, frozen=True):
-    """An engine that responds: its record, and its client for each folder in which it has sessions at work, its own first."""
+    """An engine that responds: its process, and its client for each folder in which it has sessions at work, its own first."""
 
-    record: EngineRecord
-    clients: Sequence["RemoteClient"]
+    pid: int
+    clients: "Sequence[Client]"
     statuses: Mapping[str, AnyStatus]
 
 
 class Inbox:
     """The engines of all folders that respond; opened by `open_inbox`."""
 
-    def __init__(self, environ: Mapping[str, str], engines: Sequence[Engine], silent: Sequence[EngineRecord]) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], engines: Sequence[Engine], silent: Sequence[int], opening: Opening
+    ) -> None:
         self._environ = environ
+        self._opening = opening
         self._engines = engines
-        self.silent = silent
+        self._silent = silent
 
-    async def read(self) -> list[Running]:
-        """Return what runs, waits or was stopped: what needs the user first, then the newest. Raises StorageError."""
+    async def view(self) -> InboxView:
+        """Return what runs, waits or was stopped, and which processes do not respond. Raises StorageError."""
         found = [row for rows in await asyncio.gather(*map(_rows_of, self._engines)) for row in rows]
         found += await self._others({row.info.id for row in found})
-        return sorted(found, key=lambda row: (ORDER.index(row.state), -row.info.time.updated))
+        rows = sorted(found, key=lambda row: (ORDER.index(row.state), -row.info.time.updated))
+        return InboxView.trusted(rows=rows, silent=list(self._silent))
 
-    async def find(self, request_id: str) -> "tuple[RemoteClient, Asked]":
+    async def done(self, since: int) -> list[Done]:
+        """Return what sessions did since a moment in ms: what needs the user first, then the newest. Raises StorageError."""
+        states = {row.info.id: row.state for row in (await self.view()).rows}
+        found: list[Done] = []
+        async with self._reader() as client:
+            families: dict[str, list[SessionInfo]] = {}
+            for info in await client.sessions.everywhere():
+                if info.time.updated > since:
+                    families.setdefault((await root_of(client, info.id)).id, []).append(info)
+            for root_id, family in families.items():
+                done = await _done_by(client, await client.sessions.get(root_id), family, since)
+                if done.turns:
+                    found.append(done.changed(state=states.get(root_id, done.state)))
+        return sorted(found, key=lambda one: (_NEEDS.index(one.state), -one.info.time.updated))
+
+    async def find(self, request_id: str) -> "tuple[Client, Asked]":
         """Return a question that waits, with the client to answer it. Raises NotFoundError when it was answered, or never was."""
         for engine in self._engines:
             for client in engine.clients:
@@ -64,10 +105,43 @@ class Inbox:
                         return client, asked
         raise NotFoundError(f"nothing asks {request_id}: it was answered, or its run ended; see `opencode-tui ps`")
 
-    async def client_of(self, row: Running) -> "RemoteClient | None":
+    async def reasons(self, request_id: str, about: AskedSubject) -> AskedReasons:
+        """Return why a permission request asks. Raises NotFoundError when it was answered, or never was."""
+        client, asked = await self.find(request_id)
+        agent = await _agent_of(client, asked)
+        try:
+            report = await client.rules.explain(about.permission, about.subject, agent=agent or None)
+        except OpencodeError:  # an agent that is gone: the question is put without its rules
+            report = None
+        return AskedReasons.trusted(
+            agent=agent,
+            report=report,
+            places=await client.project.places(),
+            no_sandbox=(await client.settings.sandbox()).reason,
+        )
+
+    async def stop(self, session_id: str, *, background: bool) -> Running:
+        """Interrupt a session with its subagents, and with `background` end its background commands; return what it was.
+
+        Raises NotFoundError when it does not run, BusyError when its process takes no requests.
+        """
+        found = [row for row in (await self.view()).rows if row.info.id == session_id and row.state != "stopped"]
+        if not found:
+            raise NotFoundError(f"{session_id} does not run; see `opencode-tui ps`")
+        [row] = found
+        client = self._client_of(row)
+        if client is None:
+            raise BusyError(f"{session_id} is run by process {row.pid}, which takes no requests; end it there")
+        await client.prompts.abort(session_id)
+        if background:
+            for command in row.background:
+                await client.background.stop(command.id)
+        return row
+
+    def _client_of(self, row: Running) -> "Client | None":
         """Return the client for a session's folder on the engine that runs it; None when that cannot be reached."""
         for engine in self._engines:
-            if row.is_reachable and engine.record.process.pid == row.pid:
+            if row.is_reachable and engine.pid == row.pid:
                 return next(
                     (one for one in engine.clients if str(one.directory) == row.info.directory), engine.clients[0]
                 )
@@ -77,16 +151,12 @@ class Inbox:
         """Return the sessions of processes that cannot be reached or were killed. Opens an engine here if there are any."""
         owners = await asyncio.to_thread(Locks(find_paths(self._environ)).run_owners)
         theirs = {one for engine in self._engines for one in engine.statuses}
-        reachable = {
-            engine.record.process.pid for engine in self._engines
-        }  # it may have begun after the look at its engine
+        reachable = {engine.pid for engine in self._engines}  # it may have begun after the look at its engine
         left = {session_id: owner for session_id, owner in owners.items() if session_id not in known | theirs}
         if not left:
             return []
-        from opencode_tui.client.local import open_client  # only here: slow
-
         rows: dict[str, Running] = {}
-        async with open_client(self._environ, Path.cwd()) as client:
+        async with self._reader() as client:
             for session_id, owner in left.items():
                 try:
                     root = await root_of(client, session_id)
@@ -95,29 +165,54 @@ class Inbox:
                 if root.id in known or (root.id in rows and session_id != root.id):
                     continue
                 lives = await asyncio.to_thread(is_alive, owner.process)
-                rows[root.id] = Running(
+                doing, said = await _activity(client, root.id)
+                rows[root.id] = Running.trusted(
                     info=root,
                     state="works" if lives else "stopped",
                     pid=owner.process.pid,
                     is_reachable=lives and owner.process.pid in reachable,
                     status=BusyStatus() if lives else IdleStatus(),
-                    asked=(),
-                    last=await _last(client, root.id),
-                    background=(),
+                    waiting=[],
+                    doing=doing,
+                    said=said,
+                    background=[],
                     totals=await client.sessions.totals(root.id),
                     branch=None,
                 )
         return list(rows.values())
 
+    @asynccontextmanager
+    async def _reader(self) -> "AsyncGenerator[Client]":
+        """Yield a client that reads the records of any session: one that is open, or that of an engine opened for it."""
+        if self._engines:
+            yield self._engines[0].clients[0]
+            return
+        async with self._opening() as client:
+            yield client
+
 
 @asynccontextmanager
-async def open_inbox(environ: Mapping[str, str]) -> AsyncGenerator[Inbox]:
-    """Yield the inbox, connected to every engine that responds; reads the user's data folder only."""
-    records = await asyncio.to_thread(live_engines, find_paths(environ))
+async def open_inbox(
+    environ: Mapping[str, str], opening: Opening, *, own: "Sequence[Client]" = ()
+) -> AsyncGenerator[Inbox]:
+    """Yield the inbox, connected to every engine that responds; reads the user's data folder only.
+
+    `opening` is used if there is something to read and no engine. `own` are the clients of the folders that the engine of the
+    caller has open, if it has one.
+    """
+    mine = current_process()
+    records = [
+        record
+        for record in await asyncio.to_thread(live_engines, find_paths(environ))
+        if not (record.process == mine and any(str(one.directory) == record.folder for one in own))
+    ]
     async with AsyncExitStack() as stack:
         found = await asyncio.gather(*(_connect(stack, record) for record in records))
-        silent = [record for record, engine in zip(records, found, strict=True) if engine is None]
-        yield Inbox(environ, [engine for engine in found if engine is not None], silent)
+        engines = [engine for engine in found if engine is not None]
+        if own:
+            engines.insert(0, Engine(mine.pid, own, await own[0].prompts.status()))
+        silent = [record.process.pid for record, engine in zip(records, found, strict=True) if engine is None]
+        yield Inbox(environ, engines, silent, opening)
 
 
 async def root_of(client: "Client", session_id: str) -> SessionInfo:
@@ -148,7 +243,7 @@ async def _connect(stack: AsyncExitStack, record: EngineRecord) -> Engine | None
         return None
     try:
         path = stack.enter_context(short_path(record.socket))
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(_PATIENCE_S):
             client = await stack.enter_async_context(visit_terminal(path, record.secret, Path(record.folder)))
             statuses = await client.prompts.status()
             infos = await asyncio.gather(*map(client.sessions.get, statuses))
@@ -159,7 +254,7 @@ async def _connect(stack: AsyncExitStack, record: EngineRecord) -> Engine | None
     except (OpencodeError, OSError, TimeoutError) as error:
         logger.info("%s does not respond: %s", record.process, error)
         return None
-    return Engine(record, [client, *clients], statuses)
+    return Engine(record.process.pid, [client, *clients], statuses)
 
 
 async def _rows_of(engine: Engine) -> list[Running]:
@@ -172,34 +267,40 @@ async def _rows_of(engine: Engine) -> list[Running]:
         roots[root.id] = root
         if root.id == session_id or root.id not in states:
             states[root.id] = status
-    waiting: dict[str, list[tuple[Asked, ToolPart | None]]] = {}
+    waiting: dict[str, list[Waiting]] = {}
     background: dict[str, list[BackgroundCommand]] = {}
     for client in engine.clients:
         for asked in await _asked(client):
             root = await root_of(client, asked.session_id)
             roots[root.id] = root
-            waiting.setdefault(root.id, []).append((asked, await call_of(client, asked.session_id, asked.tool)))
+            call = await call_of(client, asked.session_id, asked.tool)
+            kind = "permission" if isinstance(asked, PermissionRequest) else "question"
+            waiting.setdefault(root.id, []).append(Waiting.trusted(**{kind: asked}, call=call))
         for command in await client.background.list():
             if command.is_running:
                 root = await root_of(client, command.session_id)
                 roots[root.id] = root
                 background.setdefault(root.id, []).append(command)
     branches = {str(client.directory): await client.project.branch() for client in engine.clients}
-    return [
-        Running(
-            info=root,
-            state=_state(states.get(root.id), waiting.get(root.id, ())),
-            pid=engine.record.process.pid,
-            is_reachable=True,
-            status=states.get(root.id, IdleStatus()),
-            asked=waiting.get(root.id, ()),
-            last=await _last(first, root.id),
-            background=background.get(root.id, ()),
-            totals=await first.sessions.totals(root.id),
-            branch=branches.get(root.directory),
+    rows: list[Running] = []
+    for root in roots.values():
+        doing, said = await _activity(first, root.id)
+        rows.append(
+            Running.trusted(
+                info=root,
+                state=_state(states.get(root.id), waiting.get(root.id, ())),
+                pid=engine.pid,
+                is_reachable=True,
+                status=states.get(root.id, IdleStatus()),
+                waiting=waiting.get(root.id, []),
+                doing=doing,
+                said=said,
+                background=background.get(root.id, []),
+                totals=await first.sessions.totals(root.id),
+                branch=branches.get(root.directory),
+            )
         )
-        for root in roots.values()
-    ]
+    return rows
 
 
 def _state(status: AnyStatus | None, asked: Sequence[object]) -> State:
@@ -214,6 +315,58 @@ async def _asked(client: "Client") -> list[Asked]:
     return [*permissions, *questions]
 
 
-async def _last(client: "Client", session_id: str) -> MessageWithParts | None:
-    messages = await client.messages.list(session_id, 1)
-    return messages[-1] if messages else None
+async def _done_by(client: "Client", root: SessionInfo, family: Sequence[SessionInfo], since: int) -> Done:
+    """Return what a session did since a moment, `family` being itself and its subagents as far as they were used since.
+
+    Of each the newest `_NEWEST` messages are read.
+    """
+    turns: set[str] = set()
+    cost, has_failed = 0.0, False
+    changes: dict[str, list[FileDiff]] = {}
+    for info in family:
+        messages = [one.info for one in await client.messages.list(info.id, _NEWEST)]
+        steps = [one for one in messages if isinstance(one, AssistantMessage)]
+        recent = [one for one in steps if (one.time.completed or one.time.created) > since]
+        cost += sum(one.cost for one in recent)
+        if info.id == root.id:
+            turns = {one.parent_id for one in recent}
+            has_failed = bool(recent) and recent[-1].failure is not None
+            for one in messages:
+                if isinstance(one, UserMessage) and one.id in turns and one.summary is not None:
+                    for change in one.summary.diffs:
+                        changes.setdefault(change.file, []).append(change)
+    every = [change for each in changes.values() for change in each]
+    return Done.trusted(
+        info=root,
+        state="failed" if has_failed else "done",
+        turns=len(turns),
+        files=len(changes),
+        additions=sum(one.additions for one in every),
+        deletions=sum(one.deletions for one in every),
+        cost=cost,
+    )
+
+
+async def _activity(client: "Client", session_id: str) -> tuple[ToolPart | None, str]:
+    """Return what the newest message of a session does: the call that runs, else the last line of its text."""
+    for message in await client.messages.list(session_id, 1):
+        for part in reversed(message.parts):
+            match part:
+                case ToolPart() if part.state.status in ("pending", "running"):
+                    return part, ""
+                case TextPart() if lines := part.text.strip().splitlines():
+                    return None, lines[-1][:SAID]
+                case _:
+                    pass
+    return None, ""
+
+
+async def _agent_of(client: "Client", asked: Asked) -> str:
+    """Return the agent that asks; empty when its message cannot be read."""
+    if asked.tool is None:
+        return ""
+    try:
+        info = (await client.messages.get(asked.session_id, asked.tool.message_id)).info
+    except OpencodeError:
+        return ""
+    return (info.agent or info.mode) if isinstance(info, AssistantMessage) else ""

@@ -99,7 +99,13 @@ class LocalClient(LocalFacets):
     def use(self, instance: Instance) -> None:
         """Use this instance of the folder from now on."""
         self._instance = instance
-        self.bind(self._engine, instance, policy=self._policy, carry=self._carry)
+        self.bind(
+            self._engine,
+            instance,
+            policy=self._policy,
+            carry=self._carry,
+            at=lambda other: LocalClient(self._engine, other, self._policy),
+        )
 
 
 class LocalClients:

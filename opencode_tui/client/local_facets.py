@@ -5,7 +5,8 @@ services that are built on first use.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
@@ -23,7 +24,7 @@ from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Noti
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput
-from opencode_tui.schema.error import NoSuchMessageError, ToolError
+from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, ToolError
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.record import JsonObject
@@ -33,6 +34,7 @@ from opencode_tui.schema.session.session import AnyStatus, SessionInfo
 if TYPE_CHECKING:
     from types import CoroutineType
 
+    from opencode_tui.client.client import Client
     from opencode_tui.client.facets.folder import (
         CatalogFacet,
         FilesFacet,
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
         SettingsFacet,
         SignInsFacet,
     )
+    from opencode_tui.client.facets.inbox import InboxFacet
     from opencode_tui.client.facets.review import ReviewFacet
     from opencode_tui.client.facets.session import (
         BackgroundFacet,
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
         TrashFacet,
         UndoFacet,
     )
+    from opencode_tui.client.inbox import Inbox
     from opencode_tui.engine.file.browser import FileBrowser
     from opencode_tui.engine.file.search import FileFinder
     from opencode_tui.engine.mcp.servers import McpServers
@@ -75,6 +79,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.context import CompactionReport, CompactSession
     from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
     from opencode_tui.schema.api.importing import ImportReport, ImportRequest, ImportStore
+    from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, Done, InboxView
     from opencode_tui.schema.api.language import Symbol
     from opencode_tui.schema.api.mcp import (
         McpAdd,
@@ -92,9 +97,11 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.trust import TrustReport
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
     from opencode_tui.schema.event.screen_event import ScreenEvent
+    from opencode_tui.schema.permission import Reply
 
 
 Stored = Callable[[str], None]
+ClientAt = Callable[[Instance], "Client"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -722,11 +729,70 @@ class _Mcp:
         return await (await self._loaded()).call(name, request.tool, request.arguments)
 
 
+class _Inbox:
+    """The folders of this engine are read directly, those of other processes over their sockets; loaded with the first use."""
+
+    def __init__(self, engine: Engine, at: ClientAt) -> None:
+        self._engine = engine
+        self._at = at
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncGenerator["Inbox"]:
+        from opencode_tui.client.inbox import open_inbox
+
+        own = [self._at(one) for one in self._engine.instances]
+        async with open_inbox(self._engine.core.environ, lambda: nullcontext(own[0]), own=own) as inbox:
+            yield inbox
+
+    async def list(self) -> "InboxView":
+        async with self._opened() as inbox:
+            return await inbox.view()
+
+    async def done(self, since: int) -> Sequence["Done"]:
+        async with self._opened() as inbox:
+            return await inbox.done(since)
+
+    async def reasons(self, request_id: str, about: "AskedSubject") -> "AskedReasons":
+        async with self._opened() as inbox:
+            return await inbox.reasons(request_id, about)
+
+    async def reply(
+        self,
+        request_id: str,
+        reply: "Reply",
+        message: str | None = None,
+        *,
+        always: Sequence[str] | None = None,
+        host: bool = False,
+    ) -> bool:
+        async with self._opened() as inbox:
+            try:
+                client, asked = await inbox.find(request_id)
+            except NotFoundError:
+                return False
+            return await client.permissions.reply(asked.id, reply, message, always=always, host=host)
+
+    async def answer(self, request_id: str, answers: Sequence[Sequence[str]]) -> bool:
+        async with self._opened() as inbox:
+            try:
+                client, asked = await inbox.find(request_id)
+            except NotFoundError:
+                return False
+            return await client.questions.reply(asked.id, answers)
+
+    async def stop(self, session_id: str, *, background: bool = False) -> None:
+        async with self._opened() as inbox:
+            await inbox.stop(session_id, background=background)
+
+
 class LocalFacets:
     """The facets of a client."""
 
-    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, carry: Carry | None) -> None:
-        """Make the facets those of an instance, each wrapped in the proxy that forwards the calls."""
+    def bind(self, engine: Engine, instance: Instance, *, policy: Policy, carry: Carry | None, at: ClientAt) -> None:
+        """Make the facets those of an instance, each wrapped in the proxy that forwards the calls.
+
+        `at` returns the client of another instance, for the loop of the engine.
+        """
         session = instance.session
         self.sessions: SessionsFacet = forward(_Sessions(engine, instance), carry)
         self.search: SearchFacet = forward(_Search(engine, instance), carry)
@@ -750,6 +816,7 @@ class LocalFacets:
         self.mcp: McpFacet = forward(_Mcp(instance), carry)
         self.languages: LanguagesFacet = forward(_Languages(instance), carry)
         self.screen: ScreenFacet = forward(_Screen(engine, instance), carry)
+        self.inbox: InboxFacet = forward(_Inbox(engine, at), carry)
 
 
 def _skill(skill: Skill) -> "SkillSummary":

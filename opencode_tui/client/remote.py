@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import cast
 
 from opencode_tui.bus import Bus, Subscription
-from opencode_tui.client.facets import folder, review, session
+from opencode_tui.client.facets import folder, inbox, review, session
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_facet import RemoteFiles, RemotePrompts, RemoteScreen, remote
 from opencode_tui.client.remote_link import Link, open_link, open_terminal_link
@@ -45,6 +45,7 @@ class RemoteClient:
         self.mcp = remote(folder.McpFacet, link)
         self.languages = remote(folder.LanguagesFacet, link)
         self.screen = remote(folder.ScreenFacet, link, RemoteScreen)
+        self.inbox = remote(inbox.InboxFacet, link)
         self._bus = bus
         self._link = link
         self.directory = directory

@@ -1,7 +1,7 @@
 """The engine of a process: storage, bus, runs, and an instance for each open folder."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -48,6 +48,11 @@ class Engine:
             if instance is None:
                 instance = self._instances[real] = await open_instance(self.core, real)
             return instance
+
+    @property
+    def instances(self) -> Sequence[Instance]:
+        """The instances of the open folders."""
+        return tuple(self._instances.values())
 
     def is_open(self, instance: Instance) -> bool:
         """Return whether an instance was not closed since it was opened."""

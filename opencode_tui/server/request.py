@@ -58,6 +58,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "part_id": {"pattern": r"^prt_[0-9A-Za-z]{1,60}$"},
     "permission_id": {"pattern": r"^per_[0-9A-Za-z]{1,60}$"},
     "question_id": {"pattern": r"^que_[0-9A-Za-z]{1,60}$"},
+    "request_id": {"pattern": r"^(per|que)_[0-9A-Za-z]{1,60}$"},
     "provider_id": {"pattern": r"^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$"},
     "command_id": {"pattern": r"^bg[0-9]{1,9}$"},
     "trash_id": {"pattern": r"^([0-9]{1,20}-)?ses_[0-9A-Za-z]{1,60}$"},

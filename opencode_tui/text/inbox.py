@@ -3,30 +3,47 @@
 All texts are raw: a client makes them safe.
 """
 
-from opencode_tui.schema.api.inbox import Asked, Running, State
+from opencode_tui.schema.api.inbox import Asked, Done, Running, State
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.session.part import TextPart, ToolPart
+from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import RetryStatus
 from opencode_tui.text.permission import subject_of, title_of
-from opencode_tui.text.quantity import duration
+from opencode_tui.text.quantity import duration, money, plural
 from opencode_tui.text.tool import activity_of
+
+DONE_STATES = {
+    "asks": "asks you",
+    "stopped": "was stopped",
+    "failed": "failed",
+    "retries": "retries",
+    "works": "still works",
+}
 
 STATES: dict[State, str] = {"asks": "asks you", "stopped": "stopped", "retries": "retries", "works": "works"}
 
 
 def line_of(row: Running, now: int) -> str:
     """Return in one line what a session asks, what ended it, or what it does; `now` is in ms."""
-    if row.asked:
-        asked, call = row.asked[0]
-        more = f" (and {len(row.asked) - 1} more)" if len(row.asked) > 1 else ""
-        return f"{question_line(asked, call)}{more}"
+    if row.waiting:
+        first, *others = row.waiting
+        more = f" (and {len(others)} more)" if others else ""
+        return f"{question_line(first.asked, first.call)}{more}"
     if row.state == "stopped":
         return f"process {row.pid} ended in the middle of it"
     if isinstance(row.status, RetryStatus):
         return f"again in {duration(max(0, row.status.next - now) / 1000)}: {_first(row.status.message)}"
     if row.background and row.status.type == "idle":
         return f"in the background: {_first(row.background[0].command)}"
-    return _activity(row)
+    return row.said if row.doing is None else activity_of(row.doing, row.info.directory)
+
+
+def done_line(one: Done) -> str:
+    """Return in one line what a session did: its turns, its changes, its cost, and how it stands."""
+    changed = f"{plural(one.files, 'file')} +{one.additions} −{one.deletions}" if one.files else ""
+    state = "" if one.state == "done" else DONE_STATES[one.state]
+    return ", ".join(
+        words for words in (plural(one.turns, "turn"), changed, money(one.cost) if one.cost else "", state) if words
+    )
 
 
 def question_line(asked: Asked, call: ToolPart | None) -> str:
@@ -34,19 +51,6 @@ def question_line(asked: Asked, call: ToolPart | None) -> str:
     if isinstance(asked, PermissionRequest):
         return f"{title_of(asked)} {_first(subject_of(asked, call))}".rstrip()
     return _first(asked.questions[0].question) if asked.questions else ""
-
-
-def _activity(row: Running) -> str:
-    """Return what the newest message does: its running call, else the last line of its text."""
-    for part in reversed(row.last.parts if row.last is not None else ()):
-        match part:
-            case ToolPart() if part.state.status in ("pending", "running"):
-                return activity_of(part, row.info.directory)
-            case TextPart() if lines := part.text.strip().splitlines():
-                return lines[-1]
-            case _:
-                pass
-    return ""
 
 
 def _first(text: str) -> str:

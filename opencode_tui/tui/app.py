@@ -68,6 +68,17 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         for widget in self.screen.query("*"):
             widget.refresh()
 
+    def on_app_blur(self) -> None:
+        """Begin to be away."""
+        if self.chat.is_open:
+            self.chat.opened.away.lose_focus()
+
+    def on_app_focus(self) -> None:
+        """Show what was done meanwhile, after a longer time; ask for the background again."""
+        super().on_app_focus()
+        if self.chat.is_open:
+            self.chat.opened.away.get_focus()
+
     def report(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show a message in the activity line, once the engine is open."""
         self.chat.show_note(kind, words, facts)

@@ -121,6 +121,9 @@ async def _finish(chat: Chat, state: Path, places: Places) -> None:
     notices.can_import = await control.client.imports.available()
     chat.refresh_chrome()
     chat.screen.call_after_refresh(_show_start_page, chat, places)
+    chat.away.keep(state)
+    if chat.options.is_continued or chat.options.server is not None:
+        chat.do(chat.away.show_since_last_time())
     chat.do(_report_newer_version(chat))
     chat.do(_read_newer_models(chat))
 

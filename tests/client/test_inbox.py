@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,11 +12,12 @@ import pytest
 
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client.client import Client
-from opencode_tui.client.inbox import open_inbox
+from opencode_tui.client.inbox import Inbox, open_inbox
+from opencode_tui.client.local import open_client
 from opencode_tui.client.shared import open_shared
-from opencode_tui.schema.api.inbox import Running
+from opencode_tui.schema.api.inbox import AskedSubject, InboxView, Running
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.error import NotFoundError
+from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.storage.locks import Locks
@@ -29,6 +30,11 @@ from tests.support.world.waiting import until
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 ASKING = {"bash": {"*": "ask"}}
+
+
+def inbox_of(environ: dict[str, str]) -> AbstractAsyncContextManager[Inbox]:
+    """Open the inbox as a command without an engine does."""
+    return open_inbox(environ, lambda: open_client(environ, Path.cwd()))
 
 
 @dataclass
@@ -53,8 +59,8 @@ class Desk:
     async def rows(self, is_so: Callable[[list[Running]], object]) -> list[Running]:
         """Return what the inbox shows, when that is so."""
         while True:
-            async with open_inbox(self.environ) as inbox:
-                rows = await inbox.read()
+            async with inbox_of(self.environ) as inbox:
+                rows = (await inbox.view()).rows
             if is_so(rows):
                 return rows
 
@@ -82,27 +88,49 @@ async def test_what_asks_comes_before_what_works_and_an_answer_reaches_it(
     ended = threading.Event()
     first, second = await desk.open(tmp_path / "one"), await desk.open(tmp_path / "two")
     asking = await desk.send(first, 'clean up <<tool bash {"command": "rm notes.txt"}>>')
-    await desk.rows(lambda rows: any(row.asked for row in rows))
+    await desk.rows(lambda rows: any(row.waiting for row in rows))
     model.script(Answer(text="begun and done", holds=(("done", ended),)))
     working = await desk.send(second, "write a letter")
-    rows = await desk.rows(lambda rows: len(rows) == 2 and rows[1].last and rows[1].last.info.role == "assistant")
+    rows = await desk.rows(lambda rows: len(rows) == 2 and rows[1].said)
     assert [(row.info.id, row.state, row.is_reachable) for row in rows] == [
         (asking, "asks", True),
         (working, "works", True),
     ]
-    [(asked, call)] = rows[0].asked
+    [waiting] = rows[0].waiting
+    asked, call = waiting.asked, waiting.call
     assert isinstance(asked, PermissionRequest) and call is not None
     assert call.state.input["command"] == "rm notes.txt"
     assert first.terminals == 0  # a look is not another terminal
-    async with open_inbox(desk.environ) as inbox:
+    async with inbox_of(desk.environ) as inbox:
         client, found = await inbox.find(asked.id)
         assert await client.permissions.reply(found.id, "reject", "keep them")
     ended.set()
     assert await desk.rows(lambda rows: not rows) == []
-    async with open_inbox(desk.environ) as inbox:
+    async with inbox_of(desk.environ) as inbox:
         with pytest.raises(NotFoundError, match="was answered"):
             await inbox.find(asked.id)
     assert any("keep them" in json.dumps(one.body) for one in model.requests)
+
+
+async def test_each_engine_lists_answers_and_stops_what_runs_in_the_folders_of_the_others(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    here, there = await desk.open(tmp_path / "one"), await desk.open(tmp_path / "two")
+    command = "sleep 9999"
+    session_id = await desk.send(there, f'clean up <<tool bash {{"command": "{command}"}}>>')
+    [row] = await desk.rows(lambda rows: any(row.waiting for row in rows))
+    assert (await here.inbox.list()).rows == [row] == (await there.inbox.list()).rows
+    asked = row.waiting[0].asked
+    reasons = await here.inbox.reasons(asked.id, AskedSubject(permission="bash", subject=command))
+    assert reasons.places.directory == str(tmp_path / "two") and reasons.agent == "build"
+    assert reasons.report is not None and reasons.report.action == "ask"
+    assert await here.inbox.reply(asked.id, "once")
+    assert not await here.inbox.reply(asked.id, "once")
+    [row] = await desk.rows(lambda rows: any(row.doing and row.doing.state.status == "running" for row in rows))
+    await here.inbox.stop(session_id)
+    assert await desk.rows(lambda rows: not rows) == []
+    with pytest.raises(NotFoundError, match="does not run"):
+        await here.inbox.stop(session_id)
 
 
 async def test_a_question_of_a_subagent_belongs_to_the_session_that_started_it(
@@ -112,9 +140,9 @@ async def test_a_question_of_a_subagent_belongs_to_the_session_that_started_it(
     task = {"description": "look", "prompt": 'look <<tool bash {"command": "rm a"}>>', "subagent_type": "general"}
     model.script(Answer(calls=(Call("task", task),)))
     session_id = await desk.send(client, "send somebody")
-    [row] = await desk.rows(lambda rows: any(row.asked for row in rows))
+    [row] = await desk.rows(lambda rows: any(row.waiting for row in rows))
     assert (row.info.id, row.state) == (session_id, "asks")
-    assert row.asked[0][0].session_id != session_id
+    assert row.waiting[0].asked.session_id != session_id
 
 
 async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_another_program_works(
@@ -137,11 +165,37 @@ async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_anot
         (theirs, "works", False),
     ]
     assert Locks(find_paths(desk.environ)).killed_runs() == [killed]
-    async with open_inbox(desk.environ) as inbox:
-        assert await inbox.client_of(rows[1]) is None
+    async with inbox_of(desk.environ) as inbox:
+        with pytest.raises(BusyError, match="takes no requests"):
+            await inbox.stop(theirs, background=True)
+        with pytest.raises(NotFoundError, match="does not run"):
+            await inbox.stop(killed, background=True)
+
+
+async def test_what_sessions_did_since_a_moment_is_read_from_their_records(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    client, other = await desk.open(tmp_path / "one"), await desk.open(tmp_path / "two")
+    before = await desk.send(client, "first")
+    await asyncio.gather(*desk.sent)
+    await desk.rows(lambda rows: not rows)
+    since = (await client.sessions.get(before)).time.updated
+    worked = await desk.send(other, "second")
+    await asyncio.gather(*desk.sent)
+    failed = await desk.send(client, "third <<error 400 no>>")
+    await asyncio.gather(*desk.sent, return_exceptions=True)
+    asking = await desk.send(other, 'clean up <<tool bash {"command": "rm a"}>>')
+    await desk.rows(lambda rows: any(row.waiting for row in rows))
+    done = await client.inbox.done(since)
+    assert [(one.info.id, one.state, one.turns) for one in done] == [
+        (asking, "asks", 1),
+        (failed, "failed", 1),
+        (worked, "done", 1),
+    ]
+    assert await client.inbox.done(done[0].info.time.updated + 60_000) == []
 
 
 async def test_without_a_terminal_nothing_is_opened_and_nothing_runs(environ: dict[str, str]):
-    async with open_inbox(environ) as inbox:
-        assert (await inbox.read(), inbox.silent) == ([], [])
+    async with inbox_of(environ) as inbox:
+        assert await inbox.view() == InboxView(rows=[], silent=[])
     assert not find_paths(environ).data.exists()

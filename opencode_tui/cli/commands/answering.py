@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from opencode_tui.cli.engine_access import open_every_folder
 from opencode_tui.cli.run.permission_prompt import PermissionPrompt
 from opencode_tui.cli.run.question_prompt import QuestionPrompt, read_answer
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
@@ -13,10 +14,10 @@ from opencode_tui.cli.session_choice import session_title
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.client import Client
-from opencode_tui.client.inbox import call_of, open_inbox
+from opencode_tui.client.inbox import call_of
 from opencode_tui.schema.api.inbox import Asked, Running
 from opencode_tui.schema.api.question import QuestionRequest
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import BusyError, ConfigError, NotFoundError
 from opencode_tui.schema.event.event import QuestionAsked
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.text.inbox import question_line
@@ -39,7 +40,7 @@ async def answer_question(request_id: str, words: Sequence[str]) -> int:
             f"{request_id} is not the ID of a question; an answer names the question: see `opencode-tui ps`, "
             f"or leave the answer out to be asked"
         )
-    async with open_inbox(os.environ) as inbox:
+    async with open_every_folder() as inbox:
         client, asked = await inbox.find(request_id)
         line = make_safe(question_line(asked, await call_of(client, asked.session_id, asked.tool)))
         if isinstance(asked, PermissionRequest):
@@ -63,10 +64,10 @@ async def ask_here(name: str) -> int:
         raise ConfigError("not a terminal: pass the answer: yes, no or a text")
     style = style_of(sys.stderr, os.environ)
     terminal = TerminalLines(descriptor, err=sys.stderr)
-    async with open_inbox(os.environ) as inbox:
+    async with open_every_folder() as inbox:
         if name.startswith("ses_"):
-            waiting = [(row, one) for row in await inbox.read() if row.info.id == name for one, _ in row.asked]
-            found = [await inbox.find(one.id) for _, one in waiting]
+            rows = [row for row in (await inbox.view()).rows if row.info.id == name]
+            found = [await inbox.find(one.asked.id) for row in rows for one in row.waiting]
         else:
             found = [await inbox.find(name)]
         for client, asked in found:
@@ -89,8 +90,8 @@ async def _ask(client: Client, asked: Asked, permissions: PermissionPrompt, ques
 
 async def stop_sessions(session_ids: Sequence[str], *, dry_run: bool, is_sure: bool) -> int:
     """Interrupt sessions, all that run without ids; return 1 when one was not interrupted. Asks before it interrupts all."""
-    async with open_inbox(os.environ) as inbox:
-        rows = [row for row in await inbox.read() if row.state != "stopped"]
+    async with open_every_folder() as inbox:
+        rows = [row for row in (await inbox.view()).rows if row.state != "stopped"]
         chosen = [row for row in rows if not session_ids or row.info.id in session_ids]
         missing = set(session_ids) - {row.info.id for row in chosen}
         for session_id in sorted(missing):
@@ -107,14 +108,12 @@ async def stop_sessions(session_ids: Sequence[str], *, dry_run: bool, is_sure: b
             return 1
         failed = len(missing)
         for row in chosen:
-            client = await inbox.client_of(row)
-            if client is None:
-                say(f"{_named(row)} is run by process {row.pid}, which takes no requests; end it there")
+            try:
+                await inbox.stop(row.info.id, background=True)
+            except (NotFoundError, BusyError) as error:  # it ended meanwhile, or its process takes no requests
+                say(str(error))
                 failed += 1
                 continue
-            await client.prompts.abort(row.info.id)
-            for command in row.background:
-                await client.background.stop(command.id)
             ended = f", {plural(len(row.background), 'background command')} ended" if row.background else ""
             say(f"stopped {_named(row)}{ended}")
     return 1 if failed else 0

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import click
 
-from opencode_tui.cli.engine_access import run_main
+from opencode_tui.cli.engine_access import open_every_folder, run_main
 from opencode_tui.cli.session_choice import session_title
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
-from opencode_tui.client.inbox import open_inbox
 from opencode_tui.schema.api.inbox import Running
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.record import JsonObject
@@ -77,9 +76,9 @@ def stop(session_ids: tuple[str, ...], is_all: bool, dry_run: bool, yes: bool) -
 async def _show(*, is_watching: bool, is_json: bool) -> None:
     shown: object = None
     while True:
-        async with open_inbox(os.environ) as inbox:
-            rows = await inbox.read()
-            silent = [record.process.pid for record in inbox.silent]
+        async with open_every_folder() as inbox:
+            view = await inbox.view()
+        rows = view.rows
         now = system_clock()
         listed: object = [_facts(row, now) for row in rows] if is_json else _table(rows, now)
         if listed != shown:
@@ -90,7 +89,7 @@ async def _show(*, is_watching: bool, is_json: bool) -> None:
                     click.clear()
                 sys.stdout.write(f"{listed}\n")
                 sys.stdout.flush()
-            for pid in silent:
+            for pid in view.silent:
                 say(f"process {pid} does not respond: what it runs may be missing")
         shown = listed
         if not is_watching:
@@ -121,7 +120,7 @@ def _table(rows: Sequence[Running], now: int) -> str:
     hints = [
         f"answer: opencode-tui answer {asked.id} {'yes|no|TEXT' if asked.id.startswith('per_') else 'TEXT'}"
         for row in rows
-        for asked, _ in row.asked
+        for asked in (one.asked for one in row.waiting)
     ]
     hints += [f"continue: opencode-tui -s {row.info.id}" for row in rows if row.state == "stopped"]
     table = render_table(heads, cells, style, numbers=("TOKENS", "COST", "USED"), whole=whole)
@@ -132,11 +131,11 @@ def _facts(row: Running, now: int) -> JsonObject:
     """Return a session as JSON data; `updated` is in ms since 1970, `cost` in USD."""
     asks = [
         {
-            "id": asked.id,
-            "kind": "permission" if asked.id.startswith("per_") else "question",
-            "question": question_line(asked, call),
+            "id": one.asked.id,
+            "kind": "permission" if one.permission is not None else "question",
+            "question": question_line(one.asked, one.call),
         }
-        for asked, call in row.asked
+        for one in row.waiting
     ]
     return {
         "sessionID": row.info.id,

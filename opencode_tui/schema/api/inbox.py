@@ -1,16 +1,17 @@
-"""A session that runs, waits for the user or was stopped, of any folder."""
+"""A session that runs, waits for the user or was stopped, of any folder, and what is needed to answer it."""
 
 from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct
+from pydantic import Field
 
 from opencode_tui.schema.api.background import BackgroundCommand
+from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
-from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest
+from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.session import AnyStatus, SessionInfo
+from opencode_tui.schema.session.session import SessionInfo, SessionStatus
 from opencode_tui.schema.totals import SessionTotals
 
 State = Literal["asks", "stopped", "retries", "works"]
@@ -21,21 +22,87 @@ ORDER: Sequence[State] = ("asks", "stopped", "retries", "works")
 Asked = PermissionRequest | QuestionRequest
 
 
-class Running(Struct, frozen=True):
+class Waiting(Record):
+    """A permission request or a question of a tool, one of both, with the call that asks if it is known."""
+
+    permission: PermissionRequest | None = absent()
+    question: QuestionRequest | None = absent()
+    call: ToolPart | None = absent()
+
+    @property
+    def asked(self) -> Asked:
+        """Return the request."""
+        asked = self.permission or self.question
+        assert asked is not None
+        return asked
+
+
+class Running(Record):
     """A session that runs, waits or was stopped, with what its subagents do.
 
-    `pid` is its process; `is_reachable` whether that takes answers. `asked` is what waits for the user, oldest first, each with the
-    call that asks if known; `last` the newest message; `background` the commands that still run. `branch` is unknown for a process
-    that is not reachable.
+    `pid` is its process; `is_reachable` whether that takes answers. `waiting` is what waits for the user, oldest first. `doing` is
+    the call that runs, `said` the last line of the newest text, at most `SAID` characters; `background` the commands that still
+    run. `branch` is absent for a process that is not reachable.
     """
 
     info: SessionInfo
     state: State
     pid: int
     is_reachable: bool
-    status: AnyStatus
-    asked: Sequence[tuple[Asked, ToolPart | None]]
-    last: MessageWithParts | None
-    background: Sequence[BackgroundCommand]
+    status: SessionStatus
+    waiting: list[Waiting] = Field(default_factory=list[Waiting])
+    doing: ToolPart | None = absent()
+    said: str = ""
+    background: list[BackgroundCommand] = Field(default_factory=list[BackgroundCommand])
     totals: SessionTotals
-    branch: str | None
+    branch: str | None = absent()
+
+
+SAID = 500
+
+
+class Done(Record):
+    """What a session and its subagents did since a moment: turns that went on, changes in lines and files, USD.
+
+    `state` is that of a session that still runs or waits; otherwise "failed" where its last answer has an error, else "done".
+    """
+
+    info: SessionInfo
+    state: State | Literal["done", "failed"]
+    turns: int
+    files: int = 0
+    additions: int = 0
+    deletions: int = 0
+    cost: float = 0
+
+
+class InboxView(Record):
+    """What runs, waits or was stopped: what needs the user first, then the newest; `silent` are processes that do not respond."""
+
+    rows: list[Running]
+    silent: list[int]
+
+
+class AskedSubject(Record):
+    """What a permission request is about, as rules see it."""
+
+    permission: str
+    subject: str
+
+
+class AskedReasons(Record):
+    """Why a permission request asks: the rules of its agent, the folders for short paths, and why no sandbox works there.
+
+    `report` is absent when the agent is gone.
+    """
+
+    agent: str = ""
+    report: PermissionReport | None = absent()
+    places: Places
+    no_sandbox: str = ""
+
+
+class StopSession(Record):
+    """Whether what a session has started in the background ends too."""
+
+    background: bool = False

@@ -22,6 +22,15 @@ def open_import(chat: Chat) -> None:
     chat.open_page(ImportScreen(chat.control, partial(session.open_session, chat)))
 
 
+@action("running_view", loads="what runs")
+async def open_running(chat: Chat) -> None:
+    """Open the page of what runs and waits in all folders."""
+    from opencode_tui.tui.pages.running import RunningScreen
+
+    view = await chat.control.client.inbox.list()
+    chat.open_page(RunningScreen(chat.control, view, partial(session.show_anywhere, chat)))
+
+
 @action("background_view")
 def open_background(chat: Chat) -> None:
     """Open the page of background commands, if there are any."""

@@ -74,6 +74,14 @@ def open_session(chat: Chat, session_id: str) -> None:
     chat.load_page("Loading the session", chat.control.open(session_id), lets_type=True)
 
 
+def show_anywhere(chat: Chat, info: SessionInfo) -> None:
+    """Show a session of this folder or of another one."""
+    if chat.sessions.is_here(info.id):
+        open_session(chat, info.id)
+    else:
+        open_elsewhere(chat, info.directory, info.id)
+
+
 def open_elsewhere(chat: Chat, directory: str, session_id: str, place: Place | None = None) -> None:
     """Show a session of another folder, at a place of it, unless the folder is gone or a run would be left."""
     folder = chat.control.folder

@@ -29,4 +29,4 @@ MODULES = (
     *(review, run, search, session, session_lists, settings, share, trust, undo, view),
 )
 
-ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request)
+ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request, show=session.show_anywhere)

@@ -20,6 +20,7 @@ from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.base_app import BaseApp
+from opencode_tui.tui.chat.away import Away
 from opencode_tui.tui.chat.panel_host import PanelHost
 from opencode_tui.tui.chat.parts import NARROW, ChatParts
 from opencode_tui.tui.chat.refresh import ChromeRefresh
@@ -54,6 +55,8 @@ class ChatActions:
     run: "Callable[[Chat, str], None]"
     requested: "Callable[[Chat, ScreenEvent], None]"
     """Does what a client of the server requests of the screen."""
+    show: "Callable[[Chat, SessionInfo], None]"
+    """Shows a session of any folder."""
 
 
 class Chat(ChatParts):
@@ -81,6 +84,7 @@ class Chat(ChatParts):
         self._actions = actions
         self.chrome = ChromeRefresh(self, sync_panels=lambda: self.panels.sync(), is_asking=lambda: self.panels.is_open)
         self.panels = PanelHost(self, self.chrome)
+        self.away = Away(self, self.chrome, self.panels, lambda one: actions.show(self, one.info))
         self.first_press = FirstPress()
         self.visited = ""
         """The ID of the prompt in the conversation that was visited last."""
@@ -274,4 +278,5 @@ class Chat(ChatParts):
 
     def _end(self, ending: Ending) -> None:
         self.prompt.keep_unsent()
+        self.away.leave()
         self.app.exit(ending)

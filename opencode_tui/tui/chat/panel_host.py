@@ -1,7 +1,7 @@
 """The panel that replaces the prompt: panels of the user's actions come before questions of agents."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from textual import events
@@ -9,7 +9,7 @@ from textual.widget import AwaitMount, Widget
 
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.permission import PermissionRequest, Reply
-from opencode_tui.text.permission import stored_words
+from opencode_tui.text.permission import Act, stored_words
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.parts import ChatParts
 from opencode_tui.tui.chat.refresh import ChromeRefresh
@@ -139,14 +139,16 @@ class PanelHost:
                 write=lambda: self._ask_for_answer(request),
             )
         case = await load_case(self._control.client, request, origin=self._origin(request.session_id))
-        return PermissionPanel(
-            case,
-            place=place,
-            answer=lambda reply: self._parts.do(self._reply(request, reply)),
-            allow_host=lambda: self._parts.do(self._reply(request, "always", host=True)),
-            reject=lambda: self._ask_for_reason(request),
-            edit=lambda: self._edit_rule(request),
-        )
+        do, reply = self._parts.do, self._reply
+        acts: Mapping[Act, Callable[[], None]] = {
+            "once": lambda: do(reply(request, "once")),
+            "host": lambda: do(reply(request, "always", host=True)),
+            "always": lambda: do(reply(request, "always")),
+            "edit": lambda: self._edit_rule(request),
+            "reject": lambda: self._ask_for_reason(request),  # what the agent should do instead
+            "leave": lambda: do(reply(request, "reject")),
+        }
+        return PermissionPanel(case, place=place, acts=acts)
 
     def _origin(self, session_id: str) -> str:
         info = self._control.folder.sessions.get(session_id)

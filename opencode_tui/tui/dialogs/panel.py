@@ -51,6 +51,8 @@ class Panel(Keyed, Rows, can_focus=True):
     area = "surface"
     bar = "warning"
     scopes = ("panel",)
+    more_key = "down"
+    """The key that is named for the rest of the text."""
 
     class Typed(Message):
         """A character was typed before keys were accepted: it belongs to the prompt."""
@@ -63,6 +65,8 @@ class Panel(Keyed, Rows, can_focus=True):
         super().__init__()
         self._guard = Guard(_now())
         self._top = 0
+        self.is_read = False
+        """Whether the end of the text was shown."""
 
     def accepts_key(self, event: events.Key) -> bool:
         """Return whether a key is for the panel, by the time when it came, however late it is handled; else the wait restarts."""
@@ -93,10 +97,16 @@ class Panel(Keyed, Rows, can_focus=True):
     def guard_again(self) -> None:
         """Show another question; keys are ignored again for a while."""
         self._guard = Guard(_now())
-        self._top = 0
+        self._top, self.is_read = 0, False
         self._await_quiet()
         self.refresh(layout=True)
         self.redraw()
+
+    def show_rest(self) -> None:
+        """Show the next rows of the text; keys are ignored again for a while."""
+        self._guard = Guard(_now())
+        self._await_quiet()
+        self.scroll_by(self._room - 1)
 
     def _await_quiet(self) -> None:
         left = self._guard.wait(_now())
@@ -177,8 +187,9 @@ class Panel(Keyed, Rows, can_focus=True):
         body = list(self.body(self._inside(width)))
         shown = [self._line(one, width) for one in body[self._top : self._top + room]]
         if len(body) > self._top + room and shown:
-            more = f"{self.look.glyphs.ellipsis} {len(body) - self._top - room + 1} lines more, down"
+            more = f"{self.look.glyphs.ellipsis} {len(body) - self._top - room + 1} lines more, {self.more_key}"
             shown[-1] = self._line([(more, self.look.palette.style("muted", "surface"))], width)
+        self.is_read = self.is_read or len(body) <= self._top + room
         empty = self._line([], width)
         return [empty, self._line(left, width, right), empty, *shown, empty, *keys, empty]
 

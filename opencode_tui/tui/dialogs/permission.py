@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from opencode_tui.schema.permission import Reply, Verdict
+from opencode_tui.schema.permission import Verdict
 from opencode_tui.text.cells import breaks, clip, pad, width
 from opencode_tui.text.permission import Act, has_parts, is_command, lost_lines, sandbox_facts, without_padding
 from opencode_tui.text.safe_text import screen_line, screen_lines
@@ -43,23 +43,17 @@ class PermissionPanel(Panel):
         case: PermissionCase,
         *,
         place: tuple[int, int],
-        answer: Callable[[Reply], None],
-        allow_host: Callable[[], None],
-        reject: Callable[[], None],
-        edit: Callable[[], None],
+        acts: Mapping[Act, Callable[[], None]],
+        names: Mapping[str, str] = ANSWERS,
+        words: Mapping[Act, str] | None = None,
     ) -> None:
-        """`reject` asks what the agent should do instead, `edit` for another rule."""
+        """`acts` are the answers that can be given here, `names` their actions, `words` what is called otherwise than in a chat."""
         super().__init__()
         self.case = case
         self._place = place
-        self._acts: Mapping[Act, Callable[[], None]] = {
-            "once": lambda: answer("once"),
-            "host": allow_host,
-            "always": lambda: answer("always"),
-            "edit": edit,
-            "reject": reject,
-            "leave": lambda: answer("reject"),
-        }
+        self._acts = acts
+        self._names = names
+        self._words = words or {}
         self._code = code_rows(case.diff, case.subject) if case.diff else []
         self._is_split = False
 
@@ -75,9 +69,11 @@ class PermissionPanel(Panel):
         most = min(LONGEST_KEY, self.inside - 2)
         answers: list[KeyAction] = []
         for choice in self.case.choices:
-            words = screen_line(choice.words)
+            if choice.act not in self._acts:
+                continue
+            words = screen_line(self._words.get(choice.act, choice.words))
             act = "edit" if choice.act == "always" and width(words) > most else choice.act
-            answers.append(KeyAction(ANSWERS[choice.key], clip(words, most), self._acts[act]))
+            answers.append(KeyAction(self._names[choice.key], clip(words, most), self._acts[act]))
         if self._code and self.size.width >= SPLIT:
             words = "one column" if self._is_split else "side by side"
             answers.append(KeyAction("permission_columns", words, self._split))

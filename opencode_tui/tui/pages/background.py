@@ -44,8 +44,6 @@ class BackgroundScreen(ListPage):
         """How many lines the output is scrolled up."""
         self._stop_error = ""
         """Why the last stop failed; until the page shows something else."""
-        self._is_reading = False
-        self._is_stale = False
 
     def fill(self) -> None:
         """Show the list and keep it current."""
@@ -95,7 +93,7 @@ class BackgroundScreen(ListPage):
             self._shown, self._text, self._position, self._above = self.listing.chosen, "", 0, 0
             self._stop_error = ""
             self.draw()
-            self._read_now()
+            self.read_now()
 
     def _stop(self) -> None:
         self.run_worker(partial(self._stop_one, self._shown or self.listing.chosen), group="stop", exit_on_error=False)
@@ -106,29 +104,7 @@ class BackgroundScreen(ListPage):
             self._stop_error = ""
         except OpencodeError as error:
             self._stop_error = str(error)
-        self._read_now()
-
-    def follow(self) -> None:
-        """Read, unless a read is under way: one of a remote engine may last longer than the time between two."""
-        if not self._is_reading:
-            self._is_reading = True
-            self.run_worker(self.read, group="read", exit_on_error=False)
-
-    def _read_now(self) -> None:
-        """Read what is there from now on: after the read that is under way, if there is one."""
-        self._is_stale = True
-        self.follow()
-
-    async def read(self) -> None:
-        """Read until nothing has changed meanwhile."""
-        try:
-            while True:
-                self._is_stale = False
-                await super().read()
-                if not self._is_stale:
-                    return
-        finally:
-            self._is_reading = False
+        self.read_now()
 
     async def load(self) -> None:
         """Read the commands, and what the shown one has written since."""

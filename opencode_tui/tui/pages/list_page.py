@@ -19,6 +19,8 @@ class ListPage(PageScreen):
         super().__init__()
         self.error = ""
         """Why the last reading or action failed."""
+        self._is_reading = False
+        self._is_stale = False
 
     async def load(self) -> None:
         """Read what the rows show. Raises OpencodeError."""
@@ -38,8 +40,25 @@ class ListPage(PageScreen):
         self.draw()
 
     def follow(self) -> None:
-        """Read again in the background; a reading that lasts ends."""
-        self.run_worker(self.read, exclusive=True, group="read", exit_on_error=False)
+        """Read in the background, unless a read is under way: one of another engine may last longer than the time between two."""
+        if not self._is_reading:
+            self._is_reading = True
+            self.run_worker(self._read_until_fresh, group="read", exit_on_error=False)
+
+    def read_now(self) -> None:
+        """Read what is there from now on: after the read that is under way, if there is one."""
+        self._is_stale = True
+        self.follow()
+
+    async def _read_until_fresh(self) -> None:
+        try:
+            while True:
+                self._is_stale = False
+                await self.read()
+                if not self._is_stale:
+                    return
+        finally:
+            self._is_reading = False
 
     async def read(self) -> None:
         """Read again, and draw what was read or why it failed."""

@@ -76,7 +76,7 @@ class McpServersScreen(ListPage):
         self.show_keys()
         self._show_preview()
         if self.listing.chosen and self.listing.chosen not in self._tools:
-            self.follow()
+            self.read_now()
 
     def _find(self) -> McpServerStatus | None:
         return next((one for one in self._servers if one.name == self.listing.chosen), None)

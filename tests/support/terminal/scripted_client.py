@@ -17,6 +17,7 @@ from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, Sandb
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.folder import CommandSummary, Notices
 from opencode_tui.schema.api.importing import ImportStore
+from opencode_tui.schema.api.inbox import AskedReasons, Done, InboxView
 from opencode_tui.schema.api.language import LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.project import Places
@@ -84,6 +85,8 @@ class Script:
     sandbox: SandboxState = field(default_factory=lambda: SandboxState(tier="bubblewrap"))
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
     listed_settings: SettingList = field(default_factory=lambda: SettingList(settings=[], user_file="/home/you/x.json"))
+    done: list[Done] = field(default_factory=list[Done])
+    inbox: InboxView = field(default_factory=lambda: InboxView(rows=[], silent=[]))
     background: list[BackgroundCommand] = field(default_factory=list[BackgroundCommand])
     languages: list[LanguageServerState] = field(default_factory=list[LanguageServerState])
     symbols: list[Symbol] = field(default_factory=list[Symbol])
@@ -224,6 +227,13 @@ class ScriptedClient:
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: _context(script))
         self.background = _Facet(list=lambda _id=None: list(script.background))
+        self.inbox = _Facet(
+            list=lambda: script.inbox,
+            done=lambda _since: script.done,
+            reasons=lambda *_: AskedReasons(agent="build", report=script.report, places=places),
+            reply=True,
+            stop=None,
+        )
         self.mcp = _Facet(servers=lambda: script.mcp, tools=lambda _name: script.mcp_tools, resources=[])
         self.languages = _Facet(servers=lambda: script.languages, symbols=lambda _query: script.symbols)
         self.imports = _Facet(available=lambda: script.can_import, stores=lambda: script.stores, progress=None)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.schema.api.inbox import InboxView, Running, Waiting
 from opencode_tui.schema.api.mcp import McpServerStatus, McpTool
 from opencode_tui.schema.api.review import ChangedPath, ChangeState, Hunk, TreeChanges
 from opencode_tui.schema.api.search import SearchGroup, SearchHit, SearchKind, SearchResult
@@ -17,11 +18,13 @@ from opencode_tui.schema.session.session import (
     PINNED_KEY,
     AnyStatus,
     BusyStatus,
+    RetryStatus,
     RevertState,
     SessionInfo,
     SessionSummary,
 )
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile, UndoNote, UndoScope
+from opencode_tui.schema.totals import SessionTotals
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
 from tests.support.terminal.scripted_client import Script, session
 from tests.tui.screens.test_looks import (
@@ -365,6 +368,43 @@ def some_settings() -> Script:
 SETTINGS = press("ctrl+x", "comma", "down")
 
 
+def what_runs() -> Script:
+    """Sessions of several folders in every state; the first asks by several rules."""
+    script = asks_by_many_rules()
+    request, call = script.permissions[0], script.messages[1].parts[1]
+    assert isinstance(call, ToolPart)
+
+    def row(title: str, folder: str, ago: int, **fields: Any) -> Running:
+        info = session(title, id=f"ses_{folder}", updated=NOW_MS - ago).changed(directory=f"/home/you/src/{folder}")
+        totals = SessionTotals(input=fields.pop("used", 0), cost=fields.pop("cost", 0.0))
+        known: dict[str, Any] = {
+            "state": "works",
+            "pid": 41,
+            "is_reachable": True,
+            "status": BusyStatus(),
+            "branch": "main",
+        }
+        known |= {"info": info, "totals": totals, **fields}
+        return Running(**known)
+
+    waits, retries = (
+        Waiting(permission=request, call=call),
+        RetryStatus(attempt=2, message="overloaded", next=NOW_MS + 12_000),
+    )
+    rows = [
+        row("Clean the build folders", "csvkit", 12_000, state="asks", waiting=[waits, waits], used=104_000, cost=0.42),
+        row("Move the benchmarks to asv", "asv", 3 * HOUR, state="stopped", is_reachable=False, used=9_100, cost=0.04),
+        row("Dark mode for the report", "report", 4 * MINUTE, state="retries", status=retries, branch="feature/dark-mode"),
+        row("CHANGELOG を自動生成する", "notes", 30_000, said="I group the entries by label.", used=1_200_000, cost=3.1),
+        row("Serve the documentation", "docs-of-a-folder-with-a-long-name", MINUTE, is_reachable=False, branch=None),
+    ]  # fmt: skip
+    script.inbox = InboxView(rows=rows, silent=[])
+    return script
+
+
+RUNNING = press("ctrl+x", "z")
+
+
 def changed_tree() -> Script:
     """Changes of each state, a folder of generated files, a long and a hostile name."""
     script = working()
@@ -434,6 +474,9 @@ SITUATIONS: dict[str, Situation] = {
     "settings-while-a-value-is-typed": Situation(
         some_settings, (140, 24), LIGHT, press("ctrl+x", "comma", *"days", "enter", "7")
     ),
+    "what-runs-in-140-columns": Situation(what_runs, (140, 30), DARK, RUNNING),
+    "what-runs-in-80-columns": Situation(what_runs, (80, 24), LIGHT, RUNNING),
+    "what-runs-in-16-colors-and-ascii": Situation(what_runs, (80, 24), PLAIN, press("ctrl+x", "z", "down")),
     "mcp-servers": Situation(mcp_servers, (150, 26), DARK, MCP),
     "mcp-servers-in-60-columns": Situation(mcp_servers, (60, 20), LIGHT, MCP),
     "sessions-in-16-colors-and-ascii": Situation(many_sessions, (120, 30), PLAIN, LIST),

@@ -1,7 +1,7 @@
 """Report an exception as one line on stderr and an exit code.
 
-0 success, 1 failure, 2 bad arguments or settings, 130 interrupted. A traceback goes to a log file, to stderr only with
-`--log-level debug`.
+0 success, 1 failure, 2 bad arguments or settings, 3 the check of `run --until` fails, 130 interrupted. A traceback goes to a log
+file, to stderr only with `--log-level debug`.
 """
 
 import os
@@ -19,6 +19,7 @@ from opencode_tui.cli.terminal import say
 DONE = 0
 FAILED = 1
 BAD_INPUT = 2
+CHECK_FAILS = 3
 INTERRUPTED = 130
 
 

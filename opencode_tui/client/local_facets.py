@@ -95,6 +95,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.setting import ChangedSetting, SettingChange, SettingList
     from opencode_tui.schema.api.sign_in import SignInAccount, SignInDone, SignInRequest, SignInStarted
     from opencode_tui.schema.api.trust import TrustReport
+    from opencode_tui.schema.api.until import RunCheck
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
     from opencode_tui.schema.event.screen_event import ScreenEvent
     from opencode_tui.schema.permission import Reply
@@ -201,8 +202,11 @@ class _Prompts:
     def __init__(self, engine: Engine, instance: Instance, policy: Policy) -> None:
         self._statuses = engine.core.statuses
         self._prompts = instance.session.prompts
+        self._checks = instance.session.until
         self._policy = policy
         self.shell = instance.session.shell.run
+        self.set_check = late(instance.session.until, lambda one: one.set)
+        self.remove_check = late(instance.session.until, lambda one: one.remove)
         self.expand = instance.expand
         self.withdraw = instance.session.prompts.withdraw
 
@@ -214,6 +218,9 @@ class _Prompts:
 
     async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
         return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
+
+    async def run_check(self, session_id: str, request: "RunCheck") -> SessionInfo:
+        return await self._checks.get().check(session_id, request, prompter=self._prompts, policy=self._policy)
 
     async def send_now(self, session_id: str, message_id: str) -> bool:
         return await self._prompts.send_now(session_id, message_id, policy=self._policy)

@@ -1,12 +1,13 @@
 """What `run` makes of its words: `@` references, slash commands, and what comes in by a pipe."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.support.provider.model_script import Answer, content_text
+from tests.support.provider.model_script import Answer, Call, content_text
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import in_process
@@ -99,3 +100,24 @@ def test_a_plugin_that_fails_in_a_turn_is_named_once_at_its_end(line, server, pa
     plugin.write_text("def plugin(context):\n    return {'chat.params': lambda given, output: 1 / 0}\n")
     done = replace(line, settings={}).turn("hi")
     assert (done.code, done.stderr.count("ZeroDivisionError")) == (0, 1)
+
+
+def test_a_run_with_a_check_works_until_it_passes_and_says_so_by_its_exit_code(line, server):
+    server.script(Answer(calls=(Call("write", {"filePath": "ok", "content": ""}),)), Answer(text="done"))
+    done = line.run("run", "-m", line.model, "--format", "json", "--until", "test -e ok", "go")
+    checks = [one["check"] for text in done.stdout.splitlines() if (one := json.loads(text))["type"] == "check"]
+    assert done.code == 0
+    assert [(one["exit"], one.get("end"), one["turn"], one["command"]) for one in checks] == [
+        (1, None, 1, "test -e ok"),
+        (0, "passed", 1, "test -e ok"),
+    ]
+
+
+def test_a_run_whose_check_does_not_pass_has_an_exit_code_of_its_own_and_needs_no_message(line, server):
+    done = line.run("run", "-m", line.model, "--until", "echo worse; false", "--max-turns", "1")
+    assert done.code == 3
+    assert "Check failed: exit 1 after" in done.stderr and "turn 1 of 1 follows" in done.stderr
+    assert "no turn left of 1: echo worse; false" in done.stderr
+    assert len(server.requests) == 1
+    for wrong in (("--max-turns", "1", "hi"), ("--until", " ", "hi"), ("--until", "true", "--max-turns", "0")):
+        assert line.run("run", "-m", line.model, *wrong).code == 2

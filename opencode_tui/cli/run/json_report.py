@@ -7,8 +7,9 @@ import json
 import sys
 import time
 
+from opencode_tui.cli.run.check_runs import CheckRuns
 from opencode_tui.cli.terminal import say, write_answer
-from opencode_tui.schema.event.event import Event, MessageUpdated, PartUpdated, SessionFailed
+from opencode_tui.schema.event.event import Event, MessageUpdated, PartUpdated, SessionFailed, SessionUpdated
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
@@ -34,8 +35,10 @@ class JsonReporter:
         self._started: set[str] = set()
         """Step starts that were printed: each one is updated when its snapshot is known."""
 
+        self._checks = CheckRuns(session_id)
+
     def show(self, event: Event) -> None:
-        """Print a line if the event finishes a part or the turn."""
+        """Print a line if the event finishes a part, the turn or a check."""
         if isinstance(event, MessageUpdated) and isinstance(event.info, AssistantMessage) and event.info.summary:
             self._summaries.add(event.info.id)
         elif isinstance(event, PartUpdated) and event.part.session_id == self._session_id:
@@ -49,6 +52,9 @@ class JsonReporter:
                 self._print(kind, {"part": event.part.to_dict()})
         elif isinstance(event, SessionFailed) and event.session_id == self._session_id:
             self._print("error", {"error": event.error.to_dict()})
+        elif isinstance(event, SessionUpdated) and (found := self._checks.new(event)) is not None:
+            until, run = found
+            self._print("check", {"check": {"command": until.command, "turns": until.turns, **run.to_dict()}})
         elif line := model_line(event):
             say(make_safe(line))
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Literal, TextIO
 
 from opencode_tui.cli.run.answer_text import AnswerText
+from opencode_tui.cli.run.check_runs import CheckRuns
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.tool_line import activity_of, tool_lines
 from opencode_tui.schema.event.event import (
@@ -21,6 +22,7 @@ from opencode_tui.schema.event.event import (
     SessionCompacted,
     SessionFailed,
     SessionStatusChanged,
+    SessionUpdated,
 )
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
@@ -130,6 +132,7 @@ class TerminalReporter:
 
     def __init__(self, session_id: str, *, answer: AnswerText, err: TextIO, style: Style) -> None:
         self._session_id = session_id
+        self._checks = CheckRuns(session_id)
         self._answer = answer
         self._err = err
         self._style = style
@@ -164,6 +167,10 @@ class TerminalReporter:
                 self._print_line("↻", "The response was interrupted; retrying.")
             case SessionStatusChanged() if event.session_id == self._session_id:
                 self._status(event)
+            case SessionUpdated() if (found := self._checks.new(event)) is not None:
+                from opencode_tui.text.check import check_line  # few sessions have a check
+
+                self._print_line("✓" if found[1].has_passed else "✗", make_safe(check_line(*found)))
             case SessionCompacted() if event.session_id == self._session_id:
                 self._print_line("≡", "Context compacted: older messages were summarized.")
             case SessionFailed() if event.session_id == self._session_id:

@@ -13,8 +13,9 @@ Examples:
   opencode-tui run -f plan.md --agent plan "what is missing here?"
   opencode-tui run "explain @src/app.py#L10-40"
   opencode-tui run --command review
+  opencode-tui run --until "make test" "correct the parser"
 
-Exit codes: 0 success, 1 failure, 2 bad arguments or settings, 130 interrupted.
+Exit codes: 0 success, 1 failure, 2 bad arguments or settings, 3 the check of --until fails, 130 interrupted.
 """
 
 
@@ -52,6 +53,13 @@ class _Run(click.Command):
     type=click.Choice(["inside", "outside"]),
     metavar="[=outside]",
     help="Approve what would be asked, inside the sandbox or also outside; deny rules still apply.",
+)
+@click.option("--until", metavar="COMMAND", help="Work on until this command exits with 0; it runs in the sandbox.")
+@click.option(
+    "--max-turns",
+    type=click.IntRange(1),
+    metavar="N",
+    help="With --until: turns that failures may start (default: 10).",
 )
 @click.option("--share", "is_shared", is_flag=True, help="Share the session, and print its link to stderr.")
 @click.option("--attach", metavar="URL", help="Run on the server at URL.")

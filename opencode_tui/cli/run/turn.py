@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from opencode_tui.cli.engine_access import with_client, with_server, with_session_client
 from opencode_tui.cli.environment import say_warnings
+from opencode_tui.cli.errors import CHECK_FAILS, DONE
 from opencode_tui.cli.run.json_report import JsonReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.cli.style import Style, style_of
@@ -64,9 +65,19 @@ if TYPE_CHECKING:
     """Shows the events of a session."""
 
 # The request of `run`: a prompt with its attachments and `@` references, or a slash command. Piped text is data: `@` in it
-# attaches nothing.
+# attaches nothing. With a check and no message it is a run of the check.
+
+
+class CheckAlone(Struct, frozen=True):
+    """A run of the session's check, with the agent and model of the turns that its failures start."""
+
+    agent: str | None
+    model: ModelRef | None
+    variant: str | None
+
 
 Request = PromptInput | CommandInput
+Work = Request | CheckAlone
 
 
 async def make_prompt(
@@ -115,18 +126,27 @@ async def make_command(
     )
 
 
-async def check(client: "Client", request: Request, model: ModelRef | None) -> None:
+async def check(client: "Client", request: Work, model: ModelRef | None) -> None:
     """Raise ConfigError or ModelNotFoundError if a new session could not run the request."""
     if isinstance(request, PromptInput):
         await client.prompts.check(request)
+    elif isinstance(request, CheckAlone):
+        named = PromptInput(model=request.model, agent=request.agent, variant=request.variant, parts=[])
+        await client.prompts.check(named)
     else:
         await client.prompts.check(PromptInput(model=model, agent=request.agent, variant=request.variant, parts=[]))
 
 
-async def send(client: "Client", session_id: str, request: Request) -> MessageWithParts:
+async def send(client: "Client", session_id: str, request: Work) -> MessageWithParts:
     """Send the request and return the response."""
     if isinstance(request, CommandInput):
         return await client.prompts.command(session_id, request)
+    if isinstance(request, CheckAlone):
+        from opencode_tui.schema.api.until import RunCheck  # few runs have a check
+
+        wish = RunCheck(goes_on=True, agent=request.agent, model=request.model, variant=request.variant)
+        await client.prompts.run_check(session_id, wish)
+        return (await client.messages.list(session_id, 1))[-1]
     return await client.prompts.prompt(session_id, request)
 
 
@@ -183,6 +203,8 @@ class TurnOptions(Struct, frozen=True):
     auto: Literal["inside", "outside"] | None = None
     attach: str | None = None
     is_shared: bool = False
+    until: str | None = None
+    max_turns: int | None = None
 
     @classmethod
     def from_command_line(cls, options: Mapping[str, Any]) -> Self:
@@ -193,7 +215,11 @@ class TurnOptions(Struct, frozen=True):
             raise ConfigError("--fork needs --continue or --session ID")
         model = require_model_ref(options["model"], "--model") if options["model"] else None
         message, piped = " ".join(options["message"]), _piped_text()
-        if not (message.strip() or piped.strip() or options["files"] or options["command"]):
+        if options["max_turns"] is not None and options["until"] is None:
+            raise ConfigError("--max-turns needs --until COMMAND")
+        if options["until"] is not None and not options["until"].strip():
+            raise ConfigError("--until is empty; give a command line")
+        if not (message.strip() or piped.strip() or options["files"] or options["command"] or options["until"]):
             raise ConfigError('no message given, e.g. opencode-tui run "explain this folder"')
         fields = {
             name: options[name]
@@ -210,6 +236,8 @@ class TurnOptions(Struct, frozen=True):
                 "command",
                 "attach",
                 "is_shared",
+                "until",
+                "max_turns",
             )
         }
         return cls(message=message, piped=piped, model=model, **fields)
@@ -319,8 +347,12 @@ def run_turn(options: TurnOptions) -> int:
         session = await _choose_session(client, options, request)
         if options.is_shared:
             await _share(client, session)
+        if options.until is not None:
+            await _set_check(client, session.id, options.until, options.max_turns)
         prompts = RunPrompts(lines, client, style, AskPerson() if client.ends_runs else policy)
         code = await answer(client, session, request, _reporter(session, options, style), prompts)
+        if options.until is not None and code == DONE and not await _has_passed(client, session.id):
+            code = CHECK_FAILS
         await _end_background(client)
         await _report_notices(client, reported)
         return code
@@ -330,6 +362,21 @@ def run_turn(options: TurnOptions) -> int:
     if options.session_id or options.is_continued:
         return with_session_client(work, policy=policy)
     return with_client(work, policy=policy)
+
+
+async def _set_check(client: "Client", session_id: str, command: str, turns: int | None) -> None:
+    from opencode_tui.schema.api.until import SetCheck  # few runs have a check
+    from opencode_tui.schema.session.until import MAX_TURNS
+
+    await client.prompts.set_check(session_id, SetCheck(command=command, turns=turns or MAX_TURNS))
+
+
+async def _has_passed(client: "Client", session_id: str) -> bool:
+    """Return whether the last run of the session's check passed."""
+    from opencode_tui.schema.session.until import until_of
+
+    until = until_of(await client.sessions.get(session_id))
+    return until is not None and until.last is not None and until.last.has_passed
 
 
 def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> "Reporter":
@@ -363,7 +410,7 @@ async def _report_notices(client: "Client", reported: Collection[str] = ()) -> s
 
 
 async def answer(
-    client: "Client", session: SessionInfo, request: Request, reporter: "Reporter", prompts: RunPrompts
+    client: "Client", session: SessionInfo, request: Work, reporter: "Reporter", prompts: RunPrompts
 ) -> int:
     """Send the request and show events until the session is idle; return the exit code.
 
@@ -450,7 +497,7 @@ def _show_rest(
         reporter.close()
 
 
-async def _choose_session(client: "Client", options: TurnOptions, request: Request) -> SessionInfo:
+async def _choose_session(client: "Client", options: TurnOptions, request: Work) -> SessionInfo:
     if options.session_id:
         from opencode_tui.cli.session_choice import choose_session
 
@@ -492,6 +539,8 @@ def _title(options: TurnOptions) -> str:
     """Return the title of a session by its first request."""
     command = f"/{options.command.removeprefix('/')}" if options.command else ""
     text = f"{command} {options.message} {options.piped}"
+    if not text.strip() and not options.files and options.until:
+        text = f"Until {options.until}"
     return first_words(text if text.strip() else " ".join(Path(name).name for name in options.files))
 
 
@@ -500,7 +549,11 @@ def first_words(text: str) -> str:
     return " ".join(text.split())[:TITLE_LENGTH].rstrip()
 
 
-async def _request(client: "Client", options: TurnOptions) -> Request:
+async def _request(client: "Client", options: TurnOptions) -> Work:
+    if options.until is not None and not (
+        options.message.strip() or options.piped.strip() or options.files or options.command
+    ):
+        return CheckAlone(options.agent, options.model, options.variant)
     attached = await attach(options.files, is_remote=options.attach is not None)
     if options.command is not None:
         command = await make_command(

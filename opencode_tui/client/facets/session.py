@@ -31,6 +31,7 @@ from opencode_tui.schema.api.request import (
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.share import ShareStatus
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
+from opencode_tui.schema.api.until import RunCheck, SetCheck
 from opencode_tui.schema.api.usage import ProjectUsage
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -254,6 +255,27 @@ class PromptsFacet(Protocol):
     @ours("POST", "/session/{session_id}/abort")
     async def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; return whether there was one."""
+        ...
+
+    @ours("PUT", "/session/{session_id}/check")
+    async def set_check(self, session_id: str, request: SetCheck) -> SessionInfo:
+        """Set the session's check, in place of any other; it first runs after the present or the next turn.
+
+        The check is in the session's metadata, with what it did last. Raises SessionError.
+        """
+        ...
+
+    @ours("DELETE", "/session/{session_id}/check")
+    async def remove_check(self, session_id: str) -> SessionInfo:
+        """Remove the session's check."""
+        ...
+
+    @ours("POST", "/session/{session_id}/check/run")
+    async def run_check(self, session_id: str, request: RunCheck) -> SessionInfo:
+        """Run the session's check now; return the session, with `goes_on` after the turns that its failures start.
+
+        Raises SessionError without a check, BusyError while the session runs.
+        """
         ...
 
     @opencode("GET", "/session/status")

@@ -40,8 +40,8 @@ _AGENTS = frozenset({"build", "plan", "general", "explore"})
 
 _SLUG = re.compile(r"[a-z0-9]{1,30}(?:-[a-z0-9]{1,30}){0,5}")
 
-_OWN_MARKS = frozenset({"late", "announced"})
-"""Keys of a text's metadata that the program itself sets: what it announced to the model."""
+_OWN_MARKS = frozenset({"late", "announced", "until"})
+"""Keys of a text's metadata that the program itself sets: what it announced to the model, which check failed."""
 
 _MEANINGS = {
     "permission": "permission rules",

@@ -16,7 +16,7 @@ from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.budget import BudgetLimits, Budgets
 from opencode_tui.engine.session.command import SessionCommands, Snippets
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules
-from opencode_tui.engine.session.loop import LoopSteps, SessionLoop
+from opencode_tui.engine.session.loop import LoopSteps, SessionLoop, TurnEnd
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.engine.session.request.attachment import Attachments
 from opencode_tui.engine.session.request.builder import RequestBuilder, SystemPrompts
@@ -337,7 +337,12 @@ class SessionServices:
             keeper=self._keeper,
             monitor=monitor,
             pruning=self.pruning,
-            turn_errors=self._make_turn_errors() if folder.programs.checks_turns else None,
+            turn_end=TurnEnd(
+                store=core.store,
+                agent=self._requests.agent,
+                checks=self._checks,
+                turn_errors=self._make_turn_errors() if folder.programs.checks_turns else None,
+            ),
             continues_after_rejection=bool(experimental and experimental.continue_loop_on_deny),
         )
 
@@ -468,6 +473,32 @@ class SessionServices:
             publisher=core.publisher,
             paths=core.paths,
             background=self.folder.commands_in_background,
+        )
+
+    @service
+    def _checks(self):
+        from opencode_tui.engine.session.until import SessionChecks  # few sessions have a check
+
+        return SessionChecks(
+            store=self._core.store,
+            statuses=self._core.statuses,
+            new_step=self._maker_of(StepProcessor),
+            messages=self._messages,
+            rules=self._requests.rules,
+            clock=self._core.clock,
+        )
+
+    @service
+    def until(self):
+        """Sets and runs the checks that follow turns."""
+        from opencode_tui.engine.session.until import SessionUntil
+
+        return SessionUntil(
+            store=self._core.store,
+            checks=self._checks.get(),
+            runs=self.runs,
+            users=self._users,
+            go_on=self._loop.run,
         )
 
     @service

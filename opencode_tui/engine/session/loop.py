@@ -36,13 +36,14 @@ from opencode_tui.schema.session.message import (
     is_waiting,
 )
 from opencode_tui.schema.session.part import AnyPart, PatchPart, SubtaskPart, TextPart, ToolPart
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session import UNTIL_KEY, SessionInfo
 from opencode_tui.schema.session.stored_error import StoredOutputLengthError
 from opencode_tui.schema.session.tool_state import ToolStatePending
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.prune import SessionPruning
     from opencode_tui.engine.session.turn_errors import TurnErrors
+    from opencode_tui.engine.session.until import SessionChecks
 
 MAX_UNKNOWN = 2
 """Consecutive answers with an unknown finish reason and no tool call before the turn ends."""
@@ -157,6 +158,32 @@ class LoopSteps(Struct, frozen=True):
         self.say(task.session.id, line)
 
 
+class TurnEnd(Struct, frozen=True):
+    """Decides whether a session goes on where a turn would end. `agent` returns the agent of a request."""
+
+    store: SessionStore
+    agent: Callable[[UserMessage], AgentInfo]
+    checks: "Lazy[SessionChecks]"
+    turn_errors: "TurnErrors | None" = None
+    """Set where errors are reported when a turn would end."""
+
+    async def has_errors(self, messages: list[MessageWithParts], edited: set[str]) -> bool:
+        """Return whether the turn brought errors, which are stored as a request, so that it goes on."""
+        last = messages[-1].info
+        if self.turn_errors is None or (isinstance(last, AssistantMessage) and last.error is not None):
+            return False
+        return await self.turn_errors.ask(request_of(messages), edited)
+
+    async def fails(self, run: Run, answer: MessageWithParts, request: UserMessage) -> bool:
+        """Return whether the session's check ran and its failure is stored as a request, so that another turn follows."""
+        info = answer.info
+        if isinstance(info, AssistantMessage) and info.error is not None:
+            return False
+        if UNTIL_KEY not in ((await self.store.get(run.session_id)).metadata or {}):
+            return False
+        return await self.checks.get().after_turn(run, request, self.agent(request))
+
+
 class SessionLoop(Struct, frozen=True):
     """Runs a session until its newest request is answered.
 
@@ -171,8 +198,7 @@ class SessionLoop(Struct, frozen=True):
     keeper: CompactionPolicy
     monitor: PrefixMonitor
     pruning: "Lazy[SessionPruning]"
-    turn_errors: "TurnErrors | None" = None
-    """Set where errors are reported when a turn would end."""
+    turn_end: "TurnEnd"
     continues_after_rejection: bool = False
 
     async def run(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
@@ -191,7 +217,7 @@ class SessionLoop(Struct, frozen=True):
         form: StructuredAnswer | None = None
         is_asked_again = False
         edited: set[str] = set()
-        checks = 0
+        corrections = 0
         state = CompactionState()
         while True:
             self.statuses.busy(session.id)
@@ -200,10 +226,15 @@ class SessionLoop(Struct, frozen=True):
             if where.last_user is None:
                 raise SessionError(f"session {session.id} has no request to answer")
             if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
-                if form is None and checks < MOST_CHECKS and await self._has_errors(messages, edited):
-                    checks += 1
+                if form is None and corrections < MOST_CHECKS and await self.turn_end.has_errors(messages, edited):
+                    corrections += 1
                     continue
-                return _last_assistant(messages, where)
+                answer = _last_assistant(messages, where)
+                if form is None and await self.turn_end.fails(run, answer, request_of(messages)):
+                    unknown = steps = corrections = 0
+                    edited.clear()
+                    continue
+                return answer
             steps += 1
             if steps == 1 and state.request is None:
                 self.titles.schedule(session, messages)
@@ -237,14 +268,11 @@ class SessionLoop(Struct, frozen=True):
                     await run.after_run()
             is_stopped = outcome == "stop" and not self.continues_after_rejection
             if is_stopped or _is_last(agent, steps):
-                return _last_assistant(await store.recent(session.id), None)
-
-    async def _has_errors(self, messages: list[MessageWithParts], edited: set[str]) -> bool:
-        """Return whether the turn brought errors, which are stored as a request, so that it goes on."""
-        last = messages[-1].info
-        if self.turn_errors is None or (isinstance(last, AssistantMessage) and last.error is not None):
-            return False
-        return await self.turn_errors.ask(request_of(messages), edited)
+                answer = _last_assistant(await store.recent(session.id), None)
+                if is_stopped or form is not None or not await self.turn_end.fails(run, answer, user):
+                    return answer
+                unknown = steps = corrections = 0
+                edited.clear()
 
     def interrupt(self, session_id: str) -> None:
         """Cancel background work for the session's next turns; the registry interrupts the run itself."""

@@ -14,6 +14,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from msgspec import Struct, field
@@ -99,6 +100,17 @@ Body = Callable[["Run"], Awaitable[MessageWithParts]]
 """The work of a run; returns the last assistant message."""
 
 
+@dataclass(slots=True, eq=False)
+class CheckCount:
+    """The checks of a run: the turns that their failures started, the equal failures in a row with their mark."""
+
+    turns: int = 0
+    equal: int = 0
+    mark: str = ""
+    is_over: bool = False
+    """No other check runs in this run."""
+
+
 class Run:
     """The work on one session from a prompt to idle.
 
@@ -113,6 +125,7 @@ class Run:
         self.cleanup: Cleanup | None = None
         self.end_changes: Cleanup | None = None
         self.after_run: Cleanup | None = None
+        self.checks = CheckCount()
         self.is_followed = False
         self.read_up_to = ""
         """The id of the newest message that a step has read: it and older ones can no longer be withdrawn."""

@@ -17,6 +17,8 @@ UNDO_KEY = "undo"
 """The key of `metadata` for an `UndoNote`."""
 APPROVALS_KEY = "approvals"
 """The key of `metadata` for the session's mode of approvals."""
+UNTIL_KEY = "until"
+"""The key of `metadata` for the session's check, and of a text's for the failure that it is about: `schema/session/until.py`."""
 PINNED_KEY = "pinned"
 """The key of `metadata` for a session that lists show first."""
 

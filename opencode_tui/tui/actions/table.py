@@ -1,6 +1,7 @@
 """All actions of the chat: the import of their modules registers them."""
 
 from opencode_tui.tui.actions import (
+    check,
     export,
     facts,
     lists,
@@ -25,7 +26,7 @@ from opencode_tui.tui.actions.remote import do_request
 from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
-    *(export, facts, lists, login, memory, pages, pick, prompt),
+    *(check, export, facts, lists, login, memory, pages, pick, prompt),
     *(review, run, search, session, session_lists, settings, share, trust, undo, view),
 )
 

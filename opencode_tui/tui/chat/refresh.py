@@ -2,9 +2,11 @@
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
+from opencode_tui.schema.session.session import UNTIL_KEY
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.parts import ChatParts
 from opencode_tui.tui.chrome.activity import INTERRUPT, Activity, Kind
@@ -22,6 +24,9 @@ from opencode_tui.tui.chrome.words import (
 from opencode_tui.tui.sessions.sidebar import sidebar_facts
 from opencode_tui.tui.state.session_facts import WAITS_FOR_MODEL
 from opencode_tui.tui.terminal_title import Notifier
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.chrome.check_row import CheckRow
 
 IDLE_S = 20
 """Seconds between updates while nothing happens, as ages change."""
@@ -63,6 +68,7 @@ class ChromeRefresh:
         """The session that the last refresh showed, and the last run of it that had ended."""
         self._doing = ""
         """What the session did at the last update."""
+        self._check: CheckRow | None = None
         self._timer: Timer | None = None
         parts.screen.set_interval(IDLE_S, self.refresh)
 
@@ -146,6 +152,7 @@ class ChromeRefresh:
         parts.activity.show(self._wait or self._note or doing)
         self._show_status()
         self._show_queue()
+        self._show_check(now)
         parts.prompt.editor.show_hints(prompt_hints(control, has_examples=parts.prompt.has_examples))
         if parts.welcome.display:
             parts.welcome.show(control, parts.notices, parts.keymap.first)
@@ -215,6 +222,31 @@ class ChromeRefresh:
         keys = [(parts.keymap.first(action), words, act) for action, words, act in wanted]
         texts = [screen_line(" ".join(text.split())) for text in self._control.waiting.texts]
         parts.queue.show(texts, [one for one in keys if one[0]])
+
+    def _show_check(self, now: int) -> None:
+        """Show the check of the session; its row is made with the first one."""
+        parts, facts = self._parts, self._control.facts
+        has_check = facts is not None and UNTIL_KEY in (facts.info.metadata or {})
+        if self._check is not None:
+            self._check.display = has_check
+        if facts is None or not has_check:
+            return
+        from opencode_tui.schema.session.until import until_of  # few sessions have a check
+
+        until = until_of(facts.info)
+        if until is None:
+            return
+        if self._check is None:
+            from opencode_tui.tui.chrome.check_row import CheckRow
+
+            self._check = CheckRow()
+            parts.screen.mount(self._check, before=parts.queue)
+        is_idle, last = not self._control.is_busy, until.last
+        wanted = [("check_run", "again")] if is_idle else []
+        wanted += [("check_send", "send failures")] if is_idle and last is not None and not last.has_passed else []
+        keys = [(parts.keymap.first(action), words, action) for action, words in wanted]
+        edited = 0 if last is None else facts.edited_since(last.message_id)
+        self._check.show(until, edited, now, [one for one in keys if one[0]])
 
     def _follow_run(self, now: int) -> None:
         """Remove the message when a run starts, summarize the run when it ends."""

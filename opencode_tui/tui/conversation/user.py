@@ -23,14 +23,15 @@ def draw_user(item: UserItem, page: RenderContext, scene: ViewState) -> list[Lin
     keys = sum(width(text) for text, _ in hints)
     room = min(PROSE_WIDTH, page.room - width(facts) - keys - 2)
     rows = _rows(item, room, scene.is_open(item) or is_focused)
-    tone = "background" if item.is_queued else "selection" if is_focused else "surface"
+    is_dim = item.is_queued or not item.is_typed
+    tone = "background" if item.is_queued else "selection" if is_focused else "background" if is_dim else "surface"
     lines: list[Line] = []
     for number, (text, joint) in enumerate(rows):
         pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
-        bar = "guide" if item.is_queued else "user"
+        bar = "guide" if is_dim else "user"
         if not page.is_cut:
             pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
-        pen.move(TEXT).begin_copy().put(text, page.style("muted" if item.is_queued else "text", tone))
+        pen.move(TEXT).begin_copy().put(text, page.style("muted" if is_dim else "text", tone))
         if not number:
             pen.move(page.right + 1 - width(facts) - keys).put(facts, page.style("muted", tone)).put_all(hints)
         lines.append(pen.line(joint=joint))

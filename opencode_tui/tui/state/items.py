@@ -62,13 +62,17 @@ class Item:
 
 @dataclass(slots=True, eq=False)
 class UserItem(Item):
-    """A request of the user. `attachments` are file names; `is_queued` means that it waits for the previous turn."""
+    """A request of the user. `attachments` are file names; `is_queued` means that it waits for the previous turn.
+
+    `is_typed` is False for one that the program sent, as a failed check.
+    """
 
     kind: ClassVar[str] = "user"
     text: str = ""
     attachments: tuple[str, ...] = ()
     turn: Turn = field(default_factory=Turn)
     is_queued: bool = False
+    is_typed: bool = True
 
     @property
     def is_hidden(self) -> bool:

@@ -15,6 +15,7 @@ from opencode_tui.schema.session.part import (
     TextPart,
     ToolPart,
 )
+from opencode_tui.schema.session.session import UNTIL_KEY
 from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.text.tool import is_interrupted
 from opencode_tui.tui.state.items import (
@@ -41,11 +42,24 @@ def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
     for part in parts:
         if isinstance(part, TextPart) and not part.synthetic:
             texts.append(part.text)
+        elif words := _words_of_check(part):
+            texts.append(words)
         elif isinstance(part, SubtaskPart):
             texts.append(f"@{part.agent} {part.description}")
         elif isinstance(part, FilePart) and (part.source is None or part.source.text.value not in "".join(texts)):
             names.append(part.filename or part.mime)
     return "\n".join(text.strip("\n") for text in texts if text.strip()), tuple(names)
+
+
+def _words_of_check(part: AnyPart) -> str:
+    """Return what is shown of a text that sends a failed check to the model; empty for any other part."""
+    if not isinstance(part, TextPart) or UNTIL_KEY not in (part.metadata or {}):
+        return ""
+    from opencode_tui.schema.session.until import failure_of  # few sessions have a check
+    from opencode_tui.text.check import failure_words
+
+    failure = failure_of(part)
+    return "" if failure is None else failure_words(failure)
 
 
 class MessageView:
@@ -204,6 +218,7 @@ class MessageView:
     def _show_prompt(self) -> None:
         if self.user is not None:
             self.user.text, self.user.attachments = prompt_words(self._prompt.values())
+            self.user.is_typed = not any(_words_of_check(part) for part in self._prompt.values())
             if not self.user.is_hidden and self.turn is self._previous_turn:
                 self.turn = self.user.turn
 

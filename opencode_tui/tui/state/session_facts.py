@@ -17,7 +17,7 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, session_cost
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
-from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import AnyPart, PatchPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo, Todo, is_default_title
 from opencode_tui.schema.session.stored_error import has_reached_plan
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
@@ -64,6 +64,7 @@ class SessionFacts:
         self._requests: dict[str, int] = {}
         self._pruned: dict[str, tuple[int, int]] = {}
         """When an output was pruned, and its tokens, by part."""
+        self._patches: dict[str, PatchPart] = {}
         self._measured: int | None = None
         """Tokens of the next request as the engine measured them; None from a response on."""
         self.is_context_changed = False
@@ -126,6 +127,10 @@ class SessionFacts:
     def title(self) -> str:
         """The title; empty while it is the default one."""
         return "" if is_default_title(self.info.title) else " ".join(self.info.title.split())
+
+    def edited_since(self, message_id: str) -> int:
+        """Return how many files were changed by messages after this one."""
+        return len({file for part in self._patches.values() if part.message_id > message_id for file in part.files})
 
     @property
     def agent(self) -> str:
@@ -258,6 +263,8 @@ class SessionFacts:
                 self._phase = "Thinking" if part.time.end is None else ""
             case TextPart() if part.message_id in self._answers:
                 self._phase = "Writing"
+            case PatchPart():
+                self._patches[part.id] = part
             case _:
                 pass
 

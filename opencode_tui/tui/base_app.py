@@ -17,7 +17,7 @@ from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.keys.router import HasRouter, KeyRouter
 from opencode_tui.tui.options import Ending
 from opencode_tui.tui.output.display import TerminalApp
-from opencode_tui.tui.terminal_title import TerminalTitle
+from opencode_tui.tui.terminal_title import TerminalProgress, TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.look import HasLook, Look, first_look
 from opencode_tui.tui.theme.palette import Depth, Palette
@@ -53,6 +53,7 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         self._depth: Depth = self.look.palette.depth
         self.router = KeyRouter(Keymap())
         self.title_line = TerminalTitle(self._write)
+        self.progress = TerminalProgress(self._write, os.environ)
         self._first_screen: InstantScreen | None = None
         """The screen whose page the terminal shows until the first frame of the app."""
         self._can_use_keys = False
@@ -192,8 +193,9 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
             self._driver.write(data)
 
     def on_unmount(self) -> None:
-        """Restore the terminal's title."""
+        """Restore the terminal's title, and remove its progress."""
         self.title_line.end()
+        self.progress.show("")
 
     def _apply_palette(self, palette: Palette) -> None:
         theme = textual_theme(palette)

@@ -36,6 +36,7 @@ def runs_of(row: Row) -> list[Run]:
     """Return the cells of a row as runs of one style."""
     runs: list[Run] = []
     for at, (text, pen) in enumerate(zip(row.text, row.pens, strict=True)):
+        pen = pen[:3]  # the page has no hyperlinks
         if runs and runs[-1].pen == pen and (at == 0 or row.text[at - 1].isascii()):
             runs[-1].text += text
         elif text:  # the second cell of a wide character has none

@@ -1,7 +1,8 @@
-"""The title of the terminal window, and notifications of the terminal."""
+"""The title of the terminal window, its progress in the tab or taskbar, and notifications of the terminal."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Literal
 
 from opencode_tui.text.safe_text import screen_line
 
@@ -45,6 +46,44 @@ class TerminalTitle:
         if self._shown:
             self._write(_BRING_BACK)
             self._shown = ""
+
+
+Progress = Literal["", "busy", "asks"]
+
+_PROGRESS: Mapping[Progress, str] = {"": "0;0", "busy": "3;0", "asks": "4;100"}
+_KNOWING = frozenset({"ghostty", "WezTerm", "mintty"})
+_VTE, _ITERM = 8000, (3, 6, 6)
+"""The first versions that show progress."""
+
+
+class TerminalProgress:
+    """Shows in the tab or taskbar whether a turn works or waits for the user (OSC 9;4), where the terminal knows how."""
+
+    def __init__(self, write: Callable[[str], object], environ: Mapping[str, str]) -> None:
+        self._write = write
+        self._shown: Progress = ""
+        self._is_on = shows_progress(environ)
+
+    def show(self, progress: Progress) -> None:
+        """Show another state; empty removes it."""
+        if self._is_on and progress != self._shown:
+            self._shown = progress
+            self._write(f"\x1b]9;4;{_PROGRESS[progress]}\x07")
+
+
+def shows_progress(environ: Mapping[str, str]) -> bool:
+    """Return whether the terminal shows progress: others take the sequence for the text of a notification."""
+    if environ.get("TMUX") or environ.get("STY"):
+        return False
+    program, vte = environ.get("TERM_PROGRAM", ""), environ.get("VTE_VERSION", "")
+    version = tuple(int(one) for one in environ.get("TERM_PROGRAM_VERSION", "").split(".") if one.isdecimal())
+    return (
+        "WT_SESSION" in environ
+        or environ.get("ConEmuANSI") == "ON"
+        or program in _KNOWING
+        or (program == "iTerm.app" and version >= _ITERM)
+        or (vte.isdecimal() and int(vte) >= _VTE)
+    )
 
 
 LONG_MS = 20_000

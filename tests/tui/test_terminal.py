@@ -1,8 +1,10 @@
 """The real command in a real pseudo-terminal: bytes in, a screen out."""
 
 import json
+import os
 import platform
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -82,6 +84,22 @@ def test_any_terminal_will_do(place: Place, term: str) -> None:
         screen.sees("Ask anything")
         screen.type("hello\r")
         screen.sees("Echo: hello")
+
+
+def test_links_and_progress_reach_the_terminal_and_a_kill_removes_the_progress(place: Place) -> None:
+    (place.folder / "a.py").write_text("x = 1\n")
+    with place.open(environ={"TERM_PROGRAM": "ghostty", "TMUX": ""}) as screen:
+        screen.sees("Ask anything")
+        screen.type('<<tool read {"filePath": "a.py"}>> see https://example.org/x\r')
+        screen.expect("\x1b]9;4;3;0\x07")
+        screen.expect("/csvkit/a.py\x1b\\")
+        screen.expect(";https://example.org/x\x1b\\")
+        screen.expect("\x1b]9;4;0;0\x07")
+        screen.type("<<slow 300>> <<words 99>>\r")
+        screen.expect("\x1b]9;4;3;0\x07")
+        os.kill(screen.process.pid, signal.SIGTERM)
+        screen.expect("\x1b]9;4;0;0\x07")
+        screen.ends()
 
 
 def test_the_c_locale_gets_plain_signs_only(place: Place) -> None:

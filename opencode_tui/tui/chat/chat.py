@@ -200,6 +200,7 @@ class Chat(ChatParts):
             self.talk.mount(view, self.welcome)
         redo, focus = self.keymap.first("messages_redo"), self.keymap.first("messages_focus")
         view.use_keys(redo_key=redo, focus_key=focus)
+        view.link_files(os.uname().nodename if self.options.server is None else "")
         view.show(control.transcript, root=str(control.client.directory))
         view.display = control.facts is not None
         self.welcome.display = control.facts is None
@@ -231,7 +232,7 @@ class Chat(ChatParts):
             (self.app.size.width, self.app.size.height),
             [runs_of(row) for row in rows],
             prompt=(area.x, area.y, area.width),
-            pens=(self.app.pen(typed), self.app.pen(typed + Style(reverse=True))),
+            pens=(self.app.pen(typed)[:3], self.app.pen(typed + Style(reverse=True))[:3]),
             is_echoing=has_usual_keys and not self.settings.uses_vim,
             is_dark=palette.dark,
             erases=abilities(os.environ).erases,

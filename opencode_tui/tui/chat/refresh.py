@@ -146,6 +146,7 @@ class ChromeRefresh:
         self._sync_panels()
         self._notifier.follow(len(control.questions()))
         parts.app.title_line.show(control.facts.title if control.facts is not None else "", self._state_sign())
+        parts.app.progress.show("asks" if control.folder.asking else "busy" if control.folder.statuses else "")
         parts.header.show(title_of(control, is_folded=parts.is_folded))
         doing = activity_of(control, now, interrupt_key=parts.keymap.first(INTERRUPT))
         self._doing = doing.word

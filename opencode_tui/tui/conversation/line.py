@@ -39,7 +39,7 @@ class RenderContext:
     """The inputs of all drawing: a width, a look, the folder that paths are relative to.
 
     `is_cut` mutes all: the part that an undo would remove. `is_focused` is whether the keys act on what is drawn,
-    `focus_key` the key that makes them act on the conversation.
+    `focus_key` the key that makes them act on the conversation. `host` names this machine in links to files, empty for no links.
     """
 
     width: int
@@ -48,6 +48,7 @@ class RenderContext:
     is_cut: bool = False
     is_focused: bool = False
     focus_key: str = ""
+    host: str = ""
     _blanks: dict[bool, Strip] = field(default_factory=dict[bool, Strip], init=False, compare=False, repr=False)
 
     @property

@@ -4,13 +4,15 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from opencode_tui.tui.output.hyperlink import linked
+
 _HREF = "href"
 _UNDERLINE = Style(underline=True)
 
 
 def link_style(style: Style, href: str) -> Style:
-    """Return a style that says where its text goes."""
-    return style + Style.from_meta({_HREF: href})
+    """Return a style that says where its text goes, to a click and to the terminal."""
+    return linked(style + Style.from_meta({_HREF: href}), href)
 
 
 UNFOLDS = Style.from_meta({"unfolds": True})

@@ -1,5 +1,6 @@
 """Draws a tool call: its line and the body of its renderer. Source: docs/internals/screen.md#tool-lines."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -27,6 +28,7 @@ from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
 from opencode_tui.tui.conversation.view_state import ViewState
+from opencode_tui.tui.output.hyperlink import linked_file
 from opencode_tui.tui.state.items import AnyItem, ThoughtItem, ToolItem
 
 _SEPARATOR = " · "
@@ -60,9 +62,13 @@ def draw_tool_line(
     page: RenderContext,
     *,
     is_path: bool = False,
+    file: str = "",
     hint: Hint | None = None,
 ) -> Line:
-    """Return the line; a path is cut at its front, all else at its end. With a hint the line has the focus."""
+    """Return the line; a path is cut at its front, all else at its end. With a hint the line has the focus.
+
+    The argument is a link to `file`, if that is not empty.
+    """
     tone = "selection" if hint is not None else "background"
     key: list[Span] = []
     if hint is not None and hint.key:
@@ -79,7 +85,7 @@ def draw_tool_line(
     pen.move(GUTTER).put(state.sign, page.style(state.token, tone, bold=state.is_bold))
     pen.move(TEXT).begin_copy().put(name, page.style(state.name, tone, bold=state.is_bold))
     if cut:
-        pen.move(column).put(cut, page.style(state.argument, tone))
+        pen.move(column).put(cut, linked_file(page.style(state.argument, tone), file, page.host))
     right = _spans(shown, page, tone)
     taken = sum(width(text) for text, _ in right) + sum(width(text) for text, _ in key)
     return pen.move(max(pen.at, page.right + 1 - taken)).put_all(right).put_all(key).line()
@@ -104,9 +110,17 @@ def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Lin
         facts,
         page,
         is_path=row_of(item.part.tool).is_by_path,
+        file=_file_of(item, page.root) if page.host else "",
         hint=_hint(item, page, scene) if scene.is_focused(item) else None,
     )
     return [line, *_body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)]
+
+
+def _file_of(item: ToolItem, root: str) -> str:
+    """Return the file or folder that a call names, absolute; empty for a call about something else."""
+    given = item.part.state.input
+    named = (given.get("filePath") or given.get("path")) if row_of(item.part.tool).is_by_path else None
+    return os.path.join(root, named) if isinstance(named, str) and root else ""
 
 
 def opened_of(item: ToolItem, scene: ViewState) -> Opened:

@@ -195,6 +195,10 @@ class ConversationView(LineView, can_focus=True):
         """Name other keys in the conversation; `show` draws them."""
         self._scene.redo_key, self._scene.focus_key = redo_key, focus_key
 
+    def link_files(self, host: str) -> None:
+        """Let paths be links to files of this machine, which has this name; `show` draws them."""
+        self._scene.host = host
+
     def show(self, transcript: Transcript, *, root: str | None = None) -> None:
         """Show another transcript, from its end."""
         self._transcript.call_on_change(None)

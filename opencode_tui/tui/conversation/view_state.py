@@ -20,6 +20,9 @@ class ViewState:
     focus_key: str = ""
     """The key that focuses the conversation."""
 
+    host: str = ""
+    """The name of this machine in links to files; empty where the files are on another one."""
+
     opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
     """The states of items that were opened or folded individually, by item ID."""
 

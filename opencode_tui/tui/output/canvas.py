@@ -10,6 +10,7 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.strip import Strip
 
 from opencode_tui.text.cells import width
+from opencode_tui.tui.output.hyperlink import link_of
 
 _JOINER = "\u200d"
 _MAX_KNOWN = 1024
@@ -17,11 +18,12 @@ _MAX_KNOWN = 1024
 
 
 class Pen(NamedTuple):
-    """A style as parameters of SGR, empty for the terminal's default."""
+    """A style as parameters of SGR, empty for the terminal's default, and the address of a hyperlink."""
 
     attributes: str = ""
     foreground: str = ""
     background: str = ""
+    link: str = ""
 
 
 class Row(NamedTuple):
@@ -143,14 +145,14 @@ def spread(text: list[str], words: str) -> None:
 
 @lru_cache(4096)
 def pen_of(style: Style, colors: ColorSystem) -> Pen:
-    """Return the parameters of SGR of a style."""
+    """Return the parameters of SGR of a style, and its hyperlink."""
     front, behind = style.color, style.bgcolor
     codes = (
         Strip.render_ansi(style.without_color, colors),
         ";".join(front.downgrade(colors).get_ansi_codes()) if front else "",
         ";".join(behind.downgrade(colors).get_ansi_codes(foreground=False)) if behind else "",
     )
-    return Pen(codes[0], "" if codes[1] == "39" else codes[1], "" if codes[2] == "49" else codes[2])
+    return Pen(codes[0], "" if codes[1] == "39" else codes[1], "" if codes[2] == "49" else codes[2], link_of(style))
 
 
 @lru_cache(256)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from operator import ne
 from typing import NamedTuple
 
+from opencode_tui.tui.output import hyperlink
 from opencode_tui.tui.output.canvas import PLAIN, Pen, Row, blank_row
 
 _PIECE = 1024
@@ -56,6 +57,9 @@ class Abilities:
 
     turns_off: bool = True
     """Whether it turns single attributes off, not only all of them."""
+
+    links: bool = True
+    """Whether it has hyperlinks, or ignores them."""
 
 
 class Painter:
@@ -108,8 +112,13 @@ class Painter:
         return [y for y, row in enumerate(wanted) if self._rows[y] is not row and self._rows[y] != row]
 
     def _turn(self, pen: Pen) -> str:
+        if not self._abilities.links:
+            pen = pen._replace(link="") if pen.link else pen
         before, self._pen = self._pen, pen
-        return _turned(before, pen, self._abilities.turns_off)
+        if not before.link and not pen.link:
+            return _turned(before, pen, self._abilities.turns_off)
+        link = "" if before.link == pen.link else hyperlink.begin(pen.link) if pen.link else hyperlink.CLOSE
+        return link + _turned(before._replace(link=""), pen._replace(link=""), self._abilities.turns_off)
 
     def _row(self, y: int, old: Row | None, new: Row) -> Iterator[str]:
         """Yield what turns a row into another one."""

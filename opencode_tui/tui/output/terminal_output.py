@@ -119,4 +119,7 @@ class TerminalOutput:
 def abilities(environ: Mapping[str, str]) -> Abilities:
     """Return what the terminal can do, by its name; GNU screen erases in the default background."""
     is_rich = environ.get("TERM", "dumb") not in ("dumb", "unknown", "linux", "vt100", "vt220", "ansi", "")
-    return Abilities(scrolls=is_rich, erases=is_rich and "STY" not in environ, turns_off=is_rich)
+    is_screen = "STY" in environ
+    return Abilities(
+        scrolls=is_rich, erases=is_rich and not is_screen, turns_off=is_rich, links=is_rich and not is_screen
+    )

@@ -107,7 +107,7 @@ async def test_the_command_of_the_status_line_gets_the_facts_and_its_first_line_
     command = (
         "python3 -c \"import json, sys; facts = json.load(sys.stdin); print(facts['model'], facts['cost']); print(2)\""
     )
-    async with serve(settings={"tui": {"status_line": {"command": command}}}) as face:
+    async with serve(settings={"tui": {"status_line": {"command": command, "timeout": 60}}}) as face:
         shown = await face.http.post(f"{OWN}/status-text", json={"model": "fake/fake-model", "cost": 0.5})
         bad = await face.http.post(f"{OWN}/status-text", json={"cost": "much"})
     assert (shown.status_code, shown.json()) == (200, "fake/fake-model 0.5")

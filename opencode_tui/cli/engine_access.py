@@ -99,11 +99,14 @@ def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
 
 @asynccontextmanager
 async def serve_terminals(
-    clients: "LocalClients", opened: socket.socket, secret: str
+    clients: "LocalClients", opened: socket.socket, secret: str, counted: Callable[[], None]
 ) -> AsyncGenerator[Callable[[], int]]:
-    """Serve other terminals on a Unix socket. The HTTP server is imported now: only when there are several terminals."""
+    """Serve other terminals on a Unix socket. The HTTP server is imported now: only when there are several terminals.
+
+    `counted` is called when their number has changed.
+    """
     module = await asyncio.to_thread(importlib.import_module, "opencode_tui.server.serving")
-    async with module.serving_terminals(clients, opened, secret) as count:
+    async with module.serving_terminals(clients, opened, secret, counted) as count:
         yield count
 
 

@@ -20,8 +20,14 @@ if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.storage.writer import WriterThread
 
+_NAME = "opencode-tui.log"
 MAX_BYTES = 5 * 1024 * 1024
 FORMAT = "%(asctime)s %(levelname)s %(process)d %(name)s: %(message)s"
+
+
+def open_log(folder: Path) -> int:
+    """Return a descriptor that appends to the log file of the folder, mode 0600. Raises OSError."""
+    return os.open(ensure(folder) / _NAME, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
 
 
 def start_log(folder: Path, level: str | None) -> None:
@@ -33,7 +39,7 @@ def start_log(folder: Path, level: str | None) -> None:
     for handler in [one for one in root.handlers if isinstance(one.formatter, _SafeFormatter)]:
         root.removeHandler(handler)
     root.setLevel((level or "warning").upper())
-    handlers: list[logging.Handler] = [_PrivateFile(folder / "opencode-tui.log")]
+    handlers: list[logging.Handler] = [_PrivateFile(folder / _NAME)]
     if level == "debug":
         handlers.append(logging.StreamHandler(sys.stderr))
     formatter = _SafeFormatter(FORMAT, dict(os.environ))
@@ -136,11 +142,9 @@ class _PrivateFile(logging.Handler):
             self._last.wait(END_S)
 
     def _write(self, line: str) -> None:
-        ensure(self.path.parent)
         if self.path.exists() and self.path.stat().st_size > MAX_BYTES:
             self.path.replace(self.path.with_suffix(".old.log"))
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        with open(open_log(self.path.parent), "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(line)
 
     def handleError(self, record: logging.LogRecord) -> None:

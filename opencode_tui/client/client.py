@@ -103,6 +103,15 @@ class Client(Protocol):
         """Return how many other terminals use the engine of this process."""
         ...
 
+    @property
+    def can_detach(self) -> bool:
+        """Return whether the engine of this process can go on without a terminal, where others reach it."""
+        ...
+
+    def detach(self) -> None:
+        """Let what runs, and the calls that wait for it, go on when the screen of this process ends; only where it can."""
+        ...
+
     def events(self) -> EventReader:
         """Return a reader of this folder's events from now on."""
         ...

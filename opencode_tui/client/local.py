@@ -45,6 +45,14 @@ class LocalClient(LocalFacets):
         """Return how many other terminals use this engine."""
         return 0
 
+    @property
+    def can_detach(self) -> bool:
+        """Return whether the engine of this process can go on without a terminal."""
+        return False
+
+    def detach(self) -> None:
+        """Do nothing."""
+
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
         return self._engine.bus.subscribe(str(self.directory))
@@ -178,6 +186,11 @@ class LocalClients:
     def events(self) -> Subscription:
         """Return a reader of all events from now on."""
         return self._engine.bus.subscribe()
+
+    @property
+    def is_working(self) -> bool:
+        """Return whether a session runs, or a background command, in any folder."""
+        return self._engine.is_working
 
     async def end_runs(self) -> None:
         """Interrupt all runs."""

@@ -60,6 +60,14 @@ class RemoteClient:
         """Return how many other terminals use the engine of this process."""
         return 0
 
+    @property
+    def can_detach(self) -> bool:
+        """Return whether the engine of this process can go on without a terminal."""
+        return False
+
+    def detach(self) -> None:
+        """Do nothing."""
+
     def events(self) -> Subscription:
         """Return a reader of the folder's events from now on."""
         return self._bus.subscribe()

@@ -4,6 +4,10 @@ A terminal that finds no engine opens one; which of several does so is decided b
 when the holder dies. Then each of the rest decides again: exactly one gets the lock and opens an engine, the others connect to it.
 The screen does not change for that: its client stays, calls wait for the next engine, and `BusLagged` makes readers read again.
 
+A terminal may leave its engine (`detach`, `stay`): the process, with all that runs in it, goes on without a screen, and the others
+find it as before. The engine is never moved to another process: a response that streams, a command, a question, an MCP server and a
+prompt in the queue exist in one process only, and a record of them could not bring all of them back.
+
 Shared is what has the same store, folder, version, settings of the environment and API keys. Where the engine of another
 terminal cannot be reached, this one opens an engine of its own, and the locks of sessions keep them apart.
 """
@@ -23,11 +27,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec.structs import replace
+
 from opencode_tui import __version__
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
-from opencode_tui.schema.event.event import BusLagged, Envelope, Event
+from opencode_tui.schema.event.event import BusLagged, Envelope, Event, SessionStatusChanged
+from opencode_tui.schema.event.folder_event import BackgroundUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, open_terminal_socket, short_path
 from opencode_tui.storage.paths import Paths, find_paths
@@ -40,8 +47,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Serve = Callable[["LocalClients", socket.socket, str], AbstractAsyncContextManager[Callable[[], int]]]
-"""Serves clients on a listening Unix socket that asks for a secret; yields a function that counts those that are connected."""
+Serve = Callable[
+    ["LocalClients", socket.socket, str, Callable[[], None]], AbstractAsyncContextManager[Callable[[], int]]
+]
+"""Serves clients on a listening Unix socket that asks for a secret; yields a function that counts those that are connected.
+
+The last argument is called, in the loop of the engine, when their number has changed.
+"""
 
 PATIENCE_S = 8.0
 """Seconds to wait for the engine of another terminal; then this one opens its own."""
@@ -157,6 +169,10 @@ class SharedClient:
         self._leave = asyncio.Event()
         self._failure: OpencodeError | None = None
         self._count: Callable[[], int] | None = None
+        self._record: EngineRecord | None = None
+        self._clients: LocalClients | None = None
+        self._news = asyncio.Event()
+        """Set in the loop of the engine, which is the only one to use it: what keeps the engine may have changed."""
         self._readers: list[_Events] = []
         self._reason = ""
         self._directory = directory
@@ -177,6 +193,56 @@ class SharedClient:
     def terminals(self) -> int:
         """Return how many other terminals use the engine of this process."""
         return 0 if self._count is None else self._count()
+
+    @property
+    def can_detach(self) -> bool:
+        """Return whether the engine of this process can go on without a terminal, where others reach it."""
+        return self._thread is not None and self._record is not None
+
+    def detach(self) -> None:
+        """Let what runs, and the calls that wait for it, go on when the screen of this process ends; `stay` follows."""
+        if self._thread is not None:
+            self._thread.leave_calls(self._news.set)
+
+    async def stay(self, rest_s: float) -> None:
+        """Return when the engine of this process has ended, or nothing has needed it for `rest_s` seconds.
+
+        What needs it: a run, a command in the background, a terminal or editor that is connected, a call that `detach` has left.
+        """
+        thread, clients = self._thread, self._clients
+        if thread is None or clients is None or self._claim is None or self._record is None:
+            return
+        self._record = replace(self._record, is_detached=True)
+        try:
+            await asyncio.to_thread(self._claim.publish, self._record)
+        except StorageError as error:
+            logger.warning("other terminals do not learn that this engine has no screen: %s", error)
+        resting = asyncio.create_task(thread.coroutine(self._wait_for_rest)(thread, clients, rest_s))
+        try:
+            await asyncio.wait({resting, thread.ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            resting.cancel()
+
+    async def _wait_for_rest(self, thread: "EngineThread", clients: "LocalClients", rest_s: float) -> None:
+        """Return, in the loop of the engine, when nothing has needed it for so long. At rest nothing wakes it before."""
+        with clients.events() as events:
+            following = asyncio.create_task(self._follow(events), name="what keeps the engine")
+            try:
+                while True:
+                    self._news.clear()
+                    is_needed = thread.has_left_calls or clients.is_working or self.terminals > 0
+                    try:
+                        async with asyncio.timeout(None if is_needed else rest_s):
+                            await self._news.wait()
+                    except TimeoutError:
+                        return
+            finally:
+                following.cancel()
+
+    async def _follow(self, events: EventReader) -> None:
+        async for envelope in events:
+            if isinstance(envelope.event, SessionStatusChanged | BackgroundUpdated | BusLagged):
+                self._news.set()
 
     def events(self) -> EventReader:
         """Return a reader of the folder's events from now on."""
@@ -269,7 +335,8 @@ class SharedClient:
             logger.info("%s does not respond: %s", record.process, error)
             return None
         if self._previous is None:
-            self._reason = f"Shared live with another terminal (process {record.process.pid})."
+            other = "the engine in the background" if record.is_detached else "another terminal"
+            self._reason = f"Shared live with {other} (process {record.process.pid})."
         elif self._previous != record:
             self._reason = f"The other terminal closed. Now shared with process {record.process.pid}."
         self._previous = record
@@ -283,7 +350,7 @@ class SharedClient:
         thread: EngineThread = module.EngineThread()
 
         async def close() -> None:
-            self._count, self._thread = None, None
+            self._count, self._thread, self._record, self._clients = None, None, None, None
             try:
                 await thread.close()
             finally:
@@ -294,7 +361,8 @@ class SharedClient:
         share = None if claim is None else partial(self._share, claim)
         client = await thread.open(self._environ, self.directory, share=share)
         if self._previous is not None:
-            self._reason = "The other terminal closed. This one took over."
+            closed = "The engine in the background ended" if self._previous.is_detached else "The other terminal closed"
+            self._reason = f"{closed}. This one took over."
         self._previous, self._thread = None, thread
         self._use(client)
         if claim is not None:
@@ -314,7 +382,9 @@ class SharedClient:
         process, secret, opened = current_process(), secrets.token_urlsafe(32), None
         try:
             opened, path = open_terminal_socket(self._paths, secrets.token_hex(6))
-            claim.publish(EngineRecord(process, str(self.directory), path, secret))
+            record = EngineRecord(process, str(self.directory), path, secret)
+            claim.publish(record)
+            self._record, self._clients = record, clients
         except (OSError, StorageError) as error:
             logger.warning("other terminals cannot use this engine: %s", error)
             with suppress(StorageError):
@@ -343,7 +413,8 @@ class SharedClient:
             loop.remove_reader(opened.fileno())
         try:
             if not leave.is_set():
-                async with self._serve(clients, opened, secret) as self._count:
+                async with self._serve(clients, opened, secret, self._news.set) as self._count:
+                    self._news.set()
                     await leave.wait()
         except Exception:
             logger.exception("other terminals cannot use this engine")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from opencode_tui.bus import Bus
-from opencode_tui.cancellation import limit_threads
+from opencode_tui.cancellation import consume_error, limit_threads
 from opencode_tui.client.local import LocalClient, LocalClients
 from opencode_tui.engine.engine import open_engine
 from opencode_tui.schema.error import OpencodeError, StorageError
@@ -48,6 +48,7 @@ class EngineThread:
         self._leave = asyncio.Event()
         self._bus: Bus | None = None
         self._pending: set[Future[Any]] = set()
+        self._left: set[Future[Any]] = set()
         self._has_ended = False
         self._failure: BaseException | None = None
 
@@ -95,17 +96,35 @@ class EngineThread:
             future.add_done_callback(self._pending.discard)
             if self._has_ended:
                 future.cancel()
+            waiting = asyncio.wrap_future(future)
+            waiting.add_done_callback(consume_error)
             try:
-                return await asyncio.wrap_future(future)
+                return await asyncio.shield(waiting)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if self._has_ended and (task is None or not task.cancelling()):
                     raise _lost(self._failure) from None
+                if future not in self._left:
+                    future.cancel()
                 raise
             except (SystemExit, KeyboardInterrupt) as error:  # ends the engine, not the caller
                 raise _lost(error) from error
 
         return carried
+
+    def leave_calls(self, ended: Callable[[], None]) -> None:
+        """Let the calls that wait now go on in the engine when their callers end; a prompt in the queue is sent by its call.
+
+        `ended` is called at the end of each, in the loop of the engine.
+        """
+        self._left = set(self._pending)
+        for future in tuple(self._left):
+            future.add_done_callback(lambda _done: ended())
+
+    @property
+    def has_left_calls(self) -> bool:
+        """Whether calls go on that `leave_calls` has left."""
+        return not all(future.done() for future in self._left)
 
     async def close(self) -> None:
         """End the engine in order, within `CLOSE_LIMIT_S`.

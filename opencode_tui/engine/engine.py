@@ -40,6 +40,12 @@ class Engine:
         """The records of all sessions."""
         return self.core.store
 
+    @property
+    def is_working(self) -> bool:
+        """Whether a session runs, or a background command, in any folder."""
+        made = (instance.folder.commands_in_background.made for instance in self._instances.values())
+        return bool(self.core.statuses.all()) or any(commands.running() for commands in made if commands is not None)
+
     async def instance(self, directory: Path) -> Instance:
         """Open or return the instance of a folder. Raises ConfigError when its settings cannot be used."""
         real = await asyncio.to_thread(Path(directory).resolve)

@@ -107,10 +107,14 @@ HEARTBEAT_S = 10.0
 
 
 class EventHub:
-    """The events of one server; `run` is its task. `now` returns seconds of a monotonic clock."""
+    """The events of one server; `run` is its task. `now` returns seconds of a monotonic clock.
 
-    def __init__(self, *, now: Callable[[], float]) -> None:
+    `counted` is called when the number of listeners has changed.
+    """
+
+    def __init__(self, *, now: Callable[[], float], counted: Callable[[], None] | None = None) -> None:
         self._now = now
+        self._counted = counted or _do_nothing
         self._merger = PartMerger(now=now)
         self._listeners: list[Listener] = []
         self._is_closed = False
@@ -140,6 +144,7 @@ class EventHub:
         listener.enqueue(_own("server.connected"))
         self._listeners.append(listener)
         self._merger.set_listeners(len(self._listeners))
+        self._counted()
         if self._is_closed:
             listener.close()
         try:
@@ -147,6 +152,7 @@ class EventHub:
         finally:
             self._listeners.remove(listener)
             self._merger.set_listeners(len(self._listeners))
+            self._counted()
             listener.close()
 
     def close(self) -> None:
@@ -187,6 +193,10 @@ class EventHub:
         for frame in frames:
             for listener in self._listeners:
                 listener.enqueue(frame)
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def _own(kind: str) -> Frame:

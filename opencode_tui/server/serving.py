@@ -99,14 +99,14 @@ async def serving(
 
 @asynccontextmanager
 async def serving_terminals(
-    clients: "LocalClients", opened: socket.socket, secret: str
+    clients: "LocalClients", opened: socket.socket, secret: str, counted: Callable[[], None]
 ) -> AsyncGenerator[Callable[[], int], None]:
     """Serve on a Unix socket during the context; yields a function that returns how many clients follow the events.
 
-    The function may be called in any thread.
+    The function may be called in any thread; `counted` is called in this one when the number has changed.
     """
     # a Unix socket has no address: its clients send the name that HTTP requires
-    async with _serving(clients, opened, Address("localhost", 80), Credentials(secret)) as hub:
+    async with _serving(clients, opened, Address("localhost", 80), Credentials(secret), counted=counted) as hub:
         yield lambda: len(hub.listeners)
 
 
@@ -119,8 +119,9 @@ async def _serving(
     *,
     environ: Mapping[str, str] | None = None,
     web: "Web | None" = None,
+    counted: Callable[[], None] | None = None,
 ) -> AsyncGenerator[EventHub, None]:
-    hub = EventHub(now=time.monotonic)
+    hub = EventHub(now=time.monotonic, counted=counted)
     terminals = None if environ is None else _make_terminals(hub, environ)
     pages, browsers = (None, None) if web is None else _make_pages(web, address, credentials)
     async with asyncio.TaskGroup() as group:

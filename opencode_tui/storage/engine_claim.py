@@ -38,12 +38,16 @@ _logger = logging.getLogger(__name__)
 
 
 class EngineRecord(Struct, frozen=True):
-    """The process with the engine, the path of its socket (empty without one), and the secret that the socket asks for."""
+    """The process with the engine, the path of its socket (empty without one), and the secret that the socket asks for.
+
+    A process that `is_detached` has left its terminal, and goes on without a screen.
+    """
 
     process: ProcessIdentity
     folder: str
     socket: str
     secret: str
+    is_detached: bool = False
 
     def __repr__(self) -> str:
         return f"EngineRecord({self.process}, {self.folder!r})"  # without the secret
@@ -102,6 +106,7 @@ class EngineClaim:
             "folder": record.folder,
             "socket": record.socket,
             "secret": record.secret,
+            "detached": record.is_detached,
         }
         path = self._record_path(self._key)
         try:
@@ -150,7 +155,8 @@ class EngineClaim:
         try:
             fields = json.loads(Path(self._record_path(key)).read_bytes())
             process = ProcessIdentity(int(fields["pid"]), str(fields["started"]), str(fields["host"]))
-            return EngineRecord(process, str(fields["folder"]), str(fields["socket"]), str(fields["secret"]))
+            reach = str(fields["folder"]), str(fields["socket"]), str(fields["secret"])
+            return EngineRecord(process, *reach, is_detached=fields.get("detached") is True)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

@@ -89,3 +89,7 @@ class Opening:
         """End the app without a session; the messages are then shown in the terminal."""
         self._frame.prompt.keep_unsent()
         self._app.exit(Ending(None, "", error, messages=tuple(messages)))
+
+    def hang_up(self) -> None:
+        """End the app because its terminal is gone: nothing runs yet."""
+        self.leave()

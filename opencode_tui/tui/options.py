@@ -41,6 +41,7 @@ class Ending:
     """The result of the screen: the session to resume, and the error that ended it, if any.
 
     `reopen` is the folder to open next, with the session, at `place`. `messages` are lines to show in the terminal afterwards.
+    `rest_s`: the engine goes on without the screen until it had nothing to do for this time; None: it ends with the screen.
     """
 
     session_id: str | None = None
@@ -49,3 +50,4 @@ class Ending:
     reopen: Path | None = None
     place: Place | None = None
     messages: tuple[str, ...] = ()
+    rest_s: float | None = None

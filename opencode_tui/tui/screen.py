@@ -232,6 +232,10 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """End the app with the session to resume; the messages are then shown in the terminal."""
         self._chat.leave(error, messages=messages)
 
+    def hang_up(self) -> None:
+        """End the app because its terminal is gone; what runs may go on."""
+        self._chat.hang_up()
+
     def can(self, action: Action) -> bool:
         """Return whether an action is available now: the focused editor comes first."""
         editor = self.typed_editor

@@ -8,6 +8,7 @@ import pytest
 
 from opencode_tui.cli.commands import doctor
 from opencode_tui.cli.commands import doctor as filesystem
+from opencode_tui.client.logout import ends_at_logout
 from opencode_tui.engine.sandbox.own_program import find_installation
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.storage.paths import Paths
@@ -25,6 +26,7 @@ WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "cac
     "models": "!",
     "languages": "✓",
     "sandbox": SANDBOX,
+    "logout": "!" if ends_at_logout() else "✓",
 }
 
 

@@ -47,7 +47,7 @@ def test_quitting_while_a_turn_runs_asks_and_tells_the_way_back(start: Open, pat
         terminal.sees_no_more("Quit while the agent is running?")
         terminal.press("ctrl+x", "q")
         terminal.sees("Quit while the agent is running?")
-        terminal.answer("y")
+        terminal.answer("s")
         assert terminal.ends() == 0
         session_id = terminal.shown().split()[-1]
         assert f"opencode-tui -s {session_id}" in terminal.shown()

@@ -19,6 +19,7 @@ from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
+from opencode_tui.client.logout import ends_at_logout
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite
 from opencode_tui.engine.importing.sources import Sources
@@ -241,6 +242,13 @@ def check_caches(paths: Paths) -> Check:
     return Check("caches", worst(level for level, _ in details), text if projects else "none", details)
 
 
+def check_logout() -> Check:
+    """Return whether work in the background goes on after a logout. Blocks."""
+    if remedy := ends_at_logout():
+        return Check("logout", "warning", f"ends work in the background; {remedy} prevents that")
+    return Check("logout", "ok", "work in the background goes on")
+
+
 def worst(levels: Iterable[Level]) -> Level:
     """Return the worst of the levels, `ok` without any."""
     present = set(levels)
@@ -353,6 +361,7 @@ def _examine(*, is_fixing: bool, is_online: bool) -> int:
         check_ripgrep,
         check_sandbox,
         lambda: check_caches(paths),
+        check_logout,
         _check_settings,
         _check_models,
         _check_languages,

@@ -109,13 +109,8 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
             if start.server is None:
                 os.chdir(ending.reopen)
             ending = asyncio.run(_show(start, log_level, opening, keys))
-        if ending is not None:
-            for line in ending.messages:
-                say(make_safe(line))
-            try:
-                _print_resume_command(ending, start.server)
-            except OSError:  # the window was closed: nobody reads this, nor what is flushed later
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if ending is not None and ending.rest_s is None:
+            _report(ending, start.server)
             if ending.error is not None:
                 raise ending.error
         is_expected = True
@@ -155,7 +150,7 @@ async def _show(
     painted.cancel()
     _end_on_signals(app)
     try:
-        await _work(app, shown, log_level, lambda access: opening(access, options))
+        await _work(app, shown, log_level, lambda access: opening(access, options), keys)
     finally:
         if not shown.done():
             app.exit()
@@ -169,6 +164,7 @@ async def _work(
     shown: "asyncio.Task[Ending | None]",
     log_level: str | None,
     opening: "Callable[[Any], AbstractAsyncContextManager[Client]]",
+    keys: TypeaheadGuard,
 ) -> None:
     if shown.done():
         return
@@ -183,6 +179,23 @@ async def _work(
             app.attach(client)
             gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
             await asyncio.wait({shown})
+            ending = shown.result()
+            if ending is not None and ending.rest_s is not None:
+                await _go_on(client, ending, ending.rest_s, keys)
+
+
+async def _go_on(client: "Client", ending: Ending, rest_s: float, keys: TypeaheadGuard) -> None:
+    """Give the terminal back and return when nothing needs the engine any more."""
+    from opencode_tui.cli.detached import go_on  # only for who leaves while something runs
+    from opencode_tui.client.shared import SharedClient
+
+    def report() -> None:
+        keys.wait_for_quiet(is_expected=True)
+        keys.restore()
+        _report(ending, None)
+
+    assert isinstance(client, SharedClient)  # another client cannot be detached
+    await go_on(client, rest_s, report)
 
 
 def _load() -> Any:
@@ -200,7 +213,7 @@ def _end_on_signals(app: OpenCodeApp) -> None:
     loop = asyncio.get_running_loop()
     for number in ending_signals():  # ctrl+c is a key: SIGINT comes from another program
         with suppress(NotImplementedError):
-            loop.add_signal_handler(number, app.chat.leave)
+            loop.add_signal_handler(number, app.chat.hang_up if number == signal.SIGHUP else app.chat.leave)
 
 
 def _die_on_signals(keys: TypeaheadGuard) -> None:
@@ -210,6 +223,17 @@ def _die_on_signals(keys: TypeaheadGuard) -> None:
         with suppress(NotImplementedError):
             if loop.remove_signal_handler(number):
                 signal.signal(number, keys.die)
+
+
+def _report(ending: Ending, server: str | None) -> None:
+    """Write the lines of the end, and how to return to the session."""
+    try:
+        for line in ending.messages:
+            say(make_safe(line))
+        _print_resume_command(ending, server)
+        sys.stdout.flush()
+    except OSError:  # the window was closed: nobody reads this, nor what is flushed later
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_resume_command(ending: Ending, server: str | None) -> None:

@@ -288,6 +288,19 @@ class UseLimitSettings(Section):
     """Budgets in USD; a request that would pass one is not sent before you are asked."""
 
 
+DEFAULT_REST_S = 60
+"""Seconds that an engine without a terminal waits for one after its last work."""
+
+
+class BackgroundSettings(Section):
+    """Work that goes on without a terminal."""
+
+    hangup: bool = True
+    """Go on when the terminal is closed or its connection is lost while a turn or a background command runs; false: stop them."""
+    rest: Annotated[int, Field(ge=0, le=86_400)] = DEFAULT_REST_S
+    """Seconds that the engine waits for a terminal after its last work, before it ends."""
+
+
 DEFAULT_TRASH_DAYS = 30
 """Days that a deleted session can be restored."""
 
@@ -546,6 +559,10 @@ class Settings(Section):
         default_factory=UseLimitSettings.model_construct
     )
     """Limits of what the program uses."""
+    background: Annotated[BackgroundSettings, Trust(WEAKENS, unless=NOTHING)] = Field(
+        default_factory=BackgroundSettings.model_construct
+    )
+    """Work that goes on without a terminal."""
     trash: Annotated[TrashSettings, Trust(WEAKENS, unless=NOTHING)] = Field(
         default_factory=TrashSettings.model_construct
     )

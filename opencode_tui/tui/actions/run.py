@@ -1,7 +1,10 @@
 """Actions that interrupt a run or quit; both need a second press of the same key, or a confirmation."""
 
+import asyncio
 import os
+from collections.abc import Sequence
 
+from opencode_tui.client.logout import ends_at_logout
 from opencode_tui.schema.api.keybinds import QUIT
 from opencode_tui.text.quantity import plural
 from opencode_tui.tui.actions.prompt import put_back_queued
@@ -11,6 +14,7 @@ from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.common import cancels, confirms
 from opencode_tui.tui.keys.keymap import shown
+from opencode_tui.tui.keys.router import KeyAction
 
 ARMED_MS = 5_000
 """Milliseconds within which a second press interrupts or quits."""
@@ -20,6 +24,8 @@ LISTED_COMMANDS = 6
 
 STOPS_TURN = "The current turn will be stopped. Completed work is kept; resume the session any time."
 ENDS_COMMANDS = "Background commands end with the program; their changes of files are recorded."
+GOES_ON = "In the background all goes on and questions wait for you: `opencode-tui -c` returns."
+STOP_KEEPS = "Stopping ends what runs; completed work is kept."
 
 
 @action("session_interrupt", when=lambda chat: chat.control.is_busy)
@@ -70,8 +76,7 @@ def press_quit(chat: Chat) -> None:
 def quit(chat: Chat) -> None:
     """Quit; ask first while runs or background commands are active that would end with this process."""
     control = chat.control
-    busy = [one for one in control.folder.statuses if one in control.folder.sessions]
-    commands = [one for one in control.folder.background.values() if one.is_running]
+    busy, commands = chat.working
     if not (busy or commands) or not control.client.ends_runs:
         chat.leave()
         return
@@ -79,6 +84,9 @@ def quit(chat: Chat) -> None:
     about += [f"  {one.id}  {one.command.strip().splitlines()[0]}" for one in commands[:LISTED_COMMANDS]]
     if len(commands) > LISTED_COMMANDS:
         about.append(f"  and {len(commands) - LISTED_COMMANDS} more")
+    if control.client.can_detach:
+        chat.do(_ask_whether_to_stay(chat, about, is_busy=bool(busy)))
+        return
     if others := control.client.terminals:
         about.append(f"{plural(others, 'other terminal')} will go on with another engine")
     sentences = [STOPS_TURN] if busy else []
@@ -97,6 +105,34 @@ def quit(chat: Chat) -> None:
             )
         )
     )
+
+
+async def _ask_whether_to_stay(chat: Chat, about: Sequence[str], *, is_busy: bool) -> None:
+    """Ask whether to leave what runs in the background, to stop it, or to stay."""
+    remedy = await asyncio.to_thread(ends_at_logout)
+    warning = f"This system ends it when you log out; {remedy} prevents that." if remedy else ""
+    answers = (
+        KeyAction("quit_background", "keep working in the background", chat.detach),
+        KeyAction("quit_stop", "stop and quit", lambda: chat.do(_end_and_leave(chat))),
+        cancels("stay", chat.panels.close),
+    )
+    title = "Quit while the agent is running?" if is_busy else "Quit while background commands are running?"
+    sentence = " ".join(filter(None, (GOES_ON, STOP_KEEPS, warning)))
+    chat.panels.open(ConfirmPanel(Confirmation(title, about, sentence, answers, "panel:quit")))
+
+
+@action("app_background")
+def leave_working(chat: Chat) -> None:
+    """Quit; what runs goes on in the background."""
+    client = chat.control.client
+    if not (any(chat.working) or chat.sender.is_waiting):
+        chat.show_note("note", "Nothing runs that could go on in the background")
+    elif not client.ends_runs:
+        chat.leave()  # the engine is in another process
+    elif client.can_detach:
+        chat.detach()
+    else:
+        chat.show_note("note", "Not available here", "nothing could reach the engine without this terminal")
 
 
 async def _end_and_leave(chat: Chat) -> None:

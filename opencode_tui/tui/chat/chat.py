@@ -15,6 +15,7 @@ from textual.widget import Widget
 from opencode_tui.client.client import Client
 from opencode_tui.instant.line import KEYS
 from opencode_tui.instant.page import Page
+from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.keybinds import Action
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -272,6 +273,32 @@ class Chat(ChatParts):
         facts = self.control.facts
         session_id, title = (facts.info.id, facts.title) if facts else (None, "")
         self._end(Ending(session_id, title, error, messages=tuple(messages)))
+
+    @property
+    def working(self) -> tuple[list[str], list[BackgroundCommand]]:
+        """The IDs of the sessions that run, and the background commands that do."""
+        folder = self.control.folder
+        return (
+            [one for one in folder.statuses if one in folder.sessions],
+            [one for one in folder.background.values() if one.is_running],
+        )
+
+    def detach(self) -> None:
+        """End the app; what runs goes on in this process, without a screen. Only where the client can."""
+        facts = self.control.facts
+        self.control.client.detach()
+        session_id, title = (facts.info.id, facts.title) if facts else (None, "")
+        process = f"process {os.getpid()}, which the shell may call stopped"
+        line = f"goes on in the background ({process}); `opencode-tui ps` shows it, `opencode-tui -c` returns"
+        self._end(Ending(session_id, title, messages=(line,), rest_s=self.settings.rest_s))
+
+    def hang_up(self) -> None:
+        """End the app because its terminal is gone; what runs goes on if the settings say so."""
+        works = any(self.working) or self.sender.is_waiting
+        if works and self.settings.stays_after_hangup and self.control.client.can_detach:
+            self.detach()
+        else:
+            self.leave()
 
     def leave_for(self, folder: Path, session_id: str, place: Place | None = None) -> None:
         """End the app to open a session of another folder, at a place of it."""

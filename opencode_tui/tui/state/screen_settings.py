@@ -35,6 +35,10 @@ class ScreenSettings(Struct, frozen=True):
     status_fields: Sequence[str] = ()
     """The fields of the status line; empty for the default."""
     has_status_command: bool = False
+    stays_after_hangup: bool = True
+    """Whether what runs goes on when the terminal is closed."""
+    rest_s: float = 60.0
+    """Seconds that the engine waits for a terminal after its last work, once it has none."""
     looks_for_servers: bool = True
     """Whether the list of models looks for servers of models on this machine."""
 
@@ -49,6 +53,8 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
     status_line, budget = _object(tui, "status_line"), _object(_object(settings, "limits"), "cost").get("session")
     approvals, theme, speed = experimental.get("approvals"), settings.get("theme"), tui.get("scroll_speed")
     fields = status_line.get("fields")
+    background = _object(settings, "background")
+    rest = background.get("rest")
     return ScreenSettings(
         keybinds={name: keys for name, keys in _object(settings, "keybinds").items() if isinstance(keys, str)},
         theme=theme if isinstance(theme, str) else "",
@@ -64,6 +70,8 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         session_budget=float(budget) if isinstance(budget, int | float) else 0.0,
         status_fields=tuple(map(str, cast("list[object]", fields))) if isinstance(fields, list) else (),
         has_status_command=bool(status_line.get("command")),
+        stays_after_hangup=background.get("hangup") is not False,
+        rest_s=float(rest) if isinstance(rest, int) else ScreenSettings.rest_s,
         looks_for_servers=settings.get("local_models") is not False,
     )
 

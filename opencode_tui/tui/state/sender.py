@@ -1,7 +1,8 @@
 """Sends what the user writes and decides about a run: requests, commands, interruptions."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from opencode_tui.schema.api.request import CommandInput, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.session.message import Delivery
@@ -39,6 +40,20 @@ class Sender:
         self._sends = 0
         """Requests that are not answered yet."""
         self._send_lock = asyncio.Lock()
+        self._calls = 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether something was sent whose answer has not ended; its run may not have begun."""
+        return self._calls > 0
+
+    @contextmanager
+    def _call(self) -> Generator[None]:
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
 
     async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
         """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
@@ -51,9 +66,10 @@ class Sender:
             stored(message_id)
 
         try:
-            if self._control.is_alone and self._sends == 1:
-                await self._control.reload_if_changed()
-            await self._send(text, attached, on_message_id)
+            with self._call():
+                if self._control.is_alone and self._sends == 1:
+                    await self._control.reload_if_changed()
+                await self._send(text, attached, on_message_id)
         finally:
             turn.end()
             self._sends -= 1
@@ -76,14 +92,16 @@ class Sender:
         session = await self._control.session()
         model = str(choice.model) if choice.model else None
         given = CommandInput(command=name, arguments=arguments, model=model, agent=choice.agent)
-        await self._control.client.prompts.command(session.id, given, stored=stored)
+        with self._call():
+            await self._control.client.prompts.command(session.id, given, stored=stored)
 
     async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
         """Run a shell command of the user. Raises OpencodeError."""
         choice = self._control.choice
         session = await self._control.session()
         given = ShellInput(command=command, agent=choice.agent, model=choice.model)
-        await self._control.client.prompts.shell(session.id, given, stored=stored)
+        with self._call():
+            await self._control.client.prompts.shell(session.id, given, stored=stored)
 
     async def interrupt(self) -> bool:
         """Interrupt the run of the shown session; return whether there was one."""

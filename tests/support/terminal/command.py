@@ -91,6 +91,11 @@ class Terminal:
             os.close(terminal)
         return count > 0
 
+    @property
+    def foreground(self) -> int:
+        """The group of processes that has the terminal."""
+        return os.tcgetpgrp(self._master)
+
     def expect(self, words: str, *, timeout: float = PATIENCE_S) -> str:
         """Wait until these words appear after what an earlier call found; return everything up to them.
 

@@ -156,6 +156,7 @@ class ScriptedClient:
 
     ends_runs = True
     terminals = 0
+    can_detach = False
 
     def __init__(self, script: Script) -> None:
         self.script = script

@@ -1,0 +1,276 @@
+"""What runs goes on without its terminal: left by a question, a command or a hang-up, found again, and ended by itself."""
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from opencode_tui.storage.engine_claim import live_engines
+from opencode_tui.storage.paths import Paths
+from tests.support.provider.model_script import Answer
+from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.stored import read_store
+from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.world.cli import CommandLine
+from tests.support.world.repo import Repo
+from tests.support.world.waiting import PATIENCE_S, wait_until
+
+SHELL = ["-c", "import os; os.environ['PS1'] = 'SHELL> '; os.execvp('bash', ['bash', '--norc', '--noprofile'])"]
+OUTSIDE = {"permission": {"bash": "ask"}}
+Start = Callable[..., ScreenTerminal]
+
+
+class Held:
+    """A response whose end waits for `let_go`."""
+
+    def __init__(self, server: ModelServer) -> None:
+        self._may_end = threading.Event()
+        server.script(Answer(text="begun and HELD here", holds=(("HELD", self._may_end),)))
+
+    def begin(self, terminal: ScreenTerminal) -> None:
+        """Send a prompt, and wait for the first words."""
+        terminal.type("count\r")
+        terminal.sees("begun and")
+
+    def let_go(self) -> None:
+        self._may_end.set()
+
+
+@pytest.fixture
+def held(server: ModelServer) -> Iterator[Held]:
+    held = Held(server)
+    yield held
+    held.let_go()
+
+
+def tool(command: str, **more: object) -> str:
+    """Return the directive that calls bash."""
+    return f"<<tool bash {json.dumps({'command': command, 'description': 'works', **more})}>>"
+
+
+@pytest.fixture
+def settings() -> dict[str, object]:
+    return {"background": {"rest": 1}}
+
+
+@pytest.fixture
+def line(
+    project: Repo, environ: dict[str, str], server: ModelServer, settings: dict[str, object], paths: Paths
+) -> Iterator[CommandLine]:
+    given = {"model": "fake/fake-model", **settings}
+    line = CommandLine(project.path, environ, provider=server.config(), settings=given)
+    yield line
+    left = line.survivors(grace_s=PATIENCE_S)
+    line.kill_survivors()
+    stored = read_store(paths.storage)
+    assert (left, stored.damaged, stored.strays) == ([], [], [])
+
+
+@pytest.fixture
+def start(line: CommandLine) -> Start:
+    def open_screen(*arguments: str, size: tuple[int, int] = (110, 34)) -> ScreenTerminal:
+        words = ["-m", "opencode_tui", *arguments]
+        return ScreenTerminal(words, folder=line.folder, environ=line.variables(), size=size)
+
+    return open_screen
+
+
+@pytest.fixture
+def shell(line: CommandLine) -> Iterator[ScreenTerminal]:
+    """The screen, started by a shell."""
+    with ScreenTerminal(SHELL, folder=line.folder, environ=line.variables()) as terminal:
+        terminal.sees("SHELL>")
+        terminal.type(f"{sys.executable} -m opencode_tui\r")
+        terminal.sees("Ask anything")
+        yield terminal
+        terminal.type("exit\r")
+
+
+def detached(paths: Paths) -> int:
+    """Wait for the engine to have no screen any more, and return its process."""
+    wait_until(lambda: any(one.is_detached for one in live_engines(paths)))
+    (engine,) = live_engines(paths)
+    return engine.process.pid
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def files_of(pid: int) -> list[str]:
+    """Return what the descriptors of a process lead to."""
+    return [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()]
+
+
+def test_who_quits_and_keeps_it_working_has_the_shell_again_and_returns_in_another_size(
+    shell: ScreenTerminal, held: Held, start: Start, server: ModelServer, paths: Paths
+) -> None:
+    held.begin(shell)
+    shell.press("ctrl+x", "q")
+    shell.sees("keep working in the background")
+    shell.answer("y")
+    shell.sees("goes on in the background")
+    shell.type("echo shell $((20 + 22))\r")
+    shell.sees("shell 42")
+    pid = detached(paths)
+    assert not [one for one in files_of(pid) if one.startswith("/dev/pts/")]
+    with start("-c", size=(80, 24)) as again:
+        again.sees("the engine in the background")
+        assert "begun and" in again.shown() and "HELD" not in again.shown()
+        held.let_go()
+        again.sees("HELD here")
+        again.sees("Done")
+        again.press("ctrl+d", "ctrl+d")
+        assert again.ends() == 0
+    wait_until(lambda: is_gone(pid))
+    assert len(server.requests) == 1  # nothing was asked again
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_a_command_leaves_and_the_shell_that_brings_it_back_gets_the_terminal_again(
+    shell: ScreenTerminal, held: Held, line: CommandLine, paths: Paths
+) -> None:
+    shell.type("/background\r")
+    shell.sees("Nothing runs that could go on")
+    held.begin(shell)
+    shell.type("/background\r")
+    shell.sees("Stopped")
+    pid = detached(paths)
+    shell.type("fg\r")
+    shell.read_until(lambda: shell.foreground == os.getpgid(pid))
+    shell.press("ctrl+c")
+    shell.sees("this is the work in the background")
+    shell.type("echo shell $((20 + 22))\r")
+    shell.sees("shell 42")
+    assert not is_gone(pid)
+    assert line.run("stop", "--all", "--yes").code == 0
+
+
+def test_where_no_shell_waits_the_terminal_says_so_and_ctrl_c_ends_it(start: Start, held: Held, paths: Paths) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        held.begin(terminal)
+        terminal.press("ctrl+x", "q")
+        terminal.sees("keep working in the background")
+        terminal.answer("y")
+        terminal.sees("no shell waits in this terminal")
+        assert detached(paths) == terminal.process.pid
+        terminal.send("\x03")
+        assert terminal.ends() == 0
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_a_response_and_what_waits_in_the_queue_go_on_after_a_hang_up(
+    start: Start, held: Held, server: ModelServer, paths: Paths
+) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        held.begin(terminal)
+        terminal.press("ctrl+x", "j")
+        terminal.sees("steer instead")
+        terminal.type("then this\r")
+        terminal.sees("then this")
+        terminal.hang_up()
+        detached(paths)
+        with start("-c", size=(80, 24)) as again:
+            again.sees("begun and")
+            held.let_go()
+            again.sees("Echo: then this")
+            again.press("ctrl+d", "ctrl+d")
+            assert again.ends() == 0
+        assert terminal.process.wait(PATIENCE_S) == 0
+    assert len(server.requests) == 2
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_a_command_goes_on_after_a_hang_up_and_runs_once(
+    start: Start, line: CommandLine, server: ModelServer, paths: Paths
+) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type(
+            f"work {tool('echo begun | tee -a log; while ! test -e go; do sleep 0.1; done; echo ended | tee -a log')}\r"
+        )
+        wait_until(lambda: (line.folder / "log").exists())
+        terminal.hang_up()
+        detached(paths)
+        (line.folder / "go").touch()
+        assert terminal.process.wait(PATIENCE_S) == 0
+    assert (line.folder / "log").read_text() == "begun\nended\n"
+    assert len(server.requests) == 2
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_a_background_command_keeps_the_engine_after_a_hang_up(start: Start, line: CommandLine, paths: Paths) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        command = "while ! test -e go; do sleep 0.1; done; echo ended >log"
+        terminal.type(f"begin {tool(command, background=True)}\r")
+        terminal.sees("Done")
+        terminal.hang_up()
+        detached(paths)
+        (line.folder / "go").touch()
+        assert terminal.process.wait(PATIENCE_S) == 0
+    assert (line.folder / "log").read_text() == "ended\n"
+
+
+@pytest.mark.parametrize("settings", [{"background": {"rest": 1}, **OUTSIDE}])
+def test_a_question_waits_through_a_hang_up_and_is_answered_once(
+    start: Start, line: CommandLine, server: ModelServer, paths: Paths
+) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type(f"work {tool('echo once | tee -a log')}\r")
+        terminal.sees("echo once")
+        terminal.sees("run once")
+        terminal.hang_up()
+        detached(paths)
+        assert not (line.folder / "log").exists()
+        with start("-c", size=(90, 30)) as again:
+            again.sees("run once")
+            again.answer("y")
+            again.sees("Done")
+            again.press("ctrl+d", "ctrl+d")
+            assert again.ends() == 0
+        assert terminal.process.wait(PATIENCE_S) == 0
+    assert (line.folder / "log").read_text() == "once\n"
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("settings", [{"background": {"hangup": False}}])
+def test_with_the_setting_off_a_hang_up_ends_the_turn(start: Start, held: Held, paths: Paths) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        held.begin(terminal)
+        terminal.hang_up()
+        terminal.process.wait(PATIENCE_S)
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_a_killed_engine_without_a_terminal_leaves_whole_records_and_is_listed_as_stopped(
+    start: Start, held: Held, line: CommandLine, paths: Paths
+) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        held.begin(terminal)
+        terminal.hang_up()
+        os.kill(detached(paths), signal.SIGKILL)
+        terminal.process.wait(PATIENCE_S)
+    assert json.loads(line.run("ps", "--format", "json").stdout)[0]["state"] == "stopped"
+    with start("-c") as again:
+        again.sees("Session ended unexpectedly")
+        again.type("go on\r")
+        again.sees("go on")
+        again.sees("Done")
+        again.press("ctrl+d", "ctrl+d")
+        assert again.ends() == 0
+    assert read_store(paths.storage).unfinished == []

@@ -5,12 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 PICTURES = sorted(path for path in (ROOT / "tests/tui/screens").glob("test_*.py") if "snap_compare" in path.read_text())
 TYPED = ("login-in-the-browser", "login-accounts", "login-sign-out")
 """Pictures that are reached by typing words of the screen into a list."""
 
 
+@pytest.mark.timeout(1200)  # 160 pictures one after the other: 40 s alone, 300 beside a load of 15
 def test_changed_sentences_change_only_letters_on_screen() -> None:
     assert PICTURES
     without = " and not ".join(("", *TYPED)).removeprefix(" and ")

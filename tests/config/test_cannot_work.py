@@ -293,7 +293,7 @@ RIGHT: list[dict[str, Any]] = [
     {
         "keybinds": {
             "leader": "ctrl+o",
-            "session_new": "f5,<leader>n",
+            "session_new": "f9,<leader>n",
             "session_list": "alt+shift+l",
             "help_view": "none",
         }

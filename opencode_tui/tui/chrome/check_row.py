@@ -49,9 +49,9 @@ class CheckRow(Rows):
             ]
         sign, color = (glyphs.done, "success") if last.has_passed else (glyphs.failed, "error")
         facts = [
+            *filter(None, [end_words(until, last), changed_words(edited)]),
             *([] if last.end == "refused" else [brief_duration(last.took / 1000)]),
             f"{age(last.at, now)} ago",
-            *filter(None, [changed_words(edited), end_words(until, last)]),
         ]
         separator = f" {glyphs.separator} "
         return [

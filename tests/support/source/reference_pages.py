@@ -38,7 +38,7 @@ All actions of the screen with their default keys. `<leader>` is `{LEADER_KEY}`,
 The setting `keybinds` changes keys by the name in the last column:
 
 ```jsonc
-{{ "keybinds": {{ "session_new": "f5", "sidebar_toggle": "none" }} }}
+{{ "keybinds": {{ "session_new": "f9", "sidebar_toggle": "none" }} }}
 ```
 """
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import threading
 from typing import Any
 
 import pytest
@@ -75,21 +74,15 @@ async def test_the_caller_waits_for_a_report_with_bash_output(environ, tmp_path)
 
 
 async def test_an_interruption_stops_the_agents_in_the_background_and_what_they_started(environ, tmp_path):
-    hold, slow = threading.Event(), threading.Event()
-    sleep = Call("bash", {"command": "echo up; sleep 4909", "description": "serve", "background": True})
-    answers = [
-        Answer(calls=(task(background=True),)),
-        Answer(calls=(sleep,)),
-        Answer(text="never ends", holds=(("ends", hold),)),
-    ]
-    async with opened(environ, tmp_path, answers[0]) as world:
-        world.server.script(Answer(text="slowly on", holds=(("on", slow),)), *answers[1:])
+    serve = json.dumps({"command": "sleep 4909", "description": "serve", "background": True})
+    slow = "<<words 4000>> <<slow 100>>"
+    async with opened(environ, tmp_path) as world:
         session = await world.new_session()
-        running = asyncio.create_task(world.prompt("go", session=session))
+        prompt = f"{in_background(f'<<tool bash {serve}>> {slow}')} {slow}"
+        running = asyncio.create_task(world.prompt(prompt, session=session))
         async with asyncio.timeout(PATIENCE_S):
-            while len(world.server.bodies) < 4:
+            while [one.state for one in await world.client.background.list()] != ["running"] * 2:
                 await asyncio.sleep(0.02)
-        assert len(await wait_for_jobs(world, "running")) == 2
         await world.client.prompts.abort(session.id)
         with pytest.raises(RunAborted):
             await running
@@ -97,8 +90,8 @@ async def test_an_interruption_stops_the_agents_in_the_background_and_what_they_
         async with asyncio.timeout(PATIENCE_S):
             while await world.client.prompts.status():
                 await asyncio.sleep(0.02)
-        hold.set()
-        slow.set()
+        (child,) = await world.client.sessions.children(session.id)
+        assert (await world.messages(child))[-1].info.time.completed, "nothing of it is left open"
 
 
 async def test_agents_that_always_start_two_more_send_no_more_requests_than_allowed(environ, tmp_path):

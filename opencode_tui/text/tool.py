@@ -415,9 +415,9 @@ def _command_facts(state: ToolStateCompleted) -> list[Fact]:
 
 
 def _background_name(row: ToolRow, state: ToolStateCompleted) -> str:
-    """Return the id under which a command, or a call of an MCP server, runs in the background; empty for any other call."""
+    """Return the id under which a command, an agent or a call of an MCP server runs in the background; else nothing."""
     name = state.metadata.get("background")
-    return name if isinstance(name, str) and (row.result == "command" or "server" in state.metadata) else ""
+    return name if isinstance(name, str) and (row.result in ("command", "agent") or "server" in state.metadata) else ""
 
 
 def _background_facts(metadata: Mapping[str, object]) -> list[Fact]:

@@ -281,11 +281,30 @@ class CostLimitSettings(Section):
     """Of a day, over all sessions."""
 
 
+class AgentLimitSettings(Section):
+    """Limits of the agents that one prompt starts, at every depth, together."""
+
+    parallel: Annotated[int, Field(ge=1, le=16)] = 4
+    """Agents that work at the same time; the others wait."""
+    depth: Annotated[int, Field(ge=1, le=10)] = 3
+    """How deep agents may start others; 1: only the agent that you talk with starts any."""
+    count: Annotated[int, Field(ge=1)] = 50
+    """Agents that are started."""
+    requests: Annotated[int, Field(ge=1)] | None = None
+    """Requests that they send."""
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    """Tokens that they use, those of their prompts included; a request that would probably pass it is not sent."""
+    minutes: Annotated[float, Field(gt=0)] | None = None
+    """How long they work; then those that still do are stopped."""
+
+
 class UseLimitSettings(Section):
     """Limits of what the program uses."""
 
     cost: CostLimitSettings = Field(default_factory=CostLimitSettings.model_construct)
     """Budgets in USD; a request that would pass one is not sent before you are asked."""
+    agents: AgentLimitSettings = Field(default_factory=AgentLimitSettings.model_construct)
+    """Limits of the agents that one prompt starts, at every depth, together."""
 
 
 DEFAULT_REST_S = 60

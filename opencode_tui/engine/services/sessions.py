@@ -13,6 +13,7 @@ from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.services.folder import FolderServices
+from opencode_tui.engine.session.agent_tree import AgentLimits, AgentTrees
 from opencode_tui.engine.session.budget import BudgetLimits, Budgets
 from opencode_tui.engine.session.command import SessionCommands, Snippets
 from opencode_tui.engine.session.compaction.policy import CompactionPolicy, CompactionRules
@@ -39,8 +40,11 @@ from opencode_tui.engine.skill.skills import Skills
 from opencode_tui.engine.tool.registry import read_specs
 
 if TYPE_CHECKING:
+    import asyncio
+
     from opencode_tui.engine.review.message import MessageWriter
     from opencode_tui.engine.session.turn_errors import TurnErrors
+    from opencode_tui.engine.tool.tool import ToolContext, ToolResult
     from opencode_tui.schema.model import Model
     from opencode_tui.schema.session.message import AssistantMessage
 
@@ -105,6 +109,7 @@ class SessionServices:
             users=self._users,
             recent=core.recent,
             commands=self._slash_commands,
+            agents=self._agent_trees,
         )
 
     @cached_property
@@ -204,7 +209,33 @@ class SessionServices:
             spending=folder.spending,
             estimator=self._core.estimator,
             questions=folder.questions,
+            trees=self._agent_trees,
         )
+
+    @cached_property
+    def _agent_trees(self) -> AgentTrees:
+        limits = self.folder.config.settings.limits.agents
+        return AgentTrees(
+            AgentLimits(
+                parallel=limits.parallel,
+                depth=limits.depth,
+                count=limits.count,
+                requests=limits.requests,
+                tokens=limits.tokens,
+                minutes=limits.minutes,
+            ),
+            self.folder.commands_in_background,
+        )
+
+    async def _adopt_agent(self, words: str, context: "ToolContext", work: "asyncio.Task[ToolResult]") -> str:
+        """Let an agent go on in the background, and return its ID there. Raises ToolError."""
+        from opencode_tui.engine.tool.process.background import BackgroundCall, BackgroundOutput
+        from opencode_tui.schema.api.background import AGENT_TOOL
+
+        folder = self.folder
+        output = BackgroundOutput(folder.truncator.reserve, redactor=folder.programs.secrets.get().stream())
+        call = BackgroundCall(AGENT_TOOL, words, context, output, work)
+        return (await folder.commands_in_background.get().adopt(call)).id
 
     @cached_property
     def _prefixes(self) -> SessionPrefixes:
@@ -316,6 +347,8 @@ class SessionServices:
             sessions=self.sessions,
             agents=folder.agents,
             bus=core.bus,
+            trees=self._agent_trees,
+            adopt=self._adopt_agent,
             primary_tools=experimental.primary_tools or () if experimental else (),
         )
         return SessionLoop(

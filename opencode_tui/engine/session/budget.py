@@ -17,6 +17,7 @@ from opencode_tui.engine.provider.cost import has_prices, to_cost
 from opencode_tui.engine.provider.llm import Llm, LlmRequest, Usage
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.spending import Spending
+from opencode_tui.engine.session.agent_tree import AgentTrees
 from opencode_tui.engine.session.question import QuestionService
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions
@@ -84,6 +85,7 @@ class Budgets(Struct, frozen=True):
     spending: Spending
     estimator: TokenEstimator
     questions: QuestionService
+    trees: AgentTrees
     _running: dict[str, list[Reservation]] = field(default_factory=dict[str, list[Reservation]])
     _unpriced: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
@@ -93,9 +95,47 @@ class Budgets(Struct, frozen=True):
     ) -> AsyncGenerator[Llm]:
         """Give the adapter of a request's model, with the expected cost reserved inside the context.
 
-        Asks the user before a budget would be passed. Raises BudgetError when the user says no, or when no user is present,
-        AuthError when a required key is missing.
+        Asks the user before a budget would be passed. Raises BudgetError when the user says no, when no user is present, or
+        when an agent would pass a limit of `limits.agents`, AuthError when a required key is missing.
         """
+        async with (
+            self._counted(session_id, request, messages),
+            self._paid(session_id, request, messages, policy) as llm,
+        ):
+            yield llm
+
+    @asynccontextmanager
+    async def _counted(
+        self, session_id: str, request: LlmRequest, messages: Sequence[MessageWithParts]
+    ) -> AsyncGenerator[None]:
+        """Count a request of an agent, with the tokens that it will probably use."""
+        tree = self.trees.tree_of(session_id)
+        if tree is None:
+            yield
+            return
+        needs_tokens = self.trees.limits.tokens is not None
+        expected = 0
+        if needs_tokens:
+            expected = await asyncio.to_thread(self.estimator.estimate, request) + _usual_answer(request, messages)
+        with tree.reserved(expected) as use:
+            try:
+                yield
+            finally:
+                if needs_tokens:
+                    use.tokens = await self._last_tokens(session_id)
+
+    async def _last_tokens(self, session_id: str) -> int:
+        """Return the tokens of a session's newest answer."""
+        for message in reversed(await self.store.recent(session_id)):
+            if isinstance(message.info, AssistantMessage):
+                return message.info.tokens.context
+        return 0
+
+    @asynccontextmanager
+    async def _paid(
+        self, session_id: str, request: LlmRequest, messages: Sequence[MessageWithParts], policy: Policy
+    ) -> AsyncGenerator[Llm]:
+        """Give the adapter of a request's model, with the expected cost reserved inside the context."""
         if not self.limits.is_set:
             yield self.providers.llm(request.model)
             return
@@ -251,16 +291,28 @@ def expected_cost(tokens: int, request: LlmRequest, messages: Sequence[MessageWi
 
     What the last request of this model sent is expected in the cache, and an answer of the last one's length.
     """
-    cached, answer = 0, USUAL_ANSWER
-    for message in reversed(messages):
-        info = message.info
-        if isinstance(info, AssistantMessage) and info.finish and info.tokens.prompt:
-            if (info.provider_id, info.model_id) == (request.model.provider_id, request.model.model_id):
-                cached, answer = min(info.tokens.prompt, tokens), info.tokens.written
-            break
+    last = _last_of_model(request, messages)
+    cached = 0 if last is None else min(last.tokens.prompt, tokens)
+    answer = _usual_answer(request, messages)
     prices = request.model.cost
     new = Usage(cache_write=tokens - cached) if prices.cache_write > prices.input else Usage(input=tokens - cached)
     return to_cost(Usage(input=new.input, cache_write=new.cache_write, cache_read=cached, output=answer), request.model)
+
+
+def _usual_answer(request: LlmRequest, messages: Sequence[MessageWithParts]) -> int:
+    """Return the tokens that an answer probably has: those of the last one of this model."""
+    last = _last_of_model(request, messages)
+    return USUAL_ANSWER if last is None else last.tokens.written
+
+
+def _last_of_model(request: LlmRequest, messages: Sequence[MessageWithParts]) -> AssistantMessage | None:
+    """Return the newest answer with a count of tokens, None where another model gave it."""
+    for message in reversed(messages):
+        info = message.info
+        if isinstance(info, AssistantMessage) and info.finish and info.tokens.prompt:
+            is_same = (info.provider_id, info.model_id) == (request.model.provider_id, request.model.model_id)
+            return info if is_same else None
+    return None
 
 
 def _is_priced(request: LlmRequest) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.catalog import DEMO
 from opencode_tui.engine.provider.recent import RecentModels
+from opencode_tui.engine.session.agent_tree import AgentTrees
 from opencode_tui.engine.session.command import SessionCommands
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.records.store import SessionStore
@@ -48,6 +49,7 @@ class SessionPrompt(Struct, frozen=True):
     users: UserMessages
     recent: RecentModels
     commands: SessionCommands
+    agents: AgentTrees
 
     def check(self, request: PromptInput) -> None:
         """Raise ConfigError or ModelNotFoundError when a request for a new session could not be answered."""
@@ -158,6 +160,7 @@ class SessionPrompt(Struct, frozen=True):
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that would start one; returns whether there was any. Does not block."""
         was_preparing = self.commands.cancel(session_id)
+        self.agents.interrupt(session_id)
         self.loop.interrupt(session_id)
         return self.runs.registry.abort(session_id) or was_preparing
 

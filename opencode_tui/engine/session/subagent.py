@@ -6,18 +6,20 @@ Interrupting the parent interrupts the child first. Source: docs/internals/loop.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 
 from opencode_tui.bus import Bus
+from opencode_tui.cancellation import consume_error
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.session.agent_tree import AgentTree, AgentTrees
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.tool.tool import SubagentResult, SubagentTask, ToolContext
+from opencode_tui.engine.tool.tool import SubagentResult, SubagentStart, SubagentTask, ToolContext, ToolResult
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.event.event import PartUpdated
@@ -47,6 +49,19 @@ class Prompter(Protocol):
         ...
 
 
+NO_REPORT = "(the agent ended without a report)"
+
+
+class _Job(Struct, frozen=True):
+    """An agent to run: its child session, the request for it, and the agents that the same prompt started."""
+
+    assignment: SubagentTask
+    child: SessionInfo
+    model: ModelRef
+    request: PromptInput
+    tree: AgentTree
+
+
 class SessionSubagents(Struct, frozen=True):
     """Starts subagents for one run; `request` is the user's message, `policy` also answers the children's requests.
 
@@ -60,6 +75,9 @@ class SessionSubagents(Struct, frozen=True):
     sessions: Sessions
     agents: AgentRegistry
     bus: Bus
+    trees: AgentTrees
+    adopt: Callable[[str, ToolContext, "asyncio.Task[ToolResult]"], Awaitable[str]]
+    """Lets an agent go on in the background under these words, and returns its ID there. Raises ToolError."""
     primary_tools: Sequence[str] = ()
 
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
@@ -78,44 +96,87 @@ class SessionSubagents(Struct, frozen=True):
 
     async def run(self, assignment: SubagentTask, context: ToolContext) -> SubagentResult:
         """Run an agent in a child session of the caller's session."""
+        job = await self._job(assignment, context)
+        context.progress(assignment.description, {"sessionId": job.child.id, "model": str(job.model)})
+        return await self._finish(job, context, is_awaited=True)
+
+    async def start(self, assignment: SubagentTask, context: ToolContext) -> SubagentStart:
+        """Start an agent in a child session, which goes on after the call."""
+        job = await self._job(assignment, context)
+
+        async def report() -> ToolResult:
+            done = await self._finish(job, context, is_awaited=False)
+            return ToolResult(title=assignment.description, output=done.text.strip() or NO_REPORT)
+
+        work = asyncio.create_task(report(), name=f"agent {job.child.id}")
+        work.add_done_callback(consume_error)
+        try:
+            adopted = await self.adopt(f"{assignment.agent}: {assignment.description}", context, work)
+        except BaseException:
+            work.cancel()
+            raise
+        return SubagentStart(job.child.id, str(job.model), adopted)
+
+    async def _job(self, assignment: SubagentTask, context: ToolContext) -> "_Job":
+        """Return the child session and the request of an agent. Raises ToolError, also when a limit is reached."""
         agent = self.agents.get(assignment.agent)
         if agent is None:
             raise ToolError(f"there is no agent {assignment.agent!r}")
+        tree = self.trees.begin(await self.store.root_of(context.session_id), self.request.info.id)
+        tree.admit(await self._depth(context.session_id) + 1)
         child = await self._child(assignment, agent, context)
         model = self._model_of_subtask(assignment) or agent.model or await self._model_of_caller(context)
-        context.progress(assignment.description, {"sessionId": child.id, "model": str(model)})
         request = PromptInput(
             agent=agent.name,
             model=model,
             parts=[TextInput(text=assignment.prompt)],
             tools=dict.fromkeys(self.primary_tools, False) or None,
         )
+        return _Job(assignment, child, model, request, tree)
+
+    async def _depth(self, session_id: str) -> int:
+        """Return how many sessions are above a session."""
+        depth, info = 0, await self.store.get(session_id)
+        seen = {info.id}
+        while info.parent_id is not None and info.parent_id not in seen:
+            try:
+                info = await self.store.get(info.parent_id)
+            except NotFoundError:
+                break
+            seen.add(info.id)
+            depth += 1
+        return depth
+
+    async def _finish(self, job: "_Job", context: ToolContext, *, is_awaited: bool) -> SubagentResult:
+        """Run an agent to its end, once fewer than the most work."""
         tools: dict[str, str] = {}
-        answer = await self._work(child, request, assignment, context, tools)
+        async with job.tree.working(job.child.id, context.session_id, is_awaited=is_awaited):
+            answer = await self._work(job, context, tools)
         info = answer.info
         if isinstance(info, AssistantMessage) and info.failure is not None:
             reason = describe_stored(info.failure, info.provider_id, info.model_id)
-            raise ToolError(f"agent {assignment.agent} (task_id {child.id}) failed: {reason}")
-        return SubagentResult(child.id, str(model), _last_text(answer), tuple(tools.values()))
+            raise ToolError(f"agent {job.assignment.agent} (task_id {job.child.id}) failed: {reason}")
+        return SubagentResult(job.child.id, str(job.model), _last_text(answer), tuple(tools.values()))
 
     async def hand_over(self, agent: str, text: str) -> None:
         """Store a request for another agent; the run answers it after the present step."""
         request = PromptInput(agent=agent, parts=[TextInput(text=text, synthetic=True)], no_reply=True)
         await self.prompter.prompt(self.request.info.session_id, request, policy=self.policy)
 
-    async def _work(
-        self,
-        child: SessionInfo,
-        request: PromptInput,
-        assignment: SubagentTask,
-        context: ToolContext,
-        tools: dict[str, str],
-    ) -> MessageWithParts:
+    async def _work(self, job: "_Job", context: ToolContext, tools: dict[str, str]) -> MessageWithParts:
+        assignment, child = job.assignment, job.child
         follower = asyncio.create_task(self._follow(child, assignment, context, tools))
-        work = asyncio.create_task(self.prompter.prompt(child.id, request, policy=self.policy))
-        work.add_done_callback(lambda done: done.cancelled() or done.exception())
+        work = asyncio.create_task(self.prompter.prompt(child.id, job.request, policy=self.policy))
+        work.add_done_callback(consume_error)
         try:
-            return await asyncio.shield(work)
+            await asyncio.wait({work}, timeout=job.tree.seconds_left)
+            if not work.done():
+                self.prompter.cancel(child.id)
+                await asyncio.wait({work})
+                raise ToolError(
+                    f"agent {assignment.agent} (task_id {child.id}) was stopped: {job.tree.describe_time()}"
+                )
+            return work.result()
         except asyncio.CancelledError:
             self.prompter.cancel(child.id)
             await asyncio.wait({work})

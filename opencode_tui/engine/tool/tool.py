@@ -105,6 +105,14 @@ class SubagentResult(Struct, frozen=True):
     tools: tuple[str, ...] = ()
 
 
+class SubagentStart(Struct, frozen=True):
+    """A subagent that runs in the background: its session, its model as `provider/model`, its ID there."""
+
+    session_id: str
+    model: str
+    id: str
+
+
 class Subagents(Protocol):
     """Starts agents in child sessions."""
 
@@ -118,6 +126,10 @@ class Subagents(Protocol):
 
     async def run(self, assignment: SubagentTask, context: "ToolContext") -> SubagentResult:
         """Run the agent to its end and return the result; a cancel interrupts it. Raises ToolError with the cause of a failure."""
+        ...
+
+    async def start(self, assignment: SubagentTask, context: "ToolContext") -> SubagentStart:
+        """Start the agent in the background, where the background commands are, and return it. Raises ToolError."""
         ...
 
     async def hand_over(self, agent: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands, and calls of MCP servers, that run in the background of a session."""
+"""Commands, calls of MCP servers, and agents that run in the background of a session."""
 
 from typing import Literal
 
@@ -8,8 +8,12 @@ from opencode_tui.schema.record import Record, absent
 BackgroundState = Literal["running", "exited", "stopped"]
 
 
+AGENT_TOOL = "task"
+"""The tool that starts agents."""
+
+
 class BackgroundCommand(Record):
-    """A background command, or the call of a `tool` of an MCP server; times are milliseconds since 1970.
+    """A background command, or the call of a `tool`: of an MCP server, or `task` for an agent; times in ms since 1970.
 
     `session_id` is the session that owns it, the top one where a subagent started it; `message_id` and `call_id` are those of the
     call. `line` is the last line of its output that is not blank, `exit_code` absent for one that was stopped. `undone` are
@@ -37,7 +41,12 @@ class BackgroundCommand(Record):
     @property
     def noun(self) -> str:
         """Return what it is, in words."""
-        return "background command" if self.tool is None else "background call"
+        return "background agent" if self.is_agent else "background command" if self.tool is None else "background call"
+
+    @property
+    def is_agent(self) -> bool:
+        """Return whether it is an agent at work."""
+        return self.tool == AGENT_TOOL
 
     @property
     def is_running(self) -> bool:

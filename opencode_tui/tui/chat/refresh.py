@@ -244,7 +244,7 @@ class ChromeRefresh:
             parts.screen.mount(self._check, before=parts.queue)
         is_idle, last = not self._control.is_busy, until.last
         wanted = [("check_run", "again")] if is_idle else []
-        wanted += [("check_send", "send failures")] if is_idle and last is not None and not last.has_passed else []
+        wanted += [("check_send", "send")] if is_idle and last is not None and not last.has_passed else []
         keys = [(parts.keymap.first(action), words, action) for action, words in wanted]
         edited = 0 if last is None else facts.edited_since(last.message_id)
         self._check.show(until, edited, now, [one for one in keys if one[0]])

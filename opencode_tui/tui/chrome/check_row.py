@@ -2,19 +2,25 @@
 
 from collections.abc import Sequence
 
-from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
 from opencode_tui.schema.session.until import Until
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.check import changed_words, end_words, result_words
 from opencode_tui.text.quantity import age, brief_duration
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
-from opencode_tui.tui.widgets.row import Piece, Rows, row
+from opencode_tui.tui.widgets.row import Piece, Rows, clip, measure, row
 
-_ROOM_FOR_KEYS = 80
-"""Cells from which on the keys are shown."""
+_COMMAND = 2
+"""The index of the command among the pieces."""
+
+_LEAST_COMMAND = 24
+"""Cells of the command that are shown before keys are."""
+
+_SHORTEST_COMMAND = 10
+"""Cells of the command that are shown before anything else of the row."""
 
 
 class CheckRow(Rows):
@@ -49,9 +55,9 @@ class CheckRow(Rows):
             ]
         sign, color = (glyphs.done, "success") if last.has_passed else (glyphs.failed, "error")
         facts = [
+            *filter(None, [end_words(until, last), changed_words(edited)]),
             *([] if last.end == "refused" else [brief_duration(last.took / 1000)]),
             f"{age(last.at, now)} ago",
-            *filter(None, [changed_words(edited), end_words(until, last)]),
         ]
         separator = f" {glyphs.separator} "
         return [
@@ -63,14 +69,23 @@ class CheckRow(Rows):
         ]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the row."""
+        """Return the row: where there is little room the keys go first, the last one before, then the end of the command."""
+        if not self._left:
+            return []
         palette, glyphs = self.look.palette, self.look.glyphs
-        left = [(text, palette.style(color)) for text, color in self._left]
-        right: list[Piece] = []
-        for key, words, action_id in self._keys if width >= _ROOM_FOR_KEYS else ():
-            meta: Style = pressing(action_id)
-            right += [(f"  {key}", palette.style("text") + meta), (f" {words} ", palette.style("muted") + meta)]
+        left: list[Piece] = [(text, palette.style(color)) for text, color in self._left]
+        hints = [self._hint(*key) for key in self._keys]
+        room = width - measure(left) + cells(left[_COMMAND][0])
+        while hints and room - sum(map(measure, hints)) - 1 < min(_LEAST_COMMAND, cells(left[_COMMAND][0])):
+            hints.pop()
+        room -= sum(map(measure, hints)) + bool(hints)
+        left[_COMMAND : _COMMAND + 1] = clip([left[_COMMAND]], max(room, _SHORTEST_COMMAND), glyphs.ellipsis)
+        right = [piece for hint in hints for piece in hint]
         return [row(width, left, right, fill=palette.area("background"), mark=glyphs.ellipsis)]
+
+    def _hint(self, key: str, words: str, action_id: str) -> Sequence[Piece]:
+        palette, meta = self.look.palette, pressing(action_id)
+        return [(f"  {key}", palette.style("text") + meta), (f" {words} ", palette.style("muted") + meta)]
 
     def on_click(self, event: events.Click) -> None:
         """Handle a click on a hint like its key."""

@@ -135,3 +135,16 @@ def test_the_model_reads_the_end_of_a_long_output():
     assert tail_of("short\n") == "short"
     assert tail_of(text).startswith("(380 lines before are left out)\nline 380\n")
     assert len(tail_of("x" * 50_000)) <= TAIL_CHARACTERS + 1
+
+
+async def test_a_check_holds_after_a_restart_and_until_it_is_removed(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        session = await with_check(world, "echo ran >> log; false", turns=1)
+    async with opened(environ, tmp_path, SAY, SAY, SAY) as world:
+        await world.prompt("go", session=session)
+        assert ((await last_check(world, session)).end, len(world.server.bodies)) == ("turns", 2)
+        info = await world.client.prompts.remove_check(session.id)
+        assert until_of(info) is None
+        assert until_of(info.changed(metadata={"until": {"turns": "many"}})) is None, "damaged data is no check"
+        await world.prompt("more", session=session)
+        assert (tmp_path / "log").read_text() == "ran\n" * 2 and len(world.server.bodies) == 3

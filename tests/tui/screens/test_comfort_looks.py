@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from tests.support.terminal.conversation import Story
+from tests.support.terminal.conversation import Story, moment
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import DARK, LIGHT, PLAIN, Act, Situation, chat_of, idle, opened_app, press, working
 
@@ -55,6 +55,19 @@ def waiting(count: int) -> Callable[[], Script]:
     return made
 
 
+def checked(**last: Any) -> Callable[[], Script]:
+    """A session whose check ran at the end of its last turn."""
+
+    def made() -> Script:
+        script = with_code()
+        run = {"at": moment("9"), "took": 3_400, "messageID": script.messages[-1].info.id, "turn": 2, **last}
+        until = {"command": "python -m pytest -q tests/test_reader.py", "turns": 10, "last": run}
+        script.sessions = [script.sessions[0].changed(metadata={"until": until}), *script.sessions[1:]]
+        return script
+
+    return made
+
+
 def leader(*keys: str) -> Act:
     """Press the leader and wait until the keys are listed."""
 
@@ -76,6 +89,9 @@ SITUATIONS: dict[str, Situation] = {
     "code-blocks-to-copy-light-in-160-columns": Situation(with_code, (160, 40), LIGHT, PICK),
     "code-blocks-to-copy-in-60-columns": Situation(with_code, (60, 30), DARK, PICK),
     "code-blocks-to-copy-in-16-colors-and-ascii": Situation(with_code, (100, 24), PLAIN, PICK),
+    "check-that-fails": Situation(checked(exit=1, end="same"), (140, 34), DARK),
+    "check-that-fails-in-16-colors-and-ascii": Situation(checked(exit=1), (100, 34), PLAIN),
+    "check-that-passed-light-in-60-columns": Situation(checked(exit=0, end="passed"), (60, 28), LIGHT),
     "messages-that-wait": Situation(waiting(2), (100, 34), DARK),
     "messages-that-wait-light-in-160-columns": Situation(waiting(5), (160, 36), LIGHT),
     "messages-that-wait-in-60-columns": Situation(waiting(1), (60, 28), DARK),

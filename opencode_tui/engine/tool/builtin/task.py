@@ -20,6 +20,7 @@ class TaskParameters(Parameters):
     prompt: str
     subagent_type: str = Field(alias="subagent_type")
     task_id: str | None = Field(default=None, alias="task_id")
+    background: bool | None = None
     command: SkipJsonSchema[str | None] = None
     """The slash command that the task comes from, if a model names it."""
 
@@ -46,16 +47,24 @@ class TaskTool:
                 always=["*"],
                 metadata={"description": arguments.description, "subagent_type": arguments.subagent_type},
             )
-        done = await agents.run(
-            SubagentTask(
-                agent=arguments.subagent_type,
-                description=arguments.description,
-                prompt=arguments.prompt,
-                task_id=arguments.task_id,
-                command=arguments.command,
-            ),
-            context,
+        assignment = SubagentTask(
+            agent=arguments.subagent_type,
+            description=arguments.description,
+            prompt=arguments.prompt,
+            task_id=arguments.task_id,
+            command=arguments.command,
         )
+        if arguments.background:
+            started = await agents.start(assignment, context)
+            return ToolResult(
+                title=arguments.description,
+                output=(
+                    f"Started in the background as {started.id} (task_id: {started.session_id}). You get its report once it "
+                    "has ended, with your next request or the result of a later call; bash_output waits for it or stops it."
+                ),
+                metadata={"sessionId": started.session_id, "model": started.model, "background": started.id},
+            )
+        done = await agents.run(assignment, context)
         report = done.text.strip() or "(the agent ended without a report)"
         return ToolResult(
             title=arguments.description,

@@ -56,6 +56,8 @@ _WAIT_S = 3_600.0
 _START_S = 0.03
 """In this time a command that cannot be started fails."""
 _LINE_CHARS = 200
+_REPORT_CHARS = 8_000
+"""The longest report of an agent that joins a request by itself."""
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +127,10 @@ class BackgroundStart(Struct, frozen=True):
 
 
 class BackgroundCall(Struct, frozen=True):
-    """A call of a `tool` of an MCP server that goes on in the background: `task` is the call, `command` its words."""
+    """A call of a `tool` of an MCP server, or of an agent, that goes on in the background: `task` is the call.
+
+    `command` are its words. An agent records its own changes of files.
+    """
 
     tool: str
     command: str
@@ -240,7 +245,8 @@ class BackgroundCommands:
             await self._follow_call(job, context, call.task)
             return ()
 
-        return await self._begin(self._new_job(info, call.output), call.context, work)
+        context = replace(call.context, watch=None) if info.is_agent else call.context
+        return await self._begin(self._new_job(info, call.output), context, work)
 
     def _new_info(self, context: ToolContext, *, command: str, directory: Path) -> BackgroundCommand:
         if sum(job.info.is_running for job in self._jobs.values()) >= RUNNING_LIMIT:
@@ -315,11 +321,30 @@ class BackgroundCommands:
         return NewOutput(text, attachments, tuple(job.messages))
 
     def consume_messages(self, session_id: str) -> list[str]:
-        """Return, once, a line for each command of the session that has ended without the model knowing."""
+        """Return, once, a line for each command of the session that has ended without the model knowing.
+
+        A report of an agent follows its line, unless it is long.
+        """
         found = [job for job in self._jobs.values() if job.is_unreported and job.info.session_id == session_id]
-        for job in found:
-            job.is_unreported = False
-        return [format_end(job.info, by=job.stopped_by) for job in found]
+        return [self._news(job) for job in found]
+
+    def _news(self, job: BackgroundJob) -> str:
+        job.is_unreported = False
+        text = self._text(job, job.position) if job.info.is_agent and not job.stopped_by else None
+        if text is None or text.skipped or len(text.text) > _REPORT_CHARS:
+            return format_end(job.info, by=job.stopped_by)
+        job.position = text.position
+        end = "failed" if job.info.failed else "has ended"
+        return f"The {_name(job.info)} {end}.\n<task_result>\n{text.text}\n</task_result>"
+
+    def interrupt(self, session_id: str, agents: Collection[str]) -> None:
+        """Stop the agents of a session that run in the background, and all that these `agents` started; returns at once."""
+        for job in self._jobs.values():
+            if job.running is not None and (
+                job.session_id in agents or (job.info.is_agent and job.session_id == session_id)
+            ):
+                job.stopped_by = "user"
+                job.running.stop()
 
     def running(self) -> Sequence[BackgroundCommand]:
         """Return those that run now."""
@@ -492,7 +517,7 @@ def _show_nothing(_title: str | None, _metadata: dict[str, Any]) -> None:
 
 def format_end(command: BackgroundCommand, *, by: str = "") -> str:
     """Return a line for the model about a command that has ended; `by` is who stopped it."""
-    name = f"{command.noun} {command.id} ({_short(command.command)})"
+    name = _name(command)
     if by == "user":
         return f"The user stopped the {name}."
     if command.limit is not None:
@@ -502,6 +527,10 @@ def format_end(command: BackgroundCommand, *, by: str = "") -> str:
     if command.exit_code is None:
         return f"The {name} was ended."
     return f"The {name} ended with exit code {command.exit_code}; bash_output has its output."
+
+
+def _name(command: BackgroundCommand) -> str:
+    return f"{command.noun} {command.id} ({_short(command.command)})"
 
 
 def _list_kinds(attachments: Sequence[JsonObject]) -> str:

@@ -1,0 +1,183 @@
+"""Agents that one prompt starts: side by side, in the background, below one limit for all of them."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.engine.session.agent_tree import AgentLimits, AgentTree
+from opencode_tui.schema.error import BudgetError, RunAborted, ToolError
+from opencode_tui.schema.event.event import SessionStatusChanged
+from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import World, opened
+from tests.support.world.waiting import PATIENCE_S
+
+FIND = {"description": "find it", "prompt": "look for x", "subagent_type": "general"}
+OK = Answer(text="ok")
+SPAWNER = {"agent": {"spawner": {"mode": "subagent", "description": "starts others", "permission": {"task": "allow"}}}}
+
+
+def task(**fields: Any) -> Call:
+    return Call("task", {**FIND, **fields})
+
+
+def spawn(count: int) -> Answer:
+    calls = [task(subagent_type="spawner", description=f"number {n}", prompt=f"start two, {n}") for n in range(count)]
+    return Answer(calls=tuple(calls))
+
+
+async def outputs(world: World, session: Any) -> list[str]:
+    return [getattr(part.state, "output", "") or part.state.error for part in await world.calls(session)]
+
+
+async def wait_for_jobs(world: World, state: str) -> Any:
+    """Return the background agents once they all are in this state."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            jobs = await world.client.background.list()
+            if jobs and all(one.state == state for one in jobs):
+                return jobs
+            await asyncio.sleep(0.02)
+
+
+def in_background(prompt: str) -> str:
+    """Return a prompt that lets the model start an agent in the background, whose prompt may have directives too."""
+    call = json.dumps({**FIND, "prompt": prompt, "background": True})
+    hidden = call.replace("<", r"\u003c").replace(">", r"\u003e")
+    return f"<<tool task {hidden}>>"
+
+
+async def test_an_agent_in_the_background_lets_its_caller_go_on_and_its_report_joins_the_next_request(
+    environ, tmp_path
+):
+    async with opened(environ, tmp_path) as world:
+        session = await world.prompt(in_background("<<words 30>> <<slow 10>>"))
+        (started,) = await outputs(world, session)
+        (child,) = await world.client.sessions.children(session.id)
+        assert started.startswith(f"Started in the background as bg1 (task_id: {child.id}).")
+        (job,) = await world.client.background.list(session.id)
+        assert (job.noun, job.command) == ("background agent", "general: find it")
+        await wait_for_jobs(world, "exited")
+        await world.prompt("and now?", session=session)
+        sent = str(world.server.bodies[-1]["messages"])
+        assert "The background agent bg1 (general: find it) has ended." in sent and "word29" in sent
+
+
+async def test_the_caller_waits_for_a_report_with_bash_output(environ, tmp_path):
+    wait = '<<tool bash_output {"id": "bg1", "wait": 600}>>'
+    async with opened(environ, tmp_path) as world:
+        session = await world.prompt(f"{in_background('<<words 5>>')} {wait}")
+        _, report = await outputs(world, session)
+        assert report.startswith("word1 word2") and "bg1 has ended." in report
+
+
+async def test_an_interruption_stops_the_agents_in_the_background_and_what_they_started(environ, tmp_path):
+    serve = json.dumps({"command": "sleep 4909", "description": "serve", "background": True})
+    slow = "<<words 4000>> <<slow 100>>"
+    async with opened(environ, tmp_path) as world:
+        session = await world.new_session()
+        prompt = f"{in_background(f'<<tool bash {serve}>> {slow}')} {slow}"
+        running = asyncio.create_task(world.prompt(prompt, session=session))
+        async with asyncio.timeout(PATIENCE_S):
+            while [one.state for one in await world.client.background.list()] != ["running"] * 2:
+                await asyncio.sleep(0.02)
+        await world.client.prompts.abort(session.id)
+        with pytest.raises(RunAborted):
+            await running
+        await wait_for_jobs(world, "stopped")
+        async with asyncio.timeout(PATIENCE_S):
+            while await world.client.prompts.status():
+                await asyncio.sleep(0.02)
+        (child,) = await world.client.sessions.children(session.id)
+        assert (await world.messages(child))[-1].info.time.completed, "nothing of it is left open"
+
+
+async def test_agents_that_always_start_two_more_send_no_more_requests_than_allowed(environ, tmp_path):
+    settings = {**SPAWNER, "limits": {"agents": {"requests": 10, "parallel": 2, "depth": 2}}}
+    async with opened(
+        environ, tmp_path, spawn(3), *[spawn(2)] * 10, settings=settings, policy=RefuseQuestions()
+    ) as world:
+        session = await world.prompt("go")
+        assert len(world.server.bodies) == 12, "two of the session, ten of all agents"
+        said = await outputs(world, session)
+        assert len(said) == 3
+        assert all("have sent 10 requests, the most (limits.agents.requests)" in one for one in said)
+
+
+async def test_agents_pass_no_limit_of_tokens_together(environ, tmp_path):
+    settings = {**SPAWNER, "limits": {"agents": {"tokens": 12_000}}}
+    async with opened(
+        environ, tmp_path, spawn(3), *[spawn(2)] * 20, settings=settings, policy=RefuseQuestions()
+    ) as world:
+        session = await world.prompt("go")
+        children = [info for info in await world.client.sessions.list() if info.parent_id]
+        tokens = 0
+        for child in children:
+            messages = await world.messages(child)
+            tokens += sum(one.info.tokens.context for one in messages if one.info.role == "assistant")
+        assert 2_000 <= tokens <= 12_000
+        assert any("limits.agents.tokens" in one for one in await outputs(world, session))
+
+
+async def test_no_more_agents_work_at_once_than_allowed(environ, tmp_path):
+    settings = {"limits": {"agents": {"parallel": 2}}}
+    calls = tuple(task(prompt=f"look {n}") for n in range(5))
+    busy: set[str] = set()
+    most = 0
+    async with opened(environ, tmp_path, Answer(calls=calls), *[OK] * 6, settings=settings) as world:
+
+        async def follow() -> None:
+            nonlocal most
+            with world.client.events() as events:
+                async for envelope in events:
+                    event = envelope.event
+                    if isinstance(event, SessionStatusChanged):
+                        (busy.discard if event.status.type == "idle" else busy.add)(event.session_id)
+                        most = max(most, len(busy))
+
+        follower = asyncio.create_task(follow())
+        await asyncio.sleep(0)
+        session = await world.prompt("go")
+        follower.cancel()
+        assert len(await outputs(world, session)) == 5
+        assert most == 3, "the session and two agents"
+
+
+async def test_an_agent_that_may_not_start_others_deeper_is_refused(environ, tmp_path):
+    settings = {**SPAWNER, "limits": {"agents": {"depth": 1}}}
+    async with opened(environ, tmp_path, spawn(1), spawn(1), OK, OK, settings=settings) as world:
+        session = await world.prompt("go")
+        (child,) = await world.client.sessions.children(session.id)
+        (said,) = await outputs(world, child)
+        assert "agents start others 1 deep at most (limits.agents.depth)" in said
+
+
+async def test_a_caller_that_waits_needs_no_place_and_gets_one_again() -> None:
+    tree = AgentTree(AgentLimits(parallel=1), "msg_1")
+    order: list[str] = []
+
+    async def inner() -> None:
+        async with tree.working("ses_b", "ses_a", is_awaited=True):
+            order.append("b")
+
+    async with asyncio.timeout(PATIENCE_S), tree.working("ses_a", "ses_root", is_awaited=True):
+        order.append("a")
+        await asyncio.gather(inner(), inner())
+        order.append("a")
+    assert order == ["a", "b", "b", "a"] and not tree.is_active
+    assert tree.below("ses_root") == {"ses_a", "ses_b"} and tree.below("ses_a") == {"ses_b"}
+
+
+def test_a_request_counts_before_it_is_sent_and_with_what_it_used_afterwards() -> None:
+    tree = AgentTree(AgentLimits(tokens=1_000, count=1), "msg_1")
+    with tree.reserved(600) as use:
+        with pytest.raises(BudgetError, match="600 are used or being used, the next request needs about 500"):
+            tree.reserved(500).__enter__()
+        use.tokens = 100
+    with tree.reserved(900):
+        assert tree.tokens == 100
+    tree.admit(1)
+    with pytest.raises(ToolError, match=r"limits\.agents\.depth"):
+        tree.admit(4)

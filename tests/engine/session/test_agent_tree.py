@@ -181,3 +181,11 @@ def test_a_request_counts_before_it_is_sent_and_with_what_it_used_afterwards() -
     tree.admit(1)
     with pytest.raises(ToolError, match=r"limits\.agents\.depth"):
         tree.admit(4)
+
+
+async def test_an_agent_that_works_too_long_is_stopped_and_its_caller_learns_why(environ, tmp_path):
+    call = json.dumps({**FIND, "prompt": "<<words 4000>> <<slow 100>>"}).replace("<", r"\u003c").replace(">", r"\u003e")
+    async with opened(environ, tmp_path, settings={"limits": {"agents": {"minutes": 0.005}}}) as world:
+        session = await world.prompt(f"<<tool task {call}>>")
+        (said,) = await outputs(world, session)
+        assert "have worked for 0.005 minutes, the most (limits.agents.minutes)" in said

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -119,6 +120,19 @@ async def test_agents_pass_no_limit_of_tokens_together(environ, tmp_path):
             tokens += sum(one.info.tokens.context for one in messages if one.info.role == "assistant")
         assert 2_000 <= tokens <= 12_000
         assert any("limits.agents.tokens" in one for one in await outputs(world, session))
+
+
+async def test_agents_pass_no_budget_together(environ, tmp_path):
+    settings = {**SPAWNER, "limits": {"cost": {"session": 0.015}}}
+    async with opened(
+        environ, tmp_path, spawn(3), *[spawn(2)] * 20, settings=settings, policy=RefuseQuestions()
+    ) as world:
+        session = await world.new_session()
+        with suppress(BudgetError):  # the session itself may have too little left
+            await world.prompt("go", session=session)
+        costs = await world.client.sessions.costs()
+        assert 0.005 <= sum(cost for name, cost in costs.items() if name != session.id) <= 0.015
+        assert any("The budget of this session" in one for one in await outputs(world, session))
 
 
 async def test_no_more_agents_work_at_once_than_allowed(environ, tmp_path):

@@ -149,3 +149,16 @@ def test_a_line_about_the_model_is_shown(line: CommandLine, server: ModelServer)
         terminal.expect("a.png left out: fake/text-only is not known to accept images")
         terminal.expect(" tokens")
         terminal.expect("> ")
+
+
+def test_a_check_runs_until_it_passes_in_lines_too(plain: Start, project: Any) -> None:
+    with plain() as terminal:
+        terminal.expect("> ")
+        terminal.send("/until\n")
+        terminal.expect("for example /until make test")
+        terminal.send("/until echo no; false\n")
+        terminal.expect("turn 1 of 10 follows: echo no; false")
+        terminal.expect("the same failure 3 times in a row")
+        terminal.expect("> ")
+        terminal.send("/until off\n")
+        terminal.expect("The check is off.")

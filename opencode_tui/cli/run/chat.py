@@ -18,7 +18,17 @@ from opencode_tui.cli.environment import say_warnings
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.run.report import TerminalReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
-from opencode_tui.cli.run.turn import Request, RunPrompts, answer, first_words, make_command, make_prompt
+from opencode_tui.cli.run.turn import (
+    CheckAlone,
+    Request,
+    RunPrompts,
+    Work,
+    answer,
+    first_words,
+    make_command,
+    make_prompt,
+    set_check,
+)
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import PLAIN, Style, style_of
 from opencode_tui.cli.terminal import say
@@ -93,6 +103,7 @@ class PlainChat:
             "redo": ("redo what was undone", self._redo),
             "diff": ("file changes of the session", self._diff),
             "compact": ("summarize older messages", self._compact),
+            "until": ("COMMAND: work until it passes; off removes it", self._until),
             "cost": ("tokens and cost of the session", self._cost),
             "model": ("PROVIDER/MODEL: change the model; alone lists them", self._choose_model),
             "variant": ("NAME: change the model's variant; alone lists them", self._choose_variant),
@@ -195,8 +206,20 @@ class PlainChat:
             )
 
     async def _send(self, request: Request, text: str) -> None:
-        request = request.changed(variant=self._variant)
-        session = await self._opened(text)
+        await self._answer(request.changed(variant=self._variant), await self._opened(text))
+
+    async def _until(self, command: str) -> None:
+        if not command:
+            self._print("Name the command, for example /until make test.")
+        elif command != "off":
+            session = await self._opened(f"Until {command}")
+            await set_check(self._client, session.id, command)
+            await self._answer(CheckAlone(self._agent, self._model, self._variant), session)
+        elif self._session is not None:
+            await self._client.prompts.remove_check(self._session.id)
+            self._print("The check is off.")
+
+    async def _answer(self, request: Work, session: SessionInfo) -> None:
         plain = replace(style_of(sys.stdout, os.environ), is_live=False, colors=None)
         reporter = TerminalReporter(session.id, answer=AnswerText(sys.stdout, plain), err=sys.stderr, style=self._style)
         prompts = RunPrompts(self._lines, self._client, self._style, AskPerson())

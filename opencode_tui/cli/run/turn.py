@@ -348,7 +348,7 @@ def run_turn(options: TurnOptions) -> int:
         if options.is_shared:
             await _share(client, session)
         if options.until is not None:
-            await _set_check(client, session.id, options.until, options.max_turns)
+            await set_check(client, session.id, options.until, options.max_turns)
         prompts = RunPrompts(lines, client, style, AskPerson() if client.ends_runs else policy)
         code = await answer(client, session, request, _reporter(session, options, style), prompts)
         if options.until is not None and code == DONE and not await _has_passed(client, session.id):
@@ -364,7 +364,8 @@ def run_turn(options: TurnOptions) -> int:
     return with_client(work, policy=policy)
 
 
-async def _set_check(client: "Client", session_id: str, command: str, turns: int | None) -> None:
+async def set_check(client: "Client", session_id: str, command: str, turns: int | None = None) -> None:
+    """Set the check of a session, whose failures start at most `turns` turns, by default ten."""
     from opencode_tui.schema.api.until import SetCheck  # few runs have a check
     from opencode_tui.schema.session.until import MAX_TURNS
 

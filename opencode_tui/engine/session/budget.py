@@ -144,7 +144,8 @@ class Budgets(Struct, frozen=True):
             await self._ask_unpriced(session_id, root.id, str(request.model.ref), policy)
             yield self.providers.llm(request.model)
             return
-        expected = await self._expected(request, messages)
+        is_of_agent = session_id != root.id  # several are sent at once, so that none may count on the cache
+        expected = await self._expected(request, () if is_of_agent else messages)
         while isinstance(found := await self._reserve(root, expected), Passed):
             await self._ask(session_id, found, expected, policy)
             await self._allow(found.scope, root, found.use.spent + expected - found.use.limit + found.limit)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -121,6 +122,19 @@ async def test_agents_pass_no_limit_of_tokens_together(environ, tmp_path):
         assert any("limits.agents.tokens" in one for one in await outputs(world, session))
 
 
+async def test_agents_pass_no_budget_together(environ, tmp_path):
+    settings = {**SPAWNER, "limits": {"cost": {"session": 0.015}}}
+    async with opened(
+        environ, tmp_path, spawn(3), *[spawn(2)] * 20, settings=settings, policy=RefuseQuestions()
+    ) as world:
+        session = await world.new_session()
+        with suppress(BudgetError):  # the session itself may have too little left
+            await world.prompt("go", session=session)
+        costs = await world.client.sessions.costs()
+        assert 0.005 <= sum(cost for name, cost in costs.items() if name != session.id) <= 0.015
+        assert any("The budget of this session" in one for one in await outputs(world, session))
+
+
 async def test_no_more_agents_work_at_once_than_allowed(environ, tmp_path):
     settings = {"limits": {"agents": {"parallel": 2}}}
     calls = tuple(task(prompt=f"look {n}") for n in range(5))
@@ -181,3 +195,11 @@ def test_a_request_counts_before_it_is_sent_and_with_what_it_used_afterwards() -
     tree.admit(1)
     with pytest.raises(ToolError, match=r"limits\.agents\.depth"):
         tree.admit(4)
+
+
+async def test_an_agent_that_works_too_long_is_stopped_and_its_caller_learns_why(environ, tmp_path):
+    call = json.dumps({**FIND, "prompt": "<<words 4000>> <<slow 100>>"}).replace("<", r"\u003c").replace(">", r"\u003e")
+    async with opened(environ, tmp_path, settings={"limits": {"agents": {"minutes": 0.005}}}) as world:
+        session = await world.prompt(f"<<tool task {call}>>")
+        (said,) = await outputs(world, session)
+        assert "have worked for 0.005 minutes, the most (limits.agents.minutes)" in said

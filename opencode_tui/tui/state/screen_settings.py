@@ -35,6 +35,7 @@ class ScreenSettings(Struct, frozen=True):
     status_fields: Sequence[str] = ()
     """The fields of the status line; empty for the default."""
     has_status_command: bool = False
+    has_notify_command: bool = False
     looks_for_servers: bool = True
     """Whether the list of models looks for servers of models on this machine."""
 
@@ -64,6 +65,7 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         session_budget=float(budget) if isinstance(budget, int | float) else 0.0,
         status_fields=tuple(map(str, cast("list[object]", fields))) if isinstance(fields, list) else (),
         has_status_command=bool(status_line.get("command")),
+        has_notify_command=bool(tui.get("notify")),
         looks_for_servers=settings.get("local_models") is not False,
     )
 

@@ -1,4 +1,4 @@
-"""Two terminals in two folders: one answers and opens what the other one works on."""
+"""Two terminals in two folders: one answers, stops and opens what the other one works on."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ def settings() -> dict[str, Any]:
     return {"model": "fake/fake-model", "permission": {"bash": "ask"}}
 
 
-def test_a_question_is_answered_and_a_session_opened_from_another_folder(
+def test_a_question_is_answered_and_a_session_stopped_and_opened_from_another_folder(
     start: Open, line: CommandLine, folder: Path
 ) -> None:
     other = folder.parent / "other"
@@ -24,17 +24,22 @@ def test_a_question_is_answered_and_a_session_opened_from_another_folder(
         ScreenTerminal(["-m", "opencode_tui"], folder=other, environ=line.variables(), size=(80, 24)) as terminal,
     ):
         asking.sees("Ask anything")
-        asking.type('one <<tool bash {"command": "echo first"}>><<tool bash {"command": "echo then"}>>\r')
+        asking.type('one <<tool bash {"command": "echo first"}>><<tool bash {"command": "sleep 4099"}>>\r')
         asking.sees("run once")
         terminal.sees("Ask anything")
         terminal.type("/running\r")
         assert "1 asks you" in terminal.sees("echo first")
         terminal.sees("y run once")
         terminal.answer("y")
-        terminal.sees("echo then")  # the next question of the session
+        terminal.sees("sleep 4099")  # the next question of the session
         terminal.sees_no_more("echo first")
-        terminal.answer("n")
-        asking.sees("rejected")
+        terminal.sees("y run once")
+        terminal.answer("y")
+        terminal.sees_no_more("y run once")
+        asking.sees("Running sleep")
+        terminal.sees("works")
+        terminal.press("s")
+        asking.sees("Interrupted")
         terminal.sees("Nothing runs")
         terminal.press("escape")
 

@@ -206,7 +206,7 @@ def test_no_file_of_an_untrusted_repository_starts_anything_or_changes_who_is_as
             "sandbox": {"mode": "off", "auto": "outside", "network": "on"},
             "hook": {"session_completed": [{"command": start}]},
         },
-        "tui": {"status_line": {"command": start}},
+        "tui": {"status_line": {"command": start}, "notify": f"touch {mark}"},
         "provider": {"demo": {"options": {"baseURL": "http://127.0.0.1:9"}}},
     }
     files = {

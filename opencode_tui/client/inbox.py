@@ -73,10 +73,16 @@ class Inbox:
         self._opening = opening
         self._engines = engines
         self._silent = silent
+        self._engine_of: dict[str, Engine] = {}
+        """The engine that listed a session."""
 
     async def view(self) -> InboxView:
         """Return what runs, waits or was stopped, and which processes do not respond. Raises StorageError."""
-        found = [row for rows in await asyncio.gather(*map(_rows_of, self._engines)) for row in rows]
+        listed = await asyncio.gather(*map(_rows_of, self._engines))
+        found = [row for rows in listed for row in rows]
+        self._engine_of = {
+            row.info.id: engine for engine, rows in zip(self._engines, listed, strict=True) for row in rows
+        }
         found += await self._others({row.info.id for row in found})
         rows = sorted(found, key=lambda row: (ORDER.index(row.state), -row.info.time.updated))
         return InboxView.trusted(rows=rows, silent=list(self._silent))
@@ -140,12 +146,11 @@ class Inbox:
 
     def _client_of(self, row: Running) -> "Client | None":
         """Return the client for a session's folder on the engine that runs it; None when that cannot be reached."""
-        for engine in self._engines:
-            if row.is_reachable and engine.pid == row.pid:
-                return next(
-                    (one for one in engine.clients if str(one.directory) == row.info.directory), engine.clients[0]
-                )
-        return None
+        by_pid = next((one for one in self._engines if row.is_reachable and one.pid == row.pid), None)
+        engine = self._engine_of.get(row.info.id, by_pid)
+        if engine is None:
+            return None
+        return next((one for one in engine.clients if str(one.directory) == row.info.directory), engine.clients[0])
 
     async def _others(self, known: set[str]) -> list[Running]:
         """Return the sessions of processes that cannot be reached or were killed. Opens an engine here if there are any."""

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.background import BackgroundCommand
     from opencode_tui.schema.api.catalog import (
         AgentSummary,
+        Notification,
         ProviderSummary,
         SandboxState,
         SkillSummary,
@@ -436,6 +437,14 @@ class _Settings:
         return await run_status_command(
             tui.status_line, facts.to_dict(), folder=self._instance.directory, environ=folder.core.environ
         )
+
+    async def notify(self, facts: "Notification") -> None:
+        tui = self._instance.folder.config.settings.tui
+        if tui is not None and tui.notify is not None:
+            from opencode_tui.engine.plugin.command_hooks import run_notify_command  # only with such a setting
+
+            environ = self._instance.folder.core.environ
+            await run_notify_command(tui.notify, facts, folder=self._instance.directory, environ=environ)
 
     async def store_key(self, provider_id: str, key: str) -> None:
         await asyncio.to_thread(self._auth.login, provider_id, key)

@@ -89,21 +89,27 @@ def shows_progress(environ: Mapping[str, str]) -> bool:
 LONG_MS = 20_000
 """Milliseconds from which the end of a turn is notified."""
 
+Event = Literal["question", "end"]
+"""What a notification is about."""
+
 
 class Notifier:
-    """Notifies through `notify` when a long turn ends or an answer is needed."""
+    """Says when an answer is needed or a turn ended: the terminal by `notify`, not of a short turn, the user's command by `run`."""
 
-    def __init__(self, notify: Callable[[str], object]) -> None:
+    def __init__(self, notify: Callable[[str], object], run: Callable[[Event, str], object]) -> None:
         self._notify = notify
+        self._run = run
         self._asking = 0
 
     def follow(self, asking: int) -> None:
         """Set the number of waiting questions; notify when it grows."""
         if asking > self._asking:
             self._notify("opencode-tui: waiting for your answer")
+            self._run("question", "waits for your answer")
         self._asking = asking
 
     def ended(self, took_ms: int) -> None:
-        """Notify about the end of a long turn."""
+        """Notify about the end of a turn."""
         if took_ms >= LONG_MS:
             self._notify("opencode-tui: turn finished")
+        self._run("end", "turn finished")

@@ -20,6 +20,7 @@ INERT: list[tuple[Any, list[str], Any]] = [
         ["tui.status_line.command"],
         {"tui": {"status_line": {"fields": ["agent"]}}},
     ),
+    ({"tui": {"notify": "x"}}, ["tui.notify"], {}),
     ({"shell": "./sh"}, ["shell"], {}),
     ({"mcp": {"m": {"type": "local", "command": COMMAND}}}, ["mcp.m"], {}),
     ({"mcp": {"m": {"type": "remote", "url": "http://x.example", "enabled": False}}}, ["mcp.m"], {}),

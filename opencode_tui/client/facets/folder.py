@@ -7,6 +7,7 @@ from opencode_tui.client.facets.call import opencode, ours
 from opencode_tui.schema.api.catalog import (
     AgentSummary,
     ApiKey,
+    Notification,
     ProviderSummary,
     SandboxState,
     SkillSummary,
@@ -224,6 +225,11 @@ class SettingsFacet(Protocol):
     @ours("POST", "/status-text")
     async def status_text(self, facts: StatusFacts) -> str:
         """Return the line of the command of the status line, not made safe; empty without a command. Raises OpencodeError."""
+        ...
+
+    @ours("POST", "/notify")
+    async def notify(self, facts: Notification) -> None:
+        """Run the command of `tui.notify` to its end, if there is one. Raises OpencodeError when it fails."""
         ...
 
     @opencode("PUT", "/auth/{provider_id}", body=ApiKey)

@@ -395,6 +395,9 @@ class TuiSettings(Section):
     """ASCII glyphs only, also where the terminal shows UTF-8."""
     status_line: StatusLineSettings | None = None
     """The fields of the last row, and a command of your own."""
+    notify: Annotated[Text | None, Trust(STARTS, unless=(None,), starts_unasked=True)] = None
+    """A command for /bin/sh, run when a question begins to wait or a turn ends while the terminal has no focus. Its text is in
+    `$OPENCODE_TUI_MESSAGE`, more is JSON on its standard input."""
     delivery: Literal["steer", "queue"] | None = None
     """When a message that you send during a turn is read: `steer`, at its next step, or `queue`, after it."""
     vim: bool | None = None

@@ -19,6 +19,7 @@ from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTr
 from opencode_tui.engine.plugin.hooks import OF_SETTINGS, Hook, HookBlocked, HookName, PluginHooks
 from opencode_tui.engine.project.programs import OutputLimitError, Program, run_program
 from opencode_tui.programs import safe_environ
+from opencode_tui.schema.api.catalog import Notification
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.json_text import load_json
@@ -213,6 +214,28 @@ async def run_status_command(
             f"status line: `{settings.command}` failed with exit code {code}{f': {err[:200]}' if err else ''}"
         )
     return out.partition("\n")[0].rstrip()
+
+
+NOTIFY_TIMEOUT_S = 10.0
+"""Seconds that the command of `tui.notify` has."""
+
+MESSAGE = "OPENCODE_TUI_MESSAGE"
+"""The variable with the text of a notification."""
+
+
+async def run_notify_command(command: str, facts: Notification, *, folder: Path, environ: Mapping[str, str]) -> None:
+    """Run the command of `tui.notify` as the user, outside the sandbox. Its text is a variable and JSON, never part of the command.
+
+    Raises OpencodeError when it fails or takes too long.
+    """
+    data = json.dumps({"cwd": str(folder), **facts.to_dict()}, ensure_ascii=False).encode("utf-8", "surrogateescape")
+    given = {**environ, MESSAGE: facts.message.replace("\0", "")}
+    try:
+        code, _, err = await _run_shell(command, data, folder=folder, environ=given, limit_s=NOTIFY_TIMEOUT_S)
+    except HookError as error:
+        raise OpencodeError(f"tui.notify: {error}") from error
+    if code:
+        raise OpencodeError(f"tui.notify: `{command}` failed with exit code {code}{f': {err[:200]}' if err else ''}")
 
 
 def _outcome(hook: CommandHook, code: int, out: str, err: str, *, is_context: bool) -> _Outcome:

@@ -72,6 +72,15 @@ class SandboxState(Record):
     exposed: str | None = absent()
 
 
+class Notification(Record):
+    """What the command of `tui.notify` gets: `message` in a variable too, all as JSON, next to its folder."""
+
+    event: Literal["question", "end"]
+    message: str
+    session_id: str | None = absent()
+    title: str = ""
+
+
 class StatusFacts(Record):
     """What the command of the status line gets as JSON, next to its folder. `context` is the used share, from 0 to 1."""
 

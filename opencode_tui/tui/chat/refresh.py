@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
+from opencode_tui.schema.api.catalog import Notification
 from opencode_tui.schema.session.session import UNTIL_KEY
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.parts import ChatParts
@@ -23,7 +24,7 @@ from opencode_tui.tui.chrome.words import (
 )
 from opencode_tui.tui.sessions.sidebar import sidebar_facts
 from opencode_tui.tui.state.session_facts import WAITS_FOR_MODEL
-from opencode_tui.tui.terminal_title import Notifier
+from opencode_tui.tui.terminal_title import Event, Notifier
 
 if TYPE_CHECKING:
     from opencode_tui.tui.chrome.check_row import CheckRow
@@ -55,7 +56,7 @@ class ChromeRefresh:
         self._control = parts.control
         self._sync_panels = sync_panels
         self._is_asking = is_asking
-        self._notifier = Notifier(parts.app.notify_terminal)
+        self._notifier = Notifier(parts.app.notify_terminal, self._run_notify)
         self._outside = OutsideFacts(parts.control, lambda: parts.settings, parts.do)
         self._note: Activity | None = None
         self._noted_at = 0
@@ -71,6 +72,15 @@ class ChromeRefresh:
         self._check: CheckRow | None = None
         self._timer: Timer | None = None
         parts.screen.set_interval(IDLE_S, self.refresh)
+
+    def _run_notify(self, event: Event, words: str) -> None:
+        """Run the user's command for a notification, while the terminal has no focus."""
+        if not self._parts.settings.has_notify_command or self._parts.app.app_focus:
+            return
+        title = self._control.facts.title if self._control.facts is not None else ""
+        message = screen_line(" ".join(f"{words}: {title}".split() if title else words.split()))
+        facts = Notification(event=event, message=message, session_id=self._control.session_id, title=title)
+        self._parts.do(self._control.client.settings.notify(facts))
 
     def show_note(self, kind: Kind, words: str, facts: str = "", *, for_ms: float = 0) -> None:
         """Show a message in the activity line until the next key or run, with `for_ms` for so long at most.

@@ -39,6 +39,7 @@ class ScreenSettings(Struct, frozen=True):
     """Whether what runs goes on when the terminal is closed."""
     rest_s: float = 60.0
     """Seconds that the engine waits for a terminal after its last work, once it has none."""
+    has_notify_command: bool = False
     looks_for_servers: bool = True
     """Whether the list of models looks for servers of models on this machine."""
 
@@ -72,6 +73,7 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         has_status_command=bool(status_line.get("command")),
         stays_after_hangup=background.get("hangup") is not False,
         rest_s=float(rest) if isinstance(rest, int) else ScreenSettings.rest_s,
+        has_notify_command=bool(tui.get("notify")),
         looks_for_servers=settings.get("local_models") is not False,
     )
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.plugin.command_hooks import HookError, _run_shell
+from opencode_tui.engine.plugin.command_hooks import HookError, _run_shell, run_notify_command
+from opencode_tui.schema.api.catalog import Notification
 from opencode_tui.schema.error import OpencodeError
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
@@ -156,3 +157,20 @@ async def test_a_repository_runs_no_command_before_it_is_trusted(environ: dict[s
         await world.prompt("write")
         assert (tmp_path / "a.txt").exists() and not (tmp_path / "ran").exists()
         assert any("hooks" in str(one) for one in (await world.client.settings.notices()).ignored)
+
+
+async def test_the_command_of_a_notification_gets_its_text_as_data_only(tmp_path: Path):
+    message = "$(touch a) `touch b`; touch c '\" \x00end"
+    facts = Notification(event="end", message=message, title="a\nb")
+    command = 'printf "%s" "$OPENCODE_TUI_MESSAGE" > message; cat > facts'
+    await run_notify_command(command, facts, folder=tmp_path, environ={"PATH": "/usr/bin:/bin"})
+    assert (tmp_path / "message").read_text() == message.replace("\0", "")
+    assert json.loads((tmp_path / "facts").read_text()) == {
+        "cwd": str(tmp_path),
+        "event": "end",
+        "message": message,
+        "title": "a\nb",
+    }
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["facts", "message"]
+    with pytest.raises(OpencodeError, match=r"tui\.notify: `exit 3` failed with exit code 3"):
+        await run_notify_command("exit 3", facts, folder=tmp_path, environ={"PATH": "/usr/bin:/bin"})

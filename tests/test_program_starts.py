@@ -27,6 +27,7 @@ STARTS = {
     "batch/pool_local.py": "this Python, by python_command",
     "cli/commands/auth.py": "find_program",
     "cli/commands/doctor.py": "find_program",
+    "cli/commands/upgrade.py": "find_program",
     "engine/mcp/browser.py": "find_program",
     "engine/mcp/process.py": "mcp/server.py: find_program, or a path or PATH that the settings name",
     "engine/project/git.py": "find_program",

@@ -25,7 +25,7 @@ from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
 from opencode_tui.tui.keys.keymap import normal, shown
-from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
+from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves, router_of
 from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
@@ -371,13 +371,15 @@ class SettingsScreen(PageScreen):
     def _record(self, recorded: "RecordedKey", event: events.Key) -> None:
         """Use a pressed key for the action; one that another action has is named, and saved when enter says so."""
         keymap = keymap_of(self)
-        if recorded.key and event.key == "enter":
+        found = router_of(self).find(event.key, self)
+        answer = found.id if found is not None else ""
+        if recorded.key and answer == "list_choose":
             self._save_key()
             return
         recorded = (
             RecordedKey(recorded.action) if recorded.key else recorded
         )  # another one instead of that which is in use
-        if event.key == "escape":
+        if answer == "list_close":
             self._stop_typing()
         elif not recorded.is_after_leader and normal(event.key) == keymap.leader:
             self._recorded = replace(recorded, is_after_leader=True, begun=f"{keymap.leader} ")

@@ -373,13 +373,13 @@ class SettingsScreen(PageScreen):
         keymap = keymap_of(self)
         found = router_of(self).find(event.key, self)
         answer = found.id if found is not None else ""
-        if recorded.key and answer == "list_choose":
+        if answer in by_id(*self.page_actions()):
             self._save_key()
             return
         recorded = (
             RecordedKey(recorded.action) if recorded.key else recorded
         )  # another one instead of that which is in use
-        if answer == "list_close":
+        if answer == self._back().id:
             self._stop_typing()
         elif not recorded.is_after_leader and normal(event.key) == keymap.leader:
             self._recorded = replace(recorded, is_after_leader=True, begun=f"{keymap.leader} ")

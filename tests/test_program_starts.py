@@ -28,6 +28,7 @@ STARTS = {
     "cli/commands/auth.py": "find_program",
     "cli/commands/doctor.py": "find_program",
     "cli/detached.py": "this Python, by python_command",
+    "cli/commands/upgrade.py": "find_program",
     "engine/mcp/browser.py": "find_program",
     "engine/mcp/process.py": "mcp/server.py: find_program, or a path or PATH that the settings name",
     "engine/project/git.py": "find_program",

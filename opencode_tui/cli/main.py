@@ -87,6 +87,9 @@ class _Commands(LazyGroup):
                 "opencode_tui.cli.commands.snapshot:snapshot",
                 "Show and clean up undo snapshots.",
             ),
+            "upgrade": Entry(
+                "opencode_tui.cli.commands.upgrade:upgrade", "Show how to upgrade, and do it if you agree."
+            ),
             "completion": Entry("opencode_tui.cli.commands.completion:completion", "Print shell completion script."),
         },
         "Diagnostics": {

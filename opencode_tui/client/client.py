@@ -26,7 +26,6 @@ from opencode_tui.client.facets.session import (
     ImportsFacet,
     MessagesFacet,
     PromptsFacet,
-    SearchFacet,
     SessionsFacet,
     SharingFacet,
     TrashFacet,
@@ -65,7 +64,6 @@ class Client(Protocol):
     """The API for one folder: its facets, those of sessions first."""
 
     sessions: SessionsFacet
-    search: SearchFacet
     trash: TrashFacet
     messages: MessagesFacet
     prompts: PromptsFacet

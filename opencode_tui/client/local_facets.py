@@ -56,7 +56,6 @@ if TYPE_CHECKING:
         ImportsFacet,
         MessagesFacet,
         PromptsFacet,
-        SearchFacet,
         SessionsFacet,
         SharingFacet,
         TrashFacet,
@@ -139,6 +138,7 @@ class _Sessions:
         session = instance.session
         self._core = engine.core
         self._session = session
+        self._project_id = instance.folder.project.id
         self.list = session.sessions.all
         self.get = session.sessions.get
         self.latest = session.sessions.latest
@@ -170,17 +170,11 @@ class _Sessions:
         if record is not None:
             shares.get().end(record)
 
+    async def search(self, request: "SearchRequest") -> "SearchResult":
+        return await self._core.search.get().find(request, self._project_id)
+
     async def recover_all(self) -> int:
         return await self._session.sessions.recover_all(self._session.runs.recover)
-
-
-class _Search:
-    def __init__(self, engine: Engine, instance: Instance) -> None:
-        self._search = engine.core.search
-        self._project_id = instance.folder.project.id
-
-    async def find(self, request: "SearchRequest") -> "SearchResult":
-        return await self._search.get().find(request, self._project_id)
 
 
 class _Messages:
@@ -811,7 +805,6 @@ class LocalFacets:
         """
         session = instance.session
         self.sessions: SessionsFacet = forward(_Sessions(engine, instance), carry)
-        self.search: SearchFacet = forward(_Search(engine, instance), carry)
         self.trash: TrashFacet = forward(whole(session.trash), carry)
         self.messages: MessagesFacet = forward(_Messages(engine, instance), carry)
         self.prompts: PromptsFacet = forward(_Prompts(engine, instance, policy), carry)

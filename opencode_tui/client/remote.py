@@ -24,7 +24,6 @@ class RemoteClient:
 
     def __init__(self, link: Link, events: RemoteEvents, *, bus: Bus, directory: Path) -> None:
         self.sessions = remote(session.SessionsFacet, link)
-        self.search = remote(session.SearchFacet, link)
         self.trash = remote(session.TrashFacet, link)
         self.messages = remote(session.MessagesFacet, link)
         self.prompts = cast("session.PromptsFacet", RemotePrompts(session.PromptsFacet, link, events))

@@ -35,7 +35,7 @@ FRAGMENT_LINES = 60
 
 FOLDERS_GOAL = 1
 HANDLERS_GOAL = 2
-PROTOCOLS_GOAL = 36
+PROTOCOLS_GOAL = 35
 TOUCHED_GOALS = {"tool": TOOL_FILES, "setting": 2, "action": 3, "format": FORMAT_FILES}
 """Most files of the product that one of each kind touches."""
 

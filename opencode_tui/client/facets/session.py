@@ -59,6 +59,15 @@ class SessionsFacet(Protocol):
         """Return those of all projects, the last used first."""
         ...
 
+    @ours("POST", "/search")
+    async def search(self, request: SearchRequest) -> SearchResult:
+        """Return the sessions and parts of all projects that match a query; `project:.` in it means the folder's project.
+
+        A result that is not complete has what is indexed so far, and the rest is being indexed: ask again. Raises nothing but the
+        errors of the connection.
+        """
+        ...
+
     @opencode("GET", "/session/{session_id}")
     async def get(self, session_id: str) -> SessionInfo:
         """Return one; raises NotFoundError."""
@@ -140,19 +149,6 @@ class SessionsFacet(Protocol):
     @opencode("GET", "/session/{session_id}/diff")
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
         """Return the file changes of the session, or of the turn of one user message."""
-        ...
-
-
-class SearchFacet(Protocol):
-    """Full-text search over the sessions of all projects."""
-
-    @ours("POST", "/search")
-    async def find(self, request: SearchRequest) -> SearchResult:
-        """Return the sessions and parts that match a query; `project:.` in it means the folder's project.
-
-        A result that is not complete has what is indexed so far, and the rest is being indexed: ask again. Raises nothing but the
-        errors of the connection.
-        """
         ...
 
 

@@ -225,14 +225,14 @@ class SearchScreen(PageScreen):
             is_typing=True,
         )
         try:
-            self._update(await self._control.client.search.find(request.changed(is_quick=True)), is_new=True)
+            self._update(await self._control.client.sessions.search(request.changed(is_quick=True)), is_new=True)
             if not self.typed.strip():
                 return
             await asyncio.sleep(PAUSE_S)
-            self._update(await self._control.client.search.find(request))
+            self._update(await self._control.client.sessions.search(request))
             while not self.result.is_complete and self.result.problem is None:
                 await asyncio.sleep(POLL_S)
-                self._update(await self._control.client.search.find(request))
+                self._update(await self._control.client.sessions.search(request))
         except OpencodeError as error:
             self._failure = screen_line(str(error))
             self._is_waiting = False

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -10,6 +11,7 @@ from typing import Any, cast
 from textual import events
 from textual.strip import Strip
 
+from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, LEADER, MAIN_SCOPES, TYPED_SCOPES, Action
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.setting import Setting, SettingChange, SettingList
 from opencode_tui.schema.error import OpencodeError
@@ -22,7 +24,8 @@ from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
-from opencode_tui.tui.keys.router import KeyAction, moves
+from opencode_tui.tui.keys.keymap import normal, shown
+from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves, router_of
 from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
@@ -35,6 +38,9 @@ SOURCE_FROM = 70
 """Cells of the list from which the source is shown."""
 
 ON_SERVER = "Not changed: the settings are those of the server"
+
+KEYS = ["keybinds"]
+"""The path of the keys, which are recorded one by one."""
 
 _PREVIEW = "panel"
 _SWITCH = {"true": "on", "false": "off"}
@@ -81,6 +87,32 @@ def values_of(listed: SettingList) -> dict[str, Any]:
     return found
 
 
+def _opens_file(one: Setting) -> bool:
+    return one.kind == "object" and one.path != KEYS
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedKey:
+    """An action that gets the next key: `key` is that of the settings once it was pressed, `begun` what is shown of it."""
+
+    action: Action
+    key: str = ""
+    begun: str = ""
+    is_after_leader: bool = False
+
+    @property
+    def is_for_text(self) -> bool:
+        """Whether characters are text where the action is."""
+        return self.action.scope.partition(":")[0] in {*TYPED_SCOPES, "prompt"}
+
+
+def scopes_beside(scope: str) -> Sequence[str]:
+    """Return the scopes whose actions a key can have at the same time as those of a scope."""
+    if scope in MAIN_SCOPES:
+        return ("prompt", "chat", "app")
+    return tuple(dict.fromkeys((scope, scope.partition(":")[0])))
+
+
 class SettingsScreen(PageScreen):
     """The page. `changed` gets the list after each change, `closed` the last one at the end; `named` are values by dotted key.
 
@@ -117,6 +149,8 @@ class SettingsScreen(PageScreen):
         self._meant = ""
         """The setting whose meaning was shown last."""
         self._writing = asyncio.Lock()
+        self._recorded: RecordedKey | None = None
+        """The action whose new key is pressed now."""
 
     def fill(self) -> None:
         """Show all settings."""
@@ -125,12 +159,12 @@ class SettingsScreen(PageScreen):
 
     def page_actions(self) -> Sequence[KeyAction]:
         """Return the actions for the selected setting, or for the value that is typed."""
+        if self._recorded is not None:
+            return [chooses("save anyway", self._save_key)] if self._recorded.key else []
         if self._edited is not None:
             return [chooses("save", self._save_typed)]
         one = self._find()
-        words = (
-            ("switch" if one.kind == "switch" else "open the file" if one.kind == "object" else "change") if one else ""
-        )
+        words = ("switch" if one.kind == "switch" else "open the file" if _opens_file(one) else "change") if one else ""
         return [
             *([chooses(words, self._change)] if one else []),
             *([KeyAction("settings_undo", "undo", self._undo)] if self._done else []),
@@ -152,11 +186,14 @@ class SettingsScreen(PageScreen):
         self.foot.show([*self.page_actions(), self._back()], keeps_message=True)
 
     def _back(self) -> KeyAction:
-        is_typing = self._edited is not None
+        is_typing = self._edited is not None or self._recorded is not None
         return leaves("cancel", self._stop_typing) if is_typing else leaves("back", self.close_page)
 
     def receive_key(self, event: events.Key) -> None:
         """Handle a key; the message about the last change ends, the meaning of the row takes its place."""
+        if self._recorded is not None:
+            self._record(self._recorded, event)
+            return
         self._show_meaning()
         super().receive_key(event)
 
@@ -241,8 +278,12 @@ class SettingsScreen(PageScreen):
 
     def _show_head(self) -> None:
         style, edited = self.style, self._edited
-        if edited is not None:
-            title: list[Piece] = [(screen_line(key_of(edited)), style("text", bold=True))]
+        if self._recorded is not None:
+            title: list[Piece] = [(self._recorded.action.name, style("text", bold=True))]
+            right, typed = "", self._recorded.begun
+            hint = "Press the new key"
+        elif edited is not None:
+            title = [(screen_line(key_of(edited)), style("text", bold=True))]
             right = ""
             hint = " or ".join(filter(None, [_HINTS[edited.kind], ", ".join(map(_plain, edited.choices))]))
             typed = screen_line(self._draft)
@@ -294,6 +335,8 @@ class SettingsScreen(PageScreen):
         key = key_of(one)
         if not self._control.is_alone:
             self.foot.show_message(ON_SERVER, "warning")
+        elif one.path == KEYS:
+            self._choose_action()
         elif one.kind == "object":
             self._start(self._open_file())
         elif one.kind == "switch":
@@ -305,6 +348,64 @@ class SettingsScreen(PageScreen):
             self._edited, self._draft = one, "" if is_hidden else value_words(one, one.value)
             self._show_head()
             self._show_meaning()
+
+    def _choose_action(self) -> None:
+        """Let an action be chosen, whose new key is pressed then."""
+        keymap = keymap_of(self)
+        choices = [
+            Choice(row.id, row.name, key=", ".join(keymap.keys(row.id)[:2]), group=row.group, aliases=row.id.split("_"))
+            for row in ACTIONS
+        ]
+
+        def done(chosen: str | None) -> None:
+            for widget in self.query("*"):
+                widget.refresh()
+            if chosen is not None:
+                self._recorded = RecordedKey(BY_ID[chosen])
+                self.foot.show_message("")
+                self._show_head()
+
+        content = ListContent(choices, hint="Which action gets another key?", enter="press its key")
+        cast("BaseApp", self.app).open_overlay(content, done)
+
+    def _record(self, recorded: "RecordedKey", event: events.Key) -> None:
+        """Use a pressed key for the action; one that another action has is named, and saved when enter says so."""
+        keymap = keymap_of(self)
+        found = router_of(self).find(event.key, self)
+        answer = found.id if found is not None else ""
+        if answer in by_id(*self.page_actions()):
+            self._save_key()
+            return
+        recorded = (
+            RecordedKey(recorded.action) if recorded.key else recorded
+        )  # another one instead of that which is in use
+        if answer == self._back().id:
+            self._stop_typing()
+        elif not recorded.is_after_leader and normal(event.key) == keymap.leader:
+            self._recorded = replace(recorded, is_after_leader=True, begun=f"{keymap.leader} ")
+            self._show_head()
+        elif event.is_printable and not recorded.is_after_leader and recorded.is_for_text:
+            self.foot.show_message(
+                "Not a character: it would be text where this action is; press another key", "warning"
+            )
+        else:
+            after = recorded.is_after_leader
+            key = f"{LEADER if after else ''}{normal(event.key)}"
+            self._recorded = replace(recorded, key=key, begun=shown(key, keymap.leader))
+            others = keymap.actions(event.key, scopes_beside(recorded.action.scope), after_leader=after)
+            names = ", ".join(dict.fromkeys(one.name for one in others if one != recorded.action))
+            if names:
+                self._show_head()
+                self.foot.show_message(f"{self._recorded.begun} is already: {names}", "warning")
+            else:
+                self._save_key()
+
+    def _save_key(self) -> None:
+        recorded, self._recorded = self._recorded, None
+        if recorded is not None:
+            change = SettingChange(path=[*KEYS, recorded.action.id], value=json.dumps(recorded.key))
+            self._start(self._apply(change, f"{recorded.action.name}: {recorded.begun}, saved in"))
+            self._show_head()
 
     def _choose(self, one: Setting, values: Sequence[str]) -> None:
         present = one.value if one.value is not None else one.default
@@ -319,7 +420,8 @@ class SettingsScreen(PageScreen):
         cast("BaseApp", self.app).open_overlay(ListContent(choices, hint=screen_line(key_of(one)), enter="save"), done)
 
     def _stop_typing(self) -> None:
-        self._edited, self._draft = None, ""
+        self._edited, self._recorded, self._draft = None, None, ""
+        self.foot.show_message("")
         self._show_head()
         self.preview.redraw()
 

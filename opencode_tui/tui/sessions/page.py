@@ -229,7 +229,7 @@ class SessionsScreen(PageScreen):
         await asyncio.sleep(PAUSE_S)
         request = SearchRequest(query=typed, limit=200, is_here=not sessions.is_everywhere, is_typing=True)
         try:
-            found = await self._control.client.search.find(request)
+            found = await self._control.client.sessions.search(request)
         except OpencodeError:
             return  # the filter by title works without it; the search page reports the error
         sessions.add_found(one.session_id for one in found.groups)

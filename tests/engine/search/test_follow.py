@@ -11,7 +11,7 @@ from tests.support.world.waiting import until
 
 async def test_what_the_engine_writes_is_indexed_without_another_query(environ, folder, paths: Paths):
     async with opened(environ, folder) as world:
-        assert (await world.client.search.find(SearchRequest(query="xylophone"))).groups == []
+        assert (await world.client.sessions.search(SearchRequest(query="xylophone"))).groups == []
         path = IndexFiles(paths.cache, str(paths.storage)).current()
         assert path is not None
         index = Index(path)
@@ -25,7 +25,7 @@ async def test_a_session_that_the_engine_deletes_has_no_hit_at_once(environ, fol
     async with opened(environ, folder) as world:
         session = await world.prompt("say xylophone")
         quick = SearchRequest(query="xylophone", is_quick=True)
-        assert [one.session_id for one in (await world.client.search.find(quick)).groups] == [session.id]
+        assert [one.session_id for one in (await world.client.sessions.search(quick)).groups] == [session.id]
         await world.client.sessions.remove(session.id)
         await asyncio.sleep(0)
-        assert (await world.client.search.find(quick)).groups == []
+        assert (await world.client.sessions.search(quick)).groups == []

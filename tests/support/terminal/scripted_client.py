@@ -171,9 +171,9 @@ class ScriptedClient:
             totals=lambda _id: script.totals,
             todos=lambda _id: script.todos,
             diff=lambda _id, _message=None: script.diffs,
+            search=lambda request: script.found if request.query else SearchResult(groups=[]),
         )
         self.review = _Facet(changes=lambda: script.tree)
-        self.search = _Facet(find=lambda request: script.found if request.query else SearchResult(groups=[]))
         self.messages = _Facet(
             list=lambda _id, limit=None: script.messages[-limit:] if limit else script.messages,
             get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),

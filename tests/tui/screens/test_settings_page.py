@@ -168,3 +168,34 @@ async def test_no_typed_character_does_anything_but_filter(environ: dict[str, st
         await page.press("enter", "ctrl+r", "escape")
         await page.sees("Ask anything")
         assert own_file(environ).read_bytes() == before
+
+
+async def test_the_key_of_an_action_is_pressed_and_one_that_is_in_use_is_named(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    async with screen(environ, project(environ, tmp_path), size=(150, 34)) as page:
+        await page.press(*OPEN)
+        await find(page, "keybinds", "keybinds")
+        await page.press("enter")
+        await page.sees("Which action gets another key?")
+        await page.type("new session")
+        await page.press("enter")
+        await page.sees("Press the new key")
+        await page.press("x")
+        await page.sees("it would be text")
+        await page.press("ctrl+x", "l")
+        await page.sees("ctrl+x l is already: Session manager")
+        assert "keybinds" not in own(environ)
+        await page.press("f5")
+        await page.sees("New session: f5, saved in")
+        assert own(environ)["keybinds"] == {"session_new": "f5"}
+        assert page.app.chat.opened.keymap.first("session_new") == "f5"
+        await page.press("ctrl+z")
+        await page.sees("Changed back in")
+        assert "session_new" not in own(environ).get("keybinds", {})
+        await page.press("enter")
+        await page.type("new session")
+        await page.press("enter")
+        await page.sees("Press the new key")
+        await page.press("escape")
+        await page.sees_no_more("Press the new key")

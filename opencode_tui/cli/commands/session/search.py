@@ -27,11 +27,11 @@ def search_sessions(query: str, *, limit: int, order: str, style: str) -> int:
     shown = _Progress(style_of(sys.stderr, os.environ))
 
     async def work(client: Client) -> SearchResult:
-        result = await client.search.find(request)
+        result = await client.sessions.search(request)
         while not result.is_complete and result.problem is None:
             shown.show(progress(result))
             await asyncio.sleep(POLL_S)
-            result = await client.search.find(request)
+            result = await client.sessions.search(request)
         shown.end()
         return result
 

@@ -67,6 +67,9 @@ _WARM_S = 2.0
 _WATCH_S = 1.0
 """Seconds between two looks whether the process with the engine is suspended."""
 
+_SUSPENDED_S = 0.3
+"""Seconds from which on a process counts as suspended: one that leaves its terminal is for a moment."""
+
 _API_KEY = re.compile(r"[A-Z0-9_]+_API_KEY")
 
 
@@ -298,6 +301,7 @@ class SharedClient:
         """Open an engine or a connection and return what is done when it has ended."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + PATIENCE_S
+        unreachable_from: float | None = None
         while self._claim is not None:
             try:
                 self._is_holder = await asyncio.to_thread(self._claim.try_acquire)
@@ -309,7 +313,12 @@ class SharedClient:
             record = self._claim.read()
             if record is not None and (ended := await self._connect(stack, record, deadline - loop.time())) is not None:
                 return ended
-            if loop.time() > deadline or (record is not None and not _is_reachable(record)):
+            if record is None or _is_reachable(record):
+                unreachable_from = None
+            elif unreachable_from is None:
+                unreachable_from = loop.time()
+            is_out_of_reach = unreachable_from is not None and loop.time() - unreachable_from > _SUSPENDED_S
+            if loop.time() > deadline or is_out_of_reach:
                 holder = f"Process {record.process.pid}" if record is not None else "Another process"
                 why = "is suspended" if record is not None and is_suspended(record.process.pid) else "does not respond"
                 self._reason = f"{holder} has this folder open and {why}: not shared live."
@@ -445,6 +454,8 @@ async def _watch(pid: int, client: "RemoteClient") -> None:
     was_suspended = False
     while True:
         await asyncio.sleep(_WATCH_S)
+        if is_suspended(pid) and not was_suspended:
+            await asyncio.sleep(_SUSPENDED_S)
         if is_suspended(pid) and not was_suspended:
             client.report(f"The terminal with the engine (process {pid}) is suspended; `fg` there continues it.")
         was_suspended = is_suspended(pid)

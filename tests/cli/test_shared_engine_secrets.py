@@ -1,13 +1,14 @@
 """A command in the sandbox can neither read the secret of an engine that terminals share, nor use its socket."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from opencode_tui.storage.engine_claim import EngineRecord, short_path
+from opencode_tui.storage.engine_claim import EngineRecord, live_engines, short_path
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_identity import ProcessIdentity
 from tests.conftest import isolated_environment
@@ -16,7 +17,7 @@ from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 CONNECT = """
 import os, socket, sys
@@ -98,3 +99,25 @@ def test_without_the_secret_the_socket_refuses(here, terminal, record):
 def test_the_process_with_the_engine_cannot_be_signaled(here, terminal):
     assert "tried" in confined(here, f"kill -9 {terminal.process.pid}")
     assert terminal.process.poll() is None
+
+
+def test_an_engine_that_was_left_is_as_closed_to_commands(line, here, paths, tmp_path):
+    folder = tmp_path / "left"
+    folder.mkdir()
+    with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as left:
+        left.sees("fake-model")
+        left.type("count <<slow 500>> <<words 2000>>\r")
+        left.sees("word1")
+        left.hang_up()
+        wait_until(lambda: any(one.is_detached for one in live_engines(paths)))
+        (record,) = (one for one in live_engines(paths) if one.is_detached)
+        output = confined(
+            here,
+            f"cat {paths.terminals}/*.json; cat /proc/{record.process.pid}/environ; kill -9 {record.process.pid}\n"
+            f"python3 - {record.socket} <<'E'\n{CONNECT}\nE\n{sys.executable} -m opencode_tui stop --all --yes",
+        )
+        assert "tried" in output and record.secret not in output and "200" not in output
+        assert left.process.poll() is None
+        assert line.run("stop", "--all", "--yes").code == 0
+        left.process.terminate()
+        assert left.process.wait(PATIENCE_S) == 0

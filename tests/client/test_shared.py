@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -21,10 +22,13 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import BusLagged, SessionIdle
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.model import ModelRef
+from opencode_tui.storage.engine_claim import live_engines
 from opencode_tui.storage.paths import Paths, find_paths
+from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
+from tests.support.world.waiting import PATIENCE_S, until
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 
@@ -236,3 +240,63 @@ async def test_nobody_waits_for_a_record_that_a_killed_process_left(
         assert json.loads(left.read_text())["pid"] == os.getpid()
     assert not left.exists()
     assert list(paths.terminals.glob("*.sock")) == []
+
+
+async def reason_of(client: Client) -> str:
+    """Return what a client that has just connected says about the engine."""
+    with client.events() as events:
+        return await next_reason(events)
+
+
+async def test_a_left_engine_finishes_what_runs_and_what_waits_in_the_queue_and_then_ends(
+    variables: dict[str, str], folder: Path, model: ModelServer
+):
+    may_end = threading.Event()
+    model.script(Answer(text="first HELD", holds=(("HELD", may_end),)))
+    async with open_shared(variables, folder, serve=serve_terminals) as client:
+        assert isinstance(client, shared.SharedClient) and client.can_detach
+        session = await client.sessions.create(CreateSession())
+        calls = [asyncio.create_task(client.prompts.prompt(session.id, request("one")))]
+        await until(lambda: model.requests)
+        queued = request("two").changed(delivery="queue")
+        calls.append(asyncio.create_task(client.prompts.prompt(session.id, queued)))
+        await until_stored(client, session.id, "two")
+        client.detach()
+        for call in calls:
+            call.cancel()
+        await asyncio.wait(calls)
+        staying = asyncio.create_task(client.stay(0))
+        await until(lambda: [one.is_detached for one in live_engines(find_paths(variables))] == [True])
+        async with opened(variables, folder) as other:
+            assert await reason_of(other) == f"Shared live with the engine in the background (process {os.getpid()})."
+            may_end.set()
+            await until_stored(other, session.id, "Echo: two")
+            assert not staying.done()  # the other terminal needs it
+        await asyncio.wait_for(staying, PATIENCE_S)
+        assert await texts(client, session.id) == ["one", "first HELD", "two", "Echo: two"]
+    assert len(model.requests) == 2
+
+
+async def test_a_call_that_is_not_left_is_canceled_with_its_caller(
+    variables: dict[str, str], folder: Path, model: ModelServer
+):
+    may_end = threading.Event()
+    model.script(Answer(text="first HELD", holds=(("HELD", may_end),)))
+    async with opened(variables, folder) as client:
+        session = await client.sessions.create(CreateSession())
+        first = asyncio.create_task(client.prompts.prompt(session.id, request("one")))
+        await until(lambda: model.requests)
+        queued = request("two").changed(delivery="queue")
+        second = asyncio.create_task(client.prompts.prompt(session.id, queued))
+        await until_stored(client, session.id, "two")
+        second.cancel()
+        await asyncio.wait({second})
+        may_end.set()
+        await first
+        assert await texts(client, session.id) == ["one", "first HELD", "two"]
+
+
+async def until_stored(client: Client, session_id: str, text: str) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while text not in await texts(client, session_id):
+            await asyncio.sleep(0.01)

@@ -77,25 +77,27 @@ def quit(chat: Chat) -> None:
     """Quit; ask first while runs or background commands are active that would end with this process."""
     control = chat.control
     busy, commands = chat.working
-    if not (busy or commands) or not control.client.ends_runs:
+    is_working = bool(busy or commands) or chat.sender.has_unsent
+    if not is_working or not control.client.ends_runs:
         chat.leave()
         return
+    is_busy = bool(busy) or not commands
     about = [f"  {control.folder.sessions[one].title}" for one in busy]
     about += [f"  {one.id}  {one.command.strip().splitlines()[0]}" for one in commands[:LISTED_COMMANDS]]
     if len(commands) > LISTED_COMMANDS:
         about.append(f"  and {len(commands) - LISTED_COMMANDS} more")
     if control.client.can_detach:
-        chat.do(_ask_whether_to_stay(chat, about, is_busy=bool(busy)))
+        chat.do(_ask_whether_to_stay(chat, about, is_busy=is_busy))
         return
     if others := control.client.terminals:
         about.append(f"{plural(others, 'other terminal')} will go on with another engine")
-    sentences = [STOPS_TURN] if busy else []
+    sentences = [STOPS_TURN] if is_busy else []
     sentences += [ENDS_COMMANDS] if commands else []
-    ends = "stop and quit" if busy else "end it and quit" if len(commands) == 1 else "end them and quit"
+    ends = "stop and quit" if is_busy else "end it and quit" if len(commands) == 1 else "end them and quit"
     chat.panels.open(
         ConfirmPanel(
             Confirmation(
-                "Quit while the agent is running?" if busy else "Quit while background commands are running?",
+                "Quit while the agent is running?" if is_busy else "Quit while background commands are running?",
                 about,
                 " ".join(sentences),
                 (
@@ -112,7 +114,7 @@ async def _ask_whether_to_stay(chat: Chat, about: Sequence[str], *, is_busy: boo
     remedy = await asyncio.to_thread(ends_at_logout)
     warning = f"This system ends it when you log out; {remedy} prevents that." if remedy else ""
     answers = (
-        KeyAction("quit_background", "keep working in the background", chat.detach),
+        KeyAction("quit_background", "keep working in the background", lambda: chat.do(chat.detach())),
         KeyAction("quit_stop", "stop and quit", lambda: chat.do(_end_and_leave(chat))),
         cancels("stay", chat.panels.close),
     )
@@ -125,12 +127,12 @@ async def _ask_whether_to_stay(chat: Chat, about: Sequence[str], *, is_busy: boo
 def leave_working(chat: Chat) -> None:
     """Quit; what runs goes on in the background."""
     client = chat.control.client
-    if not (any(chat.working) or chat.sender.is_waiting):
+    if not chat.is_working:
         chat.show_note("note", "Nothing runs that could go on in the background")
     elif not client.ends_runs:
         chat.leave()  # the engine is in another process
     elif client.can_detach:
-        chat.detach()
+        chat.do(chat.detach())
     else:
         chat.show_note("note", "Not available here", "nothing could reach the engine without this terminal")
 

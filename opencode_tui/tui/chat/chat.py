@@ -283,10 +283,16 @@ class Chat(ChatParts):
             [one for one in folder.background.values() if one.is_running],
         )
 
-    def detach(self) -> None:
-        """End the app; what runs goes on in this process, without a screen. Only where the client can."""
-        facts = self.control.facts
+    @property
+    def is_working(self) -> bool:
+        """Whether something runs, or was sent and will."""
+        return any(self.working) or self.sender.is_waiting
+
+    async def detach(self) -> None:
+        """End the app when the engine has all that was sent; it goes on in this process. Only where the client can."""
+        await self.sender.wait_given()
         self.control.client.detach()
+        facts = self.control.facts
         session_id, title = (facts.info.id, facts.title) if facts else (None, "")
         process = f"process {os.getpid()}, which the shell may call stopped"
         line = f"goes on in the background ({process}); `opencode-tui ps` shows it, `opencode-tui -c` returns"
@@ -294,9 +300,11 @@ class Chat(ChatParts):
 
     def hang_up(self) -> None:
         """End the app because its terminal is gone; what runs goes on if the settings say so."""
-        works = any(self.working) or self.sender.is_waiting
-        if works and self.settings.stays_after_hangup and self.control.client.can_detach:
-            self.detach()
+        self.do(self._hang_up())
+
+    async def _hang_up(self) -> None:
+        if self.is_working and self.settings.stays_after_hangup and self.control.client.can_detach:
+            await self.detach()
         else:
             self.leave()
 

@@ -41,22 +41,51 @@ class Sender:
         """Requests that are not answered yet."""
         self._send_lock = asyncio.Lock()
         self._calls = 0
+        self._unsent: set[object] = set()
+        """What was sent and is not with the engine yet."""
+        self._given = asyncio.Event()
 
     @property
     def is_waiting(self) -> bool:
         """Return whether something was sent whose answer has not ended; its run may not have begun."""
         return self._calls > 0
 
+    @property
+    def has_unsent(self) -> bool:
+        """Return whether something was sent that the engine does not have yet."""
+        return bool(self._unsent)
+
+    async def wait_given(self) -> None:
+        """Wait until the engine has all that was sent so far: then it goes on without this screen."""
+        while self._unsent:
+            self._given.clear()
+            await self._given.wait()
+
     @contextmanager
-    def _call(self) -> Generator[None]:
+    def _call(self) -> Generator[Callable[[], None]]:
+        """Count what is sent to the end of its answer; yield what is called just before the engine gets it."""
+        sent = object()
         self._calls += 1
+        self._unsent.add(sent)
+
+        def give() -> None:
+            self._unsent.discard(sent)
+            self._given.set()
+
         try:
-            yield
+            yield give
         finally:
+            give()
             self._calls -= 1
 
     async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
         """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
+        with self._call() as give:
+            await self._send_in_turn(text, attached, stored, give)
+
+    async def _send_in_turn(
+        self, text: str, attached: Sequence[PromptPart], stored: Callable[[str], None], give: Callable[[], None]
+    ) -> None:
         self._sends += 1
         turn = _Turn(self._send_lock)
         await turn.begin()
@@ -66,15 +95,16 @@ class Sender:
             stored(message_id)
 
         try:
-            with self._call():
-                if self._control.is_alone and self._sends == 1:
-                    await self._control.reload_if_changed()
-                await self._send(text, attached, on_message_id)
+            if self._control.is_alone and self._sends == 1:
+                await self._control.reload_if_changed()
+            await self._send(text, attached, on_message_id, give)
         finally:
             turn.end()
             self._sends -= 1
 
-    async def _send(self, text: str, attached: Sequence[PromptPart], stored: Callable[[str], None]) -> None:
+    async def _send(
+        self, text: str, attached: Sequence[PromptPart], stored: Callable[[str], None], give: Callable[[], None]
+    ) -> None:
         client, choice = self._control.client, self._control.choice
         session = await self._control.session()
         request = PromptInput(
@@ -84,23 +114,26 @@ class Sender:
             delivery="queue" if self.delivery == "queue" and self._control.is_busy else None,
             parts=[TextInput(text=text), *attached, *(await client.prompts.expand(text))[1:]],
         )
+        give()
         await client.prompts.prompt(session.id, request, stored=stored)
 
     async def command(self, name: str, arguments: str, *, stored: Callable[[str], None]) -> None:
         """Run a custom slash command. Raises OpencodeError."""
-        choice = self._control.choice
-        session = await self._control.session()
-        model = str(choice.model) if choice.model else None
-        given = CommandInput(command=name, arguments=arguments, model=model, agent=choice.agent)
-        with self._call():
+        with self._call() as give:
+            choice = self._control.choice
+            session = await self._control.session()
+            model = str(choice.model) if choice.model else None
+            given = CommandInput(command=name, arguments=arguments, model=model, agent=choice.agent)
+            give()
             await self._control.client.prompts.command(session.id, given, stored=stored)
 
     async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
         """Run a shell command of the user. Raises OpencodeError."""
-        choice = self._control.choice
-        session = await self._control.session()
-        given = ShellInput(command=command, agent=choice.agent, model=choice.model)
-        with self._call():
+        with self._call() as give:
+            choice = self._control.choice
+            session = await self._control.session()
+            given = ShellInput(command=command, agent=choice.agent, model=choice.model)
+            give()
             await self._control.client.prompts.shell(session.id, given, stored=stored)
 
     async def interrupt(self) -> bool:

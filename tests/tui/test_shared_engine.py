@@ -111,8 +111,8 @@ def test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces
             other.type(COUNT)
             owner.sees("interrupt")  # words of the first count are on the screen already
             owner.press("ctrl+x", "q")
-            owner.sees("1 other terminal will go on with another engine")
-            owner.answer("y")
+            owner.sees("1 other terminal will go on, after a stop with another engine")
+            owner.answer("s")
             assert owner.ends() == 0
             other.sees("This one took over")
             other.sees("Interrupted")

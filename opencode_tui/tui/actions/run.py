@@ -86,10 +86,12 @@ def quit(chat: Chat) -> None:
     about += [f"  {one.id}  {one.command.strip().splitlines()[0]}" for one in commands[:LISTED_COMMANDS]]
     if len(commands) > LISTED_COMMANDS:
         about.append(f"  and {len(commands) - LISTED_COMMANDS} more")
+    others = control.client.terminals
     if control.client.can_detach:
+        about += [f"{plural(others, 'other terminal')} will go on, after a stop with another engine"] if others else []
         chat.do(_ask_whether_to_stay(chat, about, is_busy=is_busy))
         return
-    if others := control.client.terminals:
+    if others:
         about.append(f"{plural(others, 'other terminal')} will go on with another engine")
     sentences = [STOPS_TURN] if is_busy else []
     sentences += [ENDS_COMMANDS] if commands else []

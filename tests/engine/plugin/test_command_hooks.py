@@ -42,9 +42,9 @@ async def test_a_call_is_described_and_can_be_blocked(environ: dict[str, str], t
 @pytest.mark.parametrize(
     ("answer", "is_written"),
     [
-        ({"decision": "block", "reason": "later"}, False),
-        ({"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "later"}}, False),
-        ({"continue": False, "stopReason": "later"}, False),
+        ({"decision": "block", "reason": "another day"}, False),
+        ({"hookSpecificOutput": {"permissionDecision": "deny", "permissionDecisionReason": "another day"}}, False),
+        ({"continue": False, "stopReason": "another day"}, False),
         ({"hookSpecificOutput": {"permissionDecision": "allow"}}, True),
         ({}, True),
     ],
@@ -56,7 +56,7 @@ async def test_an_answer_in_json_decides(
     async with opened(environ, tmp_path, WRITE, Answer(text="ok"), settings=settings) as world:
         await world.prompt("write")
         assert (tmp_path / "a.txt").exists() == is_written
-        assert ("later" in json.dumps(world.server.bodies[1])) == (not is_written)
+        assert ("another day" in json.dumps(world.server.bodies[1])) == (not is_written)
 
 
 async def test_other_tools_are_not_concerned(environ: dict[str, str], tmp_path: Path) -> None:

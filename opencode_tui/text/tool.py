@@ -278,7 +278,7 @@ def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
     if state.rule is not None:
         return f'Denied by your rule "{state.rule.pattern}" ({state.rule.permission}).'
     if state.unasked and state.problem:
-        return f"{state.problem} Approvals are auto, so it was not asked for."
+        return f"{state.problem} Approvals are auto, so it was not asked for; --auto=outside allows it."
     row = row_of(part.tool)
     if (row.shows_changes or row.is_by_path) and state.nearest is not None:
         unchanged = " Nothing was changed." if row.shows_changes else ""

@@ -98,12 +98,12 @@ def test_a_day_by_keys(start: Open, project: Repo, server: ModelServer) -> None:
 def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None:
     an_edit(server, project)
 
-    def choose(words: str) -> None:
+    def choose(words: str, found: int = 1, row: str = "") -> None:
         terminal.click("ctrl+p commands")
         terminal.sees("What do you want to do?")
         terminal.type(words)
-        terminal.sees("1 of ")
-        terminal.click(words)
+        terminal.sees(f"{found} of ")
+        terminal.click(row or words)
 
     with start("--prompt", "set x to 42", size=(190, 40)) as terminal:
         terminal.sees("Edit this file?")
@@ -124,7 +124,7 @@ def test_a_day_by_mouse(start: Open, project: Repo, server: ModelServer) -> None
         terminal.sees("Set x (fork #1)")
         choose("Compact the context")
         terminal.sees("≡ Compacted")
-        choose("Quit")
+        choose("Quit", found=2, row="ctrl+c")
         assert way_back(terminal).startswith("ses_")
 
 

@@ -141,11 +141,15 @@ class LanguageServer:
 
     async def close(self) -> None:
         """End the server and all that waits for it."""
+        await self._cancel_tasks()
+        if self._connection is not None:
+            await self._connection.close()
+            await self._cancel_tasks()  # what the server demanded while it ended
+
+    async def _cancel_tasks(self) -> None:
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self._connection is not None:
-            await self._connection.close()
 
     @property
     def is_warming(self) -> bool:

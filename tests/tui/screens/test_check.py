@@ -18,7 +18,7 @@ async def test_a_check_works_until_it_passes_and_its_row_says_what_it_did(
         (folder / "ok.txt").unlink()
         await page.press("f5")
         text = await page.sees("✗ check  test -e ok.txt  exit 1")
-        assert "shift+f5 send" in text and len(page.world.server.bodies) == 2
+        assert "f5 again" in text and len(page.world.server.bodies) == 2
         await page.send("/until off")
         assert "✗ check" not in await page.sees("The check is off")
         await page.press("f5")

@@ -186,10 +186,10 @@ async def test_the_key_of_an_action_is_pressed_and_one_that_is_in_use_is_named(
         await page.press("ctrl+x", "l")
         await page.sees("ctrl+x l is already: Session manager")
         assert "keybinds" not in own(environ)
-        await page.press("f5")
-        await page.sees("New session: f5, saved in")
-        assert own(environ)["keybinds"] == {"session_new": "f5"}
-        assert page.app.chat.opened.keymap.first("session_new") == "f5"
+        await page.press("f6")
+        await page.sees("New session: f6, saved in")
+        assert own(environ)["keybinds"] == {"session_new": "f6"}
+        assert page.app.chat.opened.keymap.first("session_new") == "f6"
         await page.press("ctrl+z")
         await page.sees("Changed back in")
         assert "session_new" not in own(environ).get("keybinds", {})

@@ -75,8 +75,13 @@ def open_session(chat: Chat, session_id: str) -> None:
 
 
 def show_anywhere(chat: Chat, info: SessionInfo) -> None:
-    """Show a session of this folder or of another one."""
-    if chat.sessions.is_here(info.id):
+    """Show a session in the folder in which it works.
+
+    The folders without a repository are one project: that a session is of this project does not say that it works here.
+    """
+    control = chat.control
+    works_here = info.id in control.folder.statuses or Path(info.directory) == control.client.directory
+    if works_here and chat.sessions.is_here(info.id):
         open_session(chat, info.id)
     else:
         open_elsewhere(chat, info.directory, info.id)

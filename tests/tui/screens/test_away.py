@@ -14,7 +14,7 @@ from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.chat.away import AWAY_MS, SEEN
 from opencode_tui.tui.options import StartOptions
-from tests.support.terminal.conversation import NOON, SESSION, Story
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import Page, look
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
 
@@ -47,7 +47,7 @@ async def screen_of(
     story = Story()
     story.user("do it", "1")
     infos = [one.info for one in HERE]
-    script = Script(infos, story.messages, done=HERE)
+    script = Script(infos, story.messages, done=HERE, directory=Path(ROOT))
     client = ScriptedClient(script)
     seen = Path((await client.project.places()).state, SEEN)
     if left:

@@ -408,8 +408,9 @@ class _Settings:
         if self._instance.folder.config.settings.autoupdate != "notify":
             return ""
         from opencode_tui.engine.newest_version import find_newer  # only with that setting
+        from opencode_tui.origin import find_distribution
 
-        newer = await find_newer(self._paths, self._core.environ, self._core.clock)
+        newer = await find_newer(self._paths, self._core.environ, self._core.clock, find_distribution())
         if newer:
             from opencode_tui.schema.event.folder_event import UpdateAvailable  # only for a newer version
 

@@ -532,7 +532,8 @@ class Settings(Section):
     autoshare: Annotated[bool | None, Trust(SENDS, unless=(False,)), Former("share")] = None
     """Former name of `share: auto`."""
     autoupdate: Annotated[bool | Literal["notify"] | None, Trust(STARTS, unless=(False, "notify"))] = None
-    """`notify`: report a newer version on the screen, looked up with pip once a day. This program never updates itself."""
+    """`notify`: report a newer version on the screen, looked up with pip once a day if it was installed
+    from a package index. This program never updates itself."""
     disabled_providers: Annotated[list[Text] | None, Trust(SENDS)] = None
     """Providers that are not used."""
     local_models: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None

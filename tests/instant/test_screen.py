@@ -50,7 +50,7 @@ class Child:
         self.raw = b""
         self.process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, body, *arguments],
-            env={SWITCH: "1", "TERM": "xterm", "PYTHONPATH": str(PACKAGE_ROOT), "PATH": os.environ["PATH"], **environ},
+            env={"TERM": "xterm", "PYTHONPATH": str(PACKAGE_ROOT), "PATH": os.environ["PATH"], **environ},
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -185,7 +185,7 @@ def test_it_stops_as_the_shell_asks_and_goes_on(start) -> None:
         (["/nonexistent/folder"], {}),
         ([], {"TERM": "dumb"}),
         ([], {"LINES": "24"}),
-        ([], {SWITCH: ""}),
+        ([], {SWITCH: "false"}),
         ([], {SWITCH: "0"}),
     ],
 )

@@ -11,8 +11,12 @@ from functools import cache
 TAB = 4
 """Cells between two tab stops."""
 
-_UNSAFE_IN_LINE = r"[\x00-\x1f\x7f-\x9f\u061c\u115f\u1160\u180e\u200e\u200f\u2028-\u202e\u2061-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
-_UNSAFE_IN_TEXT = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u115f\u1160\u180e\u200e\u200f\u2028-\u202e\u2061-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+_HIDDEN = (
+    r"\x7f-\x9f\u061c\u115f\u1160\u180e\u200e\u200f\u2028-\u202e\u2061-\u206f\u3164\ufeff\uffa0"
+    r"\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
+)
+_UNSAFE_IN_LINE = rf"[\x00-\x1f{_HIDDEN}]"
+_UNSAFE_IN_TEXT = rf"[\x00-\x08\x0b-\x1f{_HIDDEN}]"
 _UNSTEADY = (  # [^\x00-\u218f] is [\u2190-\U0010ffff], and compiles three times as fast
     r"(?<=[^\x00-\u218f])[\u00ad\u200b\u200d\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]+|"
     r"[\u00ad\u200b\u2060\ufe0e\ufe0f\U0001f3fb-\U0001f3ff]"

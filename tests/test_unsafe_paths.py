@@ -230,6 +230,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "cli/log.py": {"open_log": OWN, "_PrivateFile._write": OWN},
     "cli/terminal.py": {"write_answer": DEVICE},
     "client/task_repository.py": {"TaskRepository._patch": OWN},
+    "config/installed/store.py": {"InstalledStore.put": OWN},
     "config/own_process.py": {"_overwrite": DEVICE},
     "config/secret_file.py": {"SecretFile._restrict_mode": OWN, "SecretFile._write": OWN},
     "config/trust/store.py": {"TrustStore._write": OWN},

@@ -78,6 +78,8 @@ class McpLocalSettings(Section):
     """The program and its arguments."""
     environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
+    cwd: Text | None = None
+    """The folder that it starts in, absolute or below `~/`; the project's where this is not set."""
     enabled: bool | None = None
     """Start it."""
     timeout: Milliseconds | None = None
@@ -338,6 +340,8 @@ class CommandHook(Section):
     """Always `command`."""
     command: Text
     """The command for /bin/sh; the event is JSON on its standard input."""
+    environment: Variables | None = Field(default=None, repr=False)
+    """Its environment variables, besides those of this program."""
     timeout: Annotated[float, Field(gt=0, le=3600)] | None = None
     """Seconds that it may take; 60 by default."""
 

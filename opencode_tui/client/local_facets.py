@@ -247,6 +247,7 @@ class _Context:
         self._session = instance.session
         self._policy = policy
         self.items = late(instance.session.context, lambda one: one.view)
+        self.ask = late(instance.session.side_questions, lambda one: one.ask)
         self.request = late(instance.session.context, lambda one: one.request)
         self.prune = late(instance.session.pruning, lambda one: one.prune)
         self.restore = late(instance.session.pruning, lambda one: one.restore)

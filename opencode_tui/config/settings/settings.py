@@ -397,6 +397,9 @@ class TuiSettings(Section):
     """Disable animations."""
     ascii: bool | None = None
     """ASCII glyphs only, also where the terminal shows UTF-8."""
+    images: Literal["auto", "kitty", "sixel", "blocks", "off"] | None = None
+    """How pictures in the conversation are shown: by default with kitty's graphics or sixel where the terminal answers that it has
+    them, else as half blocks; `off` shows their names."""
     status_line: StatusLineSettings | None = None
     """The fields of the last row, and a command of your own."""
     notify: Annotated[Text | None, Trust(STARTS, unless=(None,), starts_unasked=True)] = None

@@ -58,6 +58,10 @@ class FolderPrograms:
         self._grants = grants
         self._tool_names = tool_names
 
+    def share_servers(self, other: "FolderPrograms") -> None:
+        """Use the MCP servers of another folder, which ends them."""
+        vars(self)["mcp"] = other.mcp
+
     @property
     def sandbox_settings(self) -> "SandboxSettings | None":
         """The settings of the sandbox, None without any."""

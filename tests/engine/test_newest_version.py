@@ -1,12 +1,11 @@
 """The look for a newer version, with the real pip and packages in a folder."""
 
-import json
-from importlib.metadata import Distribution
 from pathlib import Path
 
 from opencode_tui.engine.newest_version import CHECK_EVERY_MS, find_newer, is_newer
 from opencode_tui.storage.paths import Paths
 from tests.support.rows import each
+from tests.support.world.distribution import installed
 
 
 @each(
@@ -31,16 +30,6 @@ from tests.support.rows import each
 )
 def test_only_a_newer_release_counts(version: str, than: str, expected: bool) -> None:
     assert is_newer(version, than) == expected
-
-
-def installed(folder: Path, origin: str = "") -> Distribution:
-    """Return a distribution from an index, or with `origin`, its address, from there."""
-    info = folder / "opencode_tui-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Name: opencode-tui\nVersion: 1\n")
-    if origin:
-        (info / "direct_url.json").write_text(json.dumps({"url": origin, "dir_info": {}}))
-    return Distribution.at(info)
 
 
 async def test_it_is_looked_up_once_a_day(tmp_path: Path, paths: Paths, environ: dict[str, str]) -> None:

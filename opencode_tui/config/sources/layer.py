@@ -125,6 +125,9 @@ def read_layer(path: Path, origin: Origin) -> Layer | None:
     return parse_layer(text, source=str(path), origin=origin, folder=path.parent)
 
 
+PLUGIN_SOURCE = "plugin "
+"""How the name of a source begins that is an installed plugin; no path and no variable does."""
+
 MCP_FILE = ".mcp.json"
 """The file of a project in which Claude Code and others keep MCP servers, in a form of their own."""
 

@@ -200,7 +200,7 @@ def _read_head(path: Path) -> tuple[Skill | None, list[str]]:
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NAME_LENGTH, _DESCRIPTION_LENGTH, _COMPATIBILITY_LENGTH = 64, 1_024, 500
-"""Most characters. Source: the specification at agentskills.io."""
+"""Most characters, as agentskills.io specifies."""
 
 
 def _faults(skill: Skill, values: Mapping[str, object]) -> Iterator[str]:

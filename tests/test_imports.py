@@ -26,6 +26,7 @@ HEAVY = (
     "git",
     "psutil",
     "pydantic",
+    "filelock",
     "platformdirs",
     "yaml",
     "fastapi",
@@ -99,7 +100,7 @@ def test_version_does_not_load_click(tmp_path: Path, environ: dict[str, str]) ->
 def test_settings_without_markdown_load_no_yaml(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['debug', 'config']) == 0"
     names, _, _ = loaded_after(code, tmp_path, environ)
-    assert names & {"yaml", "httpx", "git", "litellm"} == set()
+    assert names & {"yaml", "filelock", "httpx", "git", "litellm"} == set()
 
 
 def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, environ: dict[str, str]) -> None:

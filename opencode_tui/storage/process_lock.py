@@ -1,4 +1,4 @@
-"""A lock between processes, tasks and threads, on one file that the system locks (flock).
+"""A lock between processes, tasks and threads, on one file that filelock locks.
 
 It is not reentrant. The system releases the locks of a process that dies. Waiting polls, so that it can be canceled at once and
 never blocks the event loop.
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
-from opencode_tui.file_lock import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import LockTimeoutError
 from opencode_tui.storage.files import FILE_MODE
 from opencode_tui.storage.process_identity import holder_of
@@ -101,7 +100,7 @@ class ProcessLock:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         is_locked = False
         try:
-            is_locked = lock_descriptor(descriptor)
+            is_locked = _lock(descriptor)
         finally:
             if is_locked:
                 self._descriptor = descriptor
@@ -125,8 +124,17 @@ class ProcessLock:
         )
 
 
+def _lock(descriptor: int) -> bool:
+    """Lock the file if it is free and return whether it was."""
+    from filelock import lock_descriptor  # 24 ms: readers need no lock
+
+    return lock_descriptor(descriptor, blocking=False)
+
+
 def _unlock(descriptor: int) -> None:
-    try:
+    from filelock import unlock_descriptor
+
+    try:  # a child that was just forked may still have the descriptor open
         unlock_descriptor(descriptor)
     finally:
         os.close(descriptor)

@@ -12,7 +12,7 @@ from opencode_tui.storage.paths import find_paths
 from tests.support.snapshot.worktree import Fact, World
 
 NOBODY = 65534
-_IMPORTED_LATER = ("encodings.ascii", "pathspec")
+_IMPORTED_LATER = ("encodings.ascii", "filelock", "pathspec")
 """What the product imports at its first use: an ordinary user may not read the packages of root."""
 
 

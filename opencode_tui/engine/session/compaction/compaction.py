@@ -155,7 +155,7 @@ class SessionCompaction(Struct, frozen=True):
         would pass a budget.
         """
         await self.wait_until_copied(order.session_id)
-        messages = await self.store.messages(order.session_id)
+        messages = await self.store.read_whole(order.session_id)
         old = _before(filter_compacted(messages), order.tail_id)
         if not new_messages(old):
             raise SessionError(f"session {order.session_id} has nothing to summarize since its last compaction")
@@ -298,7 +298,7 @@ class ManualCompaction(Struct, frozen=True):
     async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
         """Return a preview of a compaction. Raises SessionError when there is nothing to summarize."""
         info = await self.store.get(session_id)
-        messages = visible(await self.store.messages(session_id), info.revert)
+        messages = visible(await self.store.read_whole(session_id), info.revert)
         sent = filter_compacted(messages)
         if not new_messages(sent):
             raise SessionError(f"session {session_id} has nothing to summarize since its last compaction")
@@ -315,7 +315,7 @@ class ManualCompaction(Struct, frozen=True):
     async def _report(
         self, before: CompactionReport, summary: AssistantMessage, parts: Sequence[AnyPart]
     ) -> CompactionReport:
-        messages = await self.store.messages(before.session_id)
+        messages = await self.store.recent(before.session_id)
         user = newest_request(messages)
         return before.changed(
             after=self._size(filter_compacted(messages), self.requests.model(user, user.model)),

@@ -81,7 +81,7 @@ class SessionLedgers(Struct, frozen=True):
     async def view(self, session_id: str) -> LedgerView:
         """Return what a compaction would keep now. Raises NotFoundError, ModelNotFoundError."""
         info = await self.store.get(session_id)
-        messages = visible(await self.store.messages(session_id), info.revert)
+        messages = visible(await self.store.read_whole(session_id), info.revert)
         asked = _newest(messages)
         if asked is None:
             return LedgerView(session_id=session_id)
@@ -115,7 +115,7 @@ class SessionLedgers(Struct, frozen=True):
 
     async def _write_kept(self, info: SessionInfo) -> None:
         """Write the text anew that the newest compaction kept, if there is one."""
-        messages = visible(await self.store.messages(info.id), info.revert)
+        messages = visible(await self.store.read_whole(info.id), info.revert)
         kept, asked = _kept_part(messages), _newest(messages)
         if kept is None or asked is None:
             return

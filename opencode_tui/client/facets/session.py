@@ -47,7 +47,7 @@ class SessionsFacet(Protocol):
 
     @opencode("POST", "/session")
     async def create(self, request: CreateSession) -> SessionInfo:
-        """Create a session."""
+        """Create a session. Raises SessionError when its id is in use."""
         ...
 
     @ours("GET", "/session")
@@ -406,6 +406,11 @@ class UndoFacet(Protocol):
     @ours("POST", "/session/{session_id}/unrevert")
     async def unrevert(self, session_id: str) -> RevertReport:
         """Redo what the current undo reverted. Raises NothingToRevertError."""
+        ...
+
+    @ours("POST", "/session/{session_id}/revert/commit")
+    async def commit(self, session_id: str) -> bool:
+        """Remove what the current undo hides, as the next prompt does; return whether there was an undo."""
         ...
 
 

@@ -34,6 +34,7 @@ from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.permission import (
     ALLOWED_BEFORE,
     Approvals,
+    OpenPermission,
     PermissionRequest,
     Reply,
     Rule,
@@ -127,6 +128,27 @@ class PermissionService:
         if self._memory is not None and (count := await self._memory.get().suggests(request)):
             request = request.changed(metadata={**request.metadata, ALLOWED_BEFORE: count})
         await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
+
+    def open(self, given: OpenPermission) -> PermissionRequest:
+        """Return a request of a client, which waits for the user like those of tools; nothing here waits for the reply."""
+        query = Query(
+            session_id=given.session_id,
+            permission=given.permission,
+            patterns=given.patterns,
+            always=given.always,
+            metadata=given.metadata,
+            tool=given.tool,
+            is_optional=True,
+        )
+        undecided = [(query, pattern) for pattern in query.patterns]
+        answer = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(
+            lambda done: done.cancelled() or done.exception()
+        )  # an error that nobody reads is logged
+        pending = _Pending(self._request(query, undecided), undecided, answer)
+        self._pending[pending.request.id] = pending
+        self._publish(PermissionAsked.model_validate(pending.request.model_dump()))
+        return pending.request
 
     async def reply(
         self,

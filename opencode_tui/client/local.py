@@ -188,6 +188,11 @@ class LocalClients:
         return self._engine.bus.subscribe()
 
     @property
+    def data_folder(self) -> Path:
+        """The folder of the program's data."""
+        return self._engine.core.paths.data
+
+    @property
     def is_working(self) -> bool:
         """Return whether a session runs, or a background command, in any folder."""
         return self._engine.is_working

@@ -64,6 +64,17 @@ class PermissionRequest(Record):
     tool: ToolCallRef | None = absent()
 
 
+class OpenPermission(Record):
+    """A request for approval that a client makes, for what it does itself; `always` is what an `always` reply would allow."""
+
+    session_id: str
+    permission: str
+    patterns: list[str]
+    always: list[str] = Field(default_factory=list[str])
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    tool: ToolCallRef | None = absent()
+
+
 class PermissionReply(Record):
     """The reply to a request; `message` is the user's feedback to the model with a rejection.
 

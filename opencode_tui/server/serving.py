@@ -22,6 +22,7 @@ from opencode_tui.server.app import build_app
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.guard import App, BrowserAccess, Credentials, Guard
+from opencode_tui.server.lazy_app import BothApis
 from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.throttle import Throttle
@@ -128,7 +129,8 @@ async def _serving(
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
         screens = ScreenRequests()
-        app = build_app(Services(clients, hub, turns, screens, terminals))
+        services = Services(clients, hub, turns, screens, terminals)
+        app = BothApis(build_app(services), services)
         guard = Guard(app, address=address, credentials=credentials, browsers=browsers)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         server = make_server(guard, has_sockets=terminals is not None or pages is not None)
         with clients.events() as events:
@@ -147,6 +149,7 @@ async def _serving(
                 await turns.end()
                 await asyncio.sleep(0)  # the last events of the runs reach the hub
                 hub.close()
+                await app.close()
                 await screens.close()
                 server.stop()
                 await asyncio.wait({running})

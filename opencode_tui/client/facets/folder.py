@@ -38,6 +38,7 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import (
     Approvals,
     ApprovalsMode,
+    OpenPermission,
     PermissionReply,
     PermissionReport,
     PermissionRequest,
@@ -55,6 +56,11 @@ class PermissionsFacet(Protocol):
     @opencode("GET", "/permission")
     async def pending(self) -> Sequence[PermissionRequest]:
         """Return them, oldest first."""
+        ...
+
+    @ours("POST", "/permission")
+    async def open(self, given: OpenPermission) -> PermissionRequest:
+        """Ask the user for what a client does itself; return the request, whose reply is an event."""
         ...
 
     @opencode("POST", "/permission/{request_id}/reply", body=PermissionReply, is_false_if_gone=True)
@@ -423,6 +429,11 @@ class FilesFacet(Protocol):
     @opencode("GET", "/file/content")
     async def read(self, path: str) -> FileContent:
         """Return the content of a file. Raises NotFoundError, also for a path outside."""
+        ...
+
+    @ours("GET", "/file/bytes")
+    async def read_bytes(self, path: str) -> FileContent:
+        """Return the content of any file as base64; raises as `read`."""
         ...
 
     @opencode("GET", "/file/status")

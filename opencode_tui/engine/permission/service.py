@@ -30,7 +30,15 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.permission import Approvals, PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
+from opencode_tui.schema.permission import (
+    Approvals,
+    OpenPermission,
+    PermissionRequest,
+    Reply,
+    Rule,
+    Ruleset,
+    ToolCallRef,
+)
 from opencode_tui.schema.session.sandbox import KEY, sandbox_of
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
@@ -111,6 +119,27 @@ class PermissionService:
         if await self._is_advised(request) or policy.decide(request):
             return
         await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
+
+    def open(self, given: OpenPermission) -> PermissionRequest:
+        """Return a request of a client, which waits for the user like those of tools; nothing here waits for the reply."""
+        query = Query(
+            session_id=given.session_id,
+            permission=given.permission,
+            patterns=given.patterns,
+            always=given.always,
+            metadata=given.metadata,
+            tool=given.tool,
+            is_optional=True,
+        )
+        undecided = [(query, pattern) for pattern in query.patterns]
+        answer = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(
+            lambda done: done.cancelled() or done.exception()
+        )  # an error that nobody reads is logged
+        pending = _Pending(self._request(query, undecided), undecided, answer)
+        self._pending[pending.request.id] = pending
+        self._publish(PermissionAsked.model_validate(pending.request.model_dump()))
+        return pending.request
 
     async def reply(
         self,

@@ -664,6 +664,13 @@ class SessionServices:
         )
 
     @service
+    def side_questions(self):
+        """Answers questions about a session beside its turns."""
+        from opencode_tui.engine.session.context.side_question import SideQuestions
+
+        return SideQuestions(self.context.get(), self._core.store, self._budgets)
+
+    @service
     def context(self):
         """Shows what the next request contains."""
         from opencode_tui.engine.session.context.report import SessionContext

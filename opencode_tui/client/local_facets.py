@@ -256,6 +256,7 @@ class _Context:
         self._session = instance.session
         self._policy = policy
         self.items = late(instance.session.context, lambda one: one.view)
+        self.ask = late(instance.session.side_questions, lambda one: one.ask)
         self.request = late(instance.session.context, lambda one: one.request)
         self.prune = late(instance.session.pruning, lambda one: one.prune)
         self.restore = late(instance.session.pruning, lambda one: one.restore)
@@ -421,8 +422,9 @@ class _Settings:
         if self._instance.folder.config.settings.autoupdate != "notify":
             return ""
         from opencode_tui.engine.newest_version import find_newer  # only with that setting
+        from opencode_tui.origin import find_distribution
 
-        newer = await find_newer(self._paths, self._core.environ, self._core.clock)
+        newer = await find_newer(self._paths, self._core.environ, self._core.clock, find_distribution())
         if newer:
             from opencode_tui.schema.event.folder_event import UpdateAvailable  # only for a newer version
 

@@ -30,6 +30,7 @@ from opencode_tui.schema.api.request import (
 )
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.share import ShareStatus
+from opencode_tui.schema.api.side_question import SideAnswer, SideQuestion
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.api.until import RunCheck, SetCheck
 from opencode_tui.schema.api.usage import ProjectUsage
@@ -318,6 +319,14 @@ class ContextFacet(Protocol):
     @ours("GET", "/session/{session_id}/request")
     async def request(self, session_id: str) -> RequestView:
         """Return the next request as it would be sent, keys redacted; changes nothing. Raises as `items`."""
+        ...
+
+    @ours("POST", "/session/{session_id}/side-question", reads=True, waits=True)
+    async def ask(self, session_id: str, question: SideQuestion) -> SideAnswer:
+        """Return the answer to a question about a session that is not a part of it, also while its turn runs.
+
+        The cost is that of the session, which keeps nothing else. Raises as `items`, BudgetError, AuthError, ProviderError.
+        """
         ...
 
     @ours("POST", "/session/{session_id}/prune", body=PartChoice)

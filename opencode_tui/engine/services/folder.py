@@ -89,8 +89,16 @@ class FolderServices:
         self.skills = skills
         self.commands = commands
         self.background = Background()
+
+    def follow_prompts(self) -> None:
+        """Let the commands have the prompts of MCP servers."""
         if self.programs.has_mcp:
-            commands.follow(lambda: self.programs.mcp.get().prompts())
+            self.commands.follow(lambda: self.programs.mcp.get().prompts())
+
+    @property
+    def read_only(self) -> Path | None:
+        """A work tree in which tools change nothing."""
+        return None
 
     def watch_branch(self) -> None:
         """Publish every change of the branch until the folder is closed."""
@@ -358,6 +366,7 @@ class FolderServices:
             protected=self._protected_folders(),
             languages=programs.languages if programs.has_languages else None,
             formatters=programs.formatters if config.settings.formatter else None,
+            read_only=self.read_only,
         )
         shell = ShellEnvironment(
             environ=core.environ,

@@ -61,11 +61,13 @@ class Editing:
         protected: Collection[Path] = (),
         languages: "Lazy[LanguageServers] | None" = None,
         formatters: "Lazy[Formatters] | None" = None,
+        read_only: Path | None = None,
     ) -> None:
         """`edited` is called for every change of a file; every edit in the folders `protected` needs approval.
 
-        `formatters` format edits, None where they are off.
+        `formatters` format edits, None where they are off; `read_only` is a work tree in which nothing is edited.
         """
+        self._read_only = read_only
         self.languages = languages
         self._edited = edited
         self._protected = protected
@@ -90,7 +92,7 @@ class Editing:
         """Which edits need approval."""
         from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 
-        return EditPermission(self._protected)
+        return EditPermission(self._protected, self._read_only)
 
     @cached_property
     def editor(self) -> "FileEditor":

@@ -18,6 +18,7 @@ from opencode_tui.tui.actions import (
     session_lists,
     settings,
     share,
+    side_question,
     trust,
     undo,
     view,
@@ -27,7 +28,7 @@ from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
     *(check, export, facts, lists, login, memory, pages, pick, prompt),
-    *(review, run, search, session, session_lists, settings, share, trust, undo, view),
+    *(review, run, search, session, session_lists, settings, share, side_question, trust, undo, view),
 )
 
 ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request, show=session.show_anywhere)

@@ -24,6 +24,7 @@ from opencode_tui.text.tool import (
 )
 from opencode_tui.tui.conversation.body import draw_error, draw_excerpt
 from opencode_tui.tui.conversation.line import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.picture import picture_rows
 from opencode_tui.tui.conversation.tools.registry import renderer_of
 from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
@@ -113,7 +114,21 @@ def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Lin
         file=_file_of(item, page.root) if page.host else "",
         hint=_hint(item, page, scene) if scene.is_focused(item) else None,
     )
-    return [line, *_body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)]
+    body = _body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)
+    return [line, *body, *_pictures(item, page, scene)]
+
+
+def _pictures(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the pictures that the call read or wrote, unless it was folded."""
+    if scene.pictures is None or scene.opened.get(item.id) == "folded" or is_pruned(item):
+        return []
+    return [
+        LineBuilder(page).move(BODY).put_all(spans).begin_copy().line()
+        for source in item.pictures
+        for spans in picture_rows(
+            source, item, page, scene, "background", is_named=len(item.pictures) > 1 or bool(item.made)
+        )
+    ]
 
 
 def _file_of(item: ToolItem, root: str) -> str:

@@ -107,7 +107,7 @@ class RealOpenCode:
                 start_new_session=True,
             )
         try:
-            with httpx.Client(base_url=_address(log, server), timeout=120, trust_env=False) as client:
+            with httpx.Client(base_url=wait_for_address(log, server), timeout=120, trust_env=False) as client:
                 yield client
         finally:
             with suppress(ProcessLookupError):
@@ -117,7 +117,8 @@ class RealOpenCode:
             server.wait(PATIENCE_S)
 
 
-def _address(log: Path, server: "subprocess.Popen[bytes]") -> str:
+def wait_for_address(log: Path, server: "subprocess.Popen[bytes]") -> str:
+    """Return the address that a server writes into its log."""
     end = time.monotonic() + START_S
     while time.monotonic() < end and server.poll() is None:
         found = re.search(r"http://127\.0\.0\.1:\d+", log.read_text(errors="replace"))

@@ -25,6 +25,7 @@ from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.review import TreeChanges
 from opencode_tui.schema.api.search import SearchResult
 from opencode_tui.schema.api.setting import SettingList
+from opencode_tui.schema.api.side_question import SideAnswer
 from opencode_tui.schema.api.sign_in import SignInAccount, SignInStarted
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.api.trust import TrustReport
@@ -100,6 +101,7 @@ class Script:
     stores: list[ImportStore] = field(default_factory=list[ImportStore])
     accounts: list[SignInAccount] = field(default_factory=list[SignInAccount])
     sign_in_url: str = ""
+    aside: SideAnswer | None = None
     directory: Path = Path("/home/you/src/csvkit")
 
 
@@ -226,7 +228,7 @@ class ScriptedClient:
         self.project = _Facet(places=places, branch=lambda: script.branch, current=lambda: SimpleNamespace(id="p"))
         self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
-        self.context = _Facet(items=lambda _id: _context(script))
+        self.context = _Facet(items=lambda _id: _context(script), ask=lambda *_: script.aside)
         self.background = _Facet(list=lambda _id=None: list(script.background))
         self.inbox = _Facet(
             list=lambda: script.inbox,

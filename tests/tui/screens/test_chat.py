@@ -452,6 +452,10 @@ async def test_a_newer_version_is_reported_if_the_settings_ask_for_it(
     packages = tmp_path / "packages"
     packages.mkdir()
     (packages / "opencode_tui-98.0.0-py3-none-any.whl").touch()
+    from_index = tmp_path / "site" / "opencode_tui-1.dist-info"
+    from_index.mkdir(parents=True)
+    (from_index / "METADATA").write_text("Name: opencode-tui\nVersion: 1\n")
+    monkeypatch.syspath_prepend(from_index.parent)
     environ |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(packages)}
     async with screen(environ, folder, settings={"autoupdate": wanted}) as page:
         if wanted:

@@ -358,6 +358,12 @@ def tools_of(metadata: dict[str, Any]) -> list[str]:
     return [str(tool) for tool in cast("list[object]", tools)] if isinstance(tools, list) else []
 
 
+def agent_session(part: ToolPart) -> str:
+    """Return the ID of the session in which a task's agent works; empty when there is none."""
+    metadata: dict[str, Any] = getattr(part.state, "metadata", None) or {}
+    return str(metadata.get("sessionId") or "") if row_of(part.tool).result == "agent" else ""
+
+
 def answers_of(state: ToolStateCompleted) -> list[str]:
     """Return the answers to the questions of a call, each one safe line."""
     answers = cast("list[list[str]]", state.metadata.get("answers") or [])

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
+
 _PROGRAM = """
 import sys, typing
 from opencode_tui import lean_libraries
@@ -46,3 +48,10 @@ def test_they_work_without_the_parts_that_are_left_out(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0
+
+
+def test_a_file_is_locked_between_two_that_opened_it(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("w") as first, (tmp_path / "file").open() as second:
+        assert (lock_descriptor(first.fileno()), lock_descriptor(second.fileno())) == (True, False)
+        unlock_descriptor(first.fileno())
+        assert lock_descriptor(second.fileno())

@@ -64,7 +64,10 @@ def _locks() -> "Any":
         package = ModuleType(_LOCKS)  # under a name of its own: `import filelock` gets the whole one
         package.__path__ = list(found.submodule_search_locations or ()) if found is not None else []
         sys.modules.setdefault(_LOCKS, package)
-    return importlib.import_module(f"{_LOCKS}._descriptor")
+    try:
+        return importlib.import_module(f"{_LOCKS}._descriptor")
+    except ImportError:  # another version may have them elsewhere
+        return importlib.import_module("filelock")
 
 
 class _Unused(ModuleType):

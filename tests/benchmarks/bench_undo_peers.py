@@ -3,7 +3,7 @@
 `PEERS=FOLDER python -m tests.benchmarks.bench_undo_peers [NAME…] [--only N,N] [--results FILE]` runs ours and the peers that can
 undo files without a user: opencode by `POST /session/ID/revert`, claude by `--rewind-files`. The others have no function for it,
 which is asked of the programs. `--results` keeps each cell in a file and goes on where it ends; `--write` makes the table of
-`docs/undo.md` from it. Each cell is a run of its own: a project, a home, a model. Paths are compared by content, mode, kind, target.
+`docs/undo.md` from it. Each cell is a run of its own: a project, a home, a model. Compared are content, mode, kind, target.
 """
 
 import argparse

@@ -141,7 +141,10 @@ def _run(command: Sequence[str], place: Place, more: Mapping[str, str]) -> subpr
 def undo_ours(agent: Agent, place: Place) -> Sequence[str]:
     """Run `run` and `session revert`."""
     start = agent.begin(place, "clean up")
-    _run(start.command, place, start.environ)
+    command = [
+        "--auto=outside" if one == "--auto" else one for one in start.command
+    ]  # protected files too, as for the others
+    _run(command, place, start.environ)
     program = start.command[: start.command.index("run")]
     listed = json.loads(_run([*program, "session", "list", "--format", "json"], place, start.environ).stdout)
     done = _run([*program, "session", "revert", listed[0]["id"], "--format", "json"], place, start.environ)
@@ -295,10 +298,14 @@ def compare(
     """Return the cell for the project before a command, right after it, and after the undo."""
     changed = _different(before, seen or before)
     if not changed:
-        return Cell(0, 0, problem="not tried: the agent did not run the command")
+        return Cell(0, 0, problem="not tried: refused or failed, nothing was lost")
     left = _different(before, after)
-    is_named = [path for path in left if any(f"{path}/".startswith(f"{one}/") for one in named)]
+    is_named = [path for path in left if any(_holds(one, path) or _holds(path, one) for one in named)]
     return Cell(len(changed), len(changed - left), len(is_named))
+
+
+def _holds(folder: str, path: str) -> bool:
+    return f"{path}/".startswith(f"{folder}/")
 
 
 def contents(folder: Path) -> dict[str, Content]:
@@ -356,7 +363,11 @@ def main() -> int:
         head, _, rest = PAGE.read_text("utf-8").partition(f"{BEGIN}\n")
         PAGE.write_text(f"{head}{BEGIN}\n{table(cells, versions)}{END}{rest.partition(END)[2]}", "utf-8")
     ours = cells.get("ours", {})
-    lost = [one for _, one in chosen if not (ours.get(one, "all") == "all" or ours[one].endswith("named"))]
+    lost = [
+        one
+        for _, one in chosen
+        if not (ours.get(one, "all") == "all" or ours[one].endswith(("named", "nothing was lost")))
+    ]
     for command in lost:
         print(f"ours neither restored nor named all of: {command}")
     return 1 if lost else 0

@@ -302,6 +302,7 @@ class _Permissions:
     def __init__(self, instance: Instance) -> None:
         self._permissions = instance.folder.permissions
         self.reply = instance.folder.permissions.reply
+        self.decline = instance.folder.permissions.decline
         self.approvals = instance.folder.approvals.approvals
         self.set_approvals = instance.folder.approvals.set_approvals
 

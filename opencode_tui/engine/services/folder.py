@@ -149,6 +149,7 @@ class FolderServices:
             agents=self.agents,
             tools=self.tools,
             grants_store=self.grants,
+            memory=self.permission_memory,
             project=self.project,
             home=self.core.paths.home,
             tier=self.programs.tier,
@@ -299,6 +300,23 @@ class FolderServices:
             clock=core.clock,
         )
 
+    @service
+    def permission_memory(self):
+        """What is remembered about answers and grants."""
+        from opencode_tui.engine.permission.memory import PermissionMemory
+
+        core, project = self.core, self.project
+        memory = PermissionMemory(
+            store=core.storage,
+            lock=core.locks.store,
+            project_id=project.id,
+            worktree=project.worktree,
+            clock=core.clock,
+            start=partial(self.background.start, name="counting the use of a grant"),
+        )
+        self.background.at_close(memory.flush)
+        return memory
+
     @cached_property
     def permissions(self) -> PermissionService:
         """The permission requests to the user."""
@@ -311,6 +329,7 @@ class FolderServices:
             has_sandbox=self._has_sandbox,
             allows_outside=sandbox is not None and sandbox.auto == "outside",
             approvals=self.approvals.approvals,
+            memory=self.permission_memory,
         )
 
     @cached_property

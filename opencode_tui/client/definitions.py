@@ -10,8 +10,6 @@ from msgspec import Struct
 
 from opencode_tui.client.user_files import write_new
 from opencode_tui.schema.api.project import Places
-from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.system_error import cause_of
 
 Kind = Literal["agent", "command", "skill"]
 Where = Literal["user", "project"]
@@ -50,9 +48,13 @@ class Definition(Struct, frozen=True):
             return "The model is written as provider/model"
         return ""
 
+    def top(self, places: Places) -> Path:
+        """Return the folder below which the file is: that of the user's settings, or the project's."""
+        return Path(places.config if self.where == "user" else places.worktree)
+
     def path(self, places: Places) -> Path:
         """Return the file."""
-        folder = Path(places.config) if self.where == "user" else Path(places.worktree) / PROJECT_FOLDER
+        folder = self.top(places) if self.where == "user" else self.top(places) / PROJECT_FOLDER
         name = self.name or "NAME"
         if self.kind == "skill":
             return folder / "skills" / name / "SKILL.md"
@@ -83,11 +85,7 @@ def _yaml(value: str) -> str:
 def write_definition(one: Definition, places: Places) -> Path:
     """Write the file of a definition, and return it. Raises OpencodeError where it exists or cannot be written. Blocks."""
     path = one.path(places)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OpencodeError(f"{path.parent} cannot be made: {cause_of(error)}") from error
-    write_new(path, [one.content()])
+    write_new(path, [one.content()], below=one.top(places))
     return path
 
 

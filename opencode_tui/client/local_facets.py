@@ -262,6 +262,8 @@ class _Context:
         self.request = late(instance.session.context, lambda one: one.request)
         self.prune = late(instance.session.pruning, lambda one: one.prune)
         self.restore = late(instance.session.pruning, lambda one: one.restore)
+        self.ledger = late(instance.session.ledgers, lambda one: one.view)
+        self.change_ledger = late(instance.session.ledgers, lambda one: one.change)
 
     async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
         session = self._session

@@ -36,6 +36,11 @@ class Rule(Record):
     pattern: str
     action: Action
 
+    @property
+    def is_built_in(self) -> bool:
+        """Return whether it is a rule of the program; the user's are not, nor are those that are read from a record."""
+        return False
+
 
 Ruleset = list[Rule]
 

@@ -59,8 +59,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 def task(number: int) -> Call:
     """Return the call that starts an agent, whose one command writes its files."""
     count = FILES // AGENTS
-    write = f"mkdir -p new{number}; for i in $(seq {count}); do echo $i > new{number}/$i.txt; done"
-    command = f"{write}; echo {number} | tee -a d1/f1.txt"
+    writes = f"for i in $(seq {count}); do echo $i > new{number}/$i.txt; done"
+    command = f"mkdir -p new{number}; {writes}; echo {number} | tee -a d1/f1.txt"
     prompt = f"write {number} <<tool bash {json.dumps({'command': command, 'description': 'writes'})}>>"
     work = {"description": "write", "prompt": prompt, "subagent_type": "general", "isolation": "worktree"}
     return Call("task", work)

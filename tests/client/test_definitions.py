@@ -64,6 +64,15 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert path.read_text() == "show\n"
 
 
+def test_a_link_of_the_project_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "worktree/.opencode").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "worktree/.opencode/agents").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OpencodeError):
+        write_definition(Definition("agent", "reviewer", where="project"), places(tmp_path))
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 @each(
     ("one", "problem"),
     [

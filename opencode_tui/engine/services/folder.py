@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.provider.llm import Llm
     from opencode_tui.engine.provider.provider import Endpoint
     from opencode_tui.engine.tool.files.transaction import Change
+    from opencode_tui.engine.tool.kit import Excerpt
     from opencode_tui.engine.tool.plugin_tool import PluginTool
     from opencode_tui.engine.tool.registry import InnerCall
     from opencode_tui.engine.tool.search_service import SearchService
@@ -409,6 +410,7 @@ class FolderServices:
             todos=self.todos,
             skills=self.skills,
             read_outputs=partial(read_outputs, core.store),
+            search_history=self._search_history,
             find_search=self._find_search,
         )
         return ToolRegistry(
@@ -417,6 +419,11 @@ class FolderServices:
             find_inner=self._find_inner_call,
             find_useless=self._find_useless_tools,
         )
+
+    async def _search_history(self, session_id: str, words: str) -> "Sequence[Excerpt]":
+        from opencode_tui.engine.session.compaction.recall import search_history
+
+        return await search_history(self.core.store, session_id, words)
 
     async def _find_inner_call(self, name: str, arguments: Mapping[str, Any]) -> "InnerCall | None":
         turns = self.mcp_turns()

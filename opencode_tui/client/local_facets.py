@@ -89,7 +89,9 @@ if TYPE_CHECKING:
         McpServerStatus,
         McpSignIn,
         McpSignInCode,
+        McpStore,
         McpTool,
+        StoredIn,
     )
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
     from opencode_tui.schema.api.setting import ChangedSetting, SettingChange, SettingList
@@ -712,8 +714,18 @@ class _Screen:
 class _Mcp:
     """The servers are loaded with the first use."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, engine: Engine, instance: Instance) -> None:
         self._servers = instance.folder.programs.mcp
+        self._paths = engine.core.paths
+        self._directory = instance.directory
+
+    async def store(self, request: "McpStore") -> "StoredIn":
+        from opencode_tui.config.user_file import add_mcp_server  # only for a new server
+        from opencode_tui.schema.api.mcp import StoredIn
+
+        folder = self._paths.config if request.is_global else self._directory
+        write = partial(add_mcp_server, folder, request.name, request.config, paths=self._paths)
+        return StoredIn(file=str(await asyncio.to_thread(write)))
 
     async def _loaded(self) -> "McpServers":
         return self._servers.made or await asyncio.to_thread(self._servers.get)
@@ -843,7 +855,7 @@ class LocalFacets:
         self.project: ProjectFacet = forward(_Project(engine, instance), carry)
         self.review: ReviewFacet = forward(whole(session.review), carry)
         self.files: FilesFacet = forward(_Files(engine, instance), carry)
-        self.mcp: McpFacet = forward(_Mcp(instance), carry)
+        self.mcp: McpFacet = forward(_Mcp(engine, instance), carry)
         self.languages: LanguagesFacet = forward(_Languages(instance), carry)
         self.screen: ScreenFacet = forward(_Screen(engine, instance), carry)
         self.inbox: InboxFacet = forward(_Inbox(engine, at), carry)

@@ -10,13 +10,16 @@ from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.safe_folder import open_folder
 
 
-def write_new(path: Path, pieces: Iterable[str]) -> int:
+def write_new(path: Path, pieces: Iterable[str], *, below: Path | None = None) -> int:
     """Write the pieces to a new file, which only the user may read, and return its size in bytes. A failure leaves no file.
 
+    Missing folders are made. With `below` no folder of the path below that one may be a link, which a repository may have made.
     Raises OpencodeError when the file exists or cannot be written.
     """
+    top = path.parent if below is None else below
+    real = Path(os.path.realpath(top)) / path.parent.relative_to(top)
     try:
-        with open_folder(Path(os.path.realpath(path.parent)), made=[]) as folder:
+        with open_folder(real, made=[]) as folder:
             descriptor = folder.create(path.name)
             try:
                 with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -26,7 +26,9 @@ from opencode_tui.schema.api.mcp import (
     McpServerStatus,
     McpSignIn,
     McpSignInCode,
+    McpStore,
     McpTool,
+    StoredIn,
 )
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionAnswers, QuestionRequest
@@ -501,6 +503,14 @@ class McpFacet(Protocol):
     @ours("POST", "/mcp")
     async def add(self, request: McpAdd) -> McpServerStatus:
         """Add or replace a server until the folder is closed, start it, and return its state. Raises ConfigError."""
+        ...
+
+    @ours("POST", "/mcp/store")
+    async def store(self, request: McpStore) -> StoredIn:
+        """Write a server into the settings of the user, or of the folder, and return the file; it is not started.
+
+        Raises ConfigError for a name that is there already and a file that cannot be read, StorageError.
+        """
         ...
 
     @opencode("POST", "/mcp/{name}/auth")

@@ -96,6 +96,18 @@ class McpAdd(Record):
     config: dict[str, Any]
 
 
+class McpStore(McpAdd):
+    """A server to write into the user's settings, or into those of the folder."""
+
+    is_global: bool = True
+
+
+class StoredIn(Record):
+    """The file that something was written to."""
+
+    file: str
+
+
 class McpSignIn(Record):
     """A sign-in that has begun: the address to open in a browser, empty where the server demands no sign-in."""
 

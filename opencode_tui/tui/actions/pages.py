@@ -56,14 +56,17 @@ async def open_languages(chat: Chat) -> None:
 
 @action("mcp_view", loads="the MCP servers")
 async def open_mcp_servers(chat: Chat) -> None:
-    """Open the page of MCP servers, if there are any."""
+    """Open the page of MCP servers."""
     from opencode_tui.tui.pages.mcp_servers import McpServersScreen
 
-    servers = await chat.control.client.mcp.servers()
-    if servers:
-        chat.open_page(McpServersScreen(chat.control, servers))
-    else:
-        chat.show_note("note", "No MCP servers", "add one with `opencode-tui mcp add NAME -- COMMAND`")
+    servers, places = await chat.control.client.mcp.servers(), await chat.control.client.project.places()
+
+    def add() -> None:
+        from opencode_tui.tui.actions.forms import open_mcp_form
+
+        open_mcp_form(chat, places)
+
+    chat.open_page(McpServersScreen(chat.control, servers, added=add))
 
 
 @action("context_view", loads="the context")

@@ -2,6 +2,7 @@
 
 from opencode_tui.tui.actions import (
     check,
+    definitions,
     export,
     facts,
     lists,
@@ -28,7 +29,7 @@ from opencode_tui.tui.actions.remote import do_request
 from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
-    *(check, export, facts, lists, login, memory, pages, permissions, pick, prompt),
+    *(check, definitions, export, facts, lists, login, memory, pages, permissions, pick, prompt),
     *(review, run, search, session, session_lists, settings, share, side_question, trust, undo, view),
 )
 

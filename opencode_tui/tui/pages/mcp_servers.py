@@ -43,8 +43,14 @@ class McpServersScreen(ListPage):
     scopes = ("page:mcp", "page")
     heading = "MCP servers"
 
-    def __init__(self, control: SessionController, servers: Sequence[McpServerStatus]) -> None:
+    def __init__(
+        self, control: SessionController, servers: Sequence[McpServerStatus], *, added: Callable[[], object]
+    ) -> None:
+        """`added` opens the form of a new server."""
         super().__init__()
+        self._added = added
+        self.said = ""
+        """What was done before the page was opened."""
         self._client = control.client.mcp
         self._servers = servers
         self._tools: dict[str, Sequence[McpTool]] = {}
@@ -55,10 +61,22 @@ class McpServersScreen(ListPage):
         """The addresses of sign-ins that have begun, by server."""
 
     def page_actions(self) -> Sequence[KeyAction]:
-        """Return the actions for the selected server."""
+        """Return the actions for the selected server, and the one that adds a server."""
         one = self._find()
-        if one is None or self._working:
-            return []
+        add = KeyAction("mcp_add", "add a server", self._add)
+        return [*(self._actions_of(one) if one is not None and not self._working else []), add]
+
+    def show_keys(self) -> None:
+        """Draw the row of keys again; above it the last error, or what was done before the page was opened."""
+        super().show_keys()
+        if self.said and not self.error:
+            self.foot.show_message(screen_line(self.said), "success")
+
+    def _add(self) -> None:
+        self.close_page()
+        self._added()
+
+    def _actions_of(self, one: McpServerStatus) -> Sequence[KeyAction]:
         client, name = self._client, one.name
         if one.state in ("connected", "starting"):
             restart = KeyAction("mcp_restart", "restart", lambda: self._work(name, client.restart))
@@ -130,6 +148,8 @@ class McpServersScreen(ListPage):
     def entries(self) -> Sequence[ListRow]:
         """Return a row for each server: its name, its state, and what it adds or why it failed."""
         glyphs = self.listing.look.glyphs
+        if not self._servers:
+            return [ListRow(lambda area: [(" No servers in your settings yet.", self.style("muted", area))])]
         room = min(NAME, max(len(server.name) for server in self._servers))
         return [
             self.row(

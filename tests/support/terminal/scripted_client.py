@@ -200,6 +200,7 @@ class ScriptedClient:
                 script.models[0].ref if script.models else ModelRef(provider_id="demo", model_id="tour")
             ),
             commands=lambda: script.commands,
+            skills=list[Any](),
             providers=lambda **named: [one for one in script.providers if one.is_ready or not named.get("only_ready")],
         )
         self.sign_ins = _Facet(

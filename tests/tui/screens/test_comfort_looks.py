@@ -95,6 +95,14 @@ async def ask_aside(pilot: Pilot[Any]) -> None:
     await pilot.pause(0.6)
 
 
+async def new_agent(pilot: Pilot[Any]) -> None:
+    """Open the form of an agent, and fill its first fields."""
+    chat_of(pilot).prompt.editor.put("/create")
+    await press("enter")(pilot)
+    await pilot.pause(0.6)
+    await press("a", *"reviewer", "tab", *"Finds", "space", *"faults", "tab")(pilot)
+
+
 PICK = press("ctrl+x", "p", "down")
 
 SITUATIONS: dict[str, Situation] = {
@@ -110,6 +118,8 @@ SITUATIONS: dict[str, Situation] = {
     "check-that-passed-light-in-60-columns": Situation(checked(exit=0, end="passed"), (60, 28), LIGHT),
     "side-question": Situation(with_aside, (100, 34), DARK, ask_aside),
     "side-question-light-in-60-columns": Situation(with_aside, (60, 28), LIGHT, ask_aside),
+    "new-agent": Situation(idle, (100, 34), DARK, new_agent),
+    "new-agent-light-in-60-columns": Situation(idle, (60, 28), LIGHT, new_agent),
     "messages-that-wait": Situation(waiting(2), (100, 34), DARK),
     "messages-that-wait-light-in-160-columns": Situation(waiting(5), (160, 36), LIGHT),
     "messages-that-wait-in-60-columns": Situation(waiting(1), (60, 28), DARK),

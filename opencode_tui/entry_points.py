@@ -12,6 +12,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "batch.worker": ("opencode_tui.extras.dask.command", "worker"),
     "importing.claude": ("opencode_tui.extras.importing.claude", "open_store"),
     "importing.codex": ("opencode_tui.extras.importing.codex", "open_store"),
+    "otel": ("opencode_tui.extras.otel.exporter", "make_telemetry"),
     "pty_routes": ("opencode_tui.extras.pty.routes", "router"),
     "pty_routes_opencode2": ("opencode_tui.extras.pty.opencode2_routes", "router"),
     "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),

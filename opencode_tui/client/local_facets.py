@@ -260,6 +260,8 @@ class _Context:
         self.request = late(instance.session.context, lambda one: one.request)
         self.prune = late(instance.session.pruning, lambda one: one.prune)
         self.restore = late(instance.session.pruning, lambda one: one.restore)
+        self.ledger = late(instance.session.ledgers, lambda one: one.view)
+        self.change_ledger = late(instance.session.ledgers, lambda one: one.change)
 
     async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
         session = self._session
@@ -300,6 +302,7 @@ class _Permissions:
     def __init__(self, instance: Instance) -> None:
         self._permissions = instance.folder.permissions
         self.reply = instance.folder.permissions.reply
+        self.decline = instance.folder.permissions.decline
         self.approvals = instance.folder.approvals.approvals
         self.set_approvals = instance.folder.approvals.set_approvals
 

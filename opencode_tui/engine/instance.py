@@ -154,6 +154,8 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     plugins.follow(core.bus, str(directory))
     if services.has_share_server:
         services.shares.get().follow(core.bus, str(directory))
+    if config.settings.experimental is not None and config.settings.experimental.openTelemetry:
+        warnings += await _follow_telemetry(core, folder, directory)
     folder.watch_branch()
     if new := [url for url in config.servers if url not in core.fetched]:
         core.fetched.update(new)
@@ -166,6 +168,16 @@ async def open_instance(core: Core, directory: Path) -> Instance:
         folder.background.start_endless(partial(_start_mcp_servers, folder), name="starting MCP servers")
     folder.background.start_endless(partial(_empty_trash, services.trash, config), name="emptying the trash")
     return Instance(directory, [*warnings, *project.warnings, *opened.warnings], services)
+
+
+async def _follow_telemetry(core: Core, folder: "FolderServices", directory: Path) -> list[str]:
+    """Send the events of a folder to a collector; return why that is not possible."""
+    from opencode_tui.engine.services.telemetry import MISSING, TelemetryFollower, is_installed  # few users have it on
+
+    if not await asyncio.to_thread(is_installed):
+        return [MISSING]
+    folder.background.at_close(TelemetryFollower(core.bus, str(directory), core.environ).close)
+    return []
 
 
 def _read_folder(core: Core, directory: Path) -> tuple[LoadedConfig, Project, bool]:

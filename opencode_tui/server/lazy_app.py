@@ -11,7 +11,10 @@ from opencode_tui.server.request import Services
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-PREFIXES = ("/api/", "/experimental/project/")
+DESCRIPTION = "/openapi.json"
+"""Where OpenCode 2's own program reads the operations."""
+
+PREFIXES = ("/api/", "/experimental/project/", DESCRIPTION)
 """What the paths of OpenCode 2's API begin with; no path of OpenCode 1's does."""
 
 _MODULE = "opencode_tui.server.opencode2.app"

@@ -49,7 +49,7 @@ def test_all_that_it_brings_is_shown_before_the_question_and_nothing_runs(
     assert commands.run("plugin", "list", "--format", "json").stdout == "[]\n"
     done = commands.run("plugin", "install", str(repo.path), stdin="y\n")
     lines = done.stdout.splitlines()
-    root = "~/.local/share/opencode-tui/plugins/acme/package"
+    root = f"{commands.environ['XDG_DATA_HOME']}/opencode-tui/plugins/acme/package"
     assert lines == [
         "acme 1.0  (Agent Plugins 1.0.0)",
         f"  from {repo.path}, as the folder is now",

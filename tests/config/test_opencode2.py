@@ -186,9 +186,9 @@ def test_a_value_that_has_the_same_form_in_both_is_named_as_it_is_written(world:
     world.person('{"agents": {\n"a": {\n"system": 5}}}')
     with pytest.raises(ConfigError, match=r"line 3: agents\.a\.system: expected a string"):
         world.load()
-    world.person('{"mcp": {"servers": {\n"a": {"type": "local", "command": ["x"], "cwd": "/"}}}}')
+    world.person('{"mcp": {"servers": {\n"a": {"type": "local", "command": ["x"], "folder": "/"}}}}')
     assert [(one.line, one.key) for one in world.load().warnings] == [
-        (2, "mcp.servers.a.cwd"),
+        (2, "mcp.servers.a.folder"),
         (2, "mcp.servers.a.command"),
     ]
 
@@ -280,7 +280,7 @@ def test_the_screen_of_the_other_program_sets_ours(world: SettingsWorld) -> None
             "session": {"permissions": "autoaccept"},
             "keybinds": {
                 "leader": "ctrl+space",
-                "app.exit": ["ctrl+q", {"name": "w", "ctrl": True}],
+                "app.exit": ["f12", {"name": "w", "ctrl": True}],
                 "command.palette.show": {"key": "ctrl+k", "preventDefault": False},
                 "session.new": False,
                 "app.console": "f9",
@@ -299,7 +299,7 @@ def test_the_screen_of_the_other_program_sets_ours(world: SettingsWorld) -> None
         "experimental": {"disable_paste_summary": True},
         "keybinds": {
             "leader": "ctrl+space",
-            "app_exit": "ctrl+q,ctrl+w",
+            "app_exit": "f12,ctrl+w",
             "command_list": "ctrl+k",
             "session_new": "none",
         },

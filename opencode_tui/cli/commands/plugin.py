@@ -206,8 +206,7 @@ def _print(lines: Iterable[str]) -> None:
     """Write each as one line, whatever is in it: a line feed in a command must not look like a line of the review."""
     from opencode_tui.text.safe_text import make_safe
 
-    home = f"{read_environment().paths.home}/"
-    sys.stdout.write("".join(f"{make_safe(line.replace(home, '~/'))}\n" for line in lines))
+    sys.stdout.write("".join(f"{make_safe(line)}\n" for line in lines))
 
 
 def _is_at_terminal() -> bool:

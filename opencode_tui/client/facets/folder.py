@@ -16,6 +16,7 @@ from opencode_tui.schema.api.catalog import (
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.grants import GrantChange, GrantSwitch, PermissionRules
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import (
     McpAdd,
@@ -42,7 +43,6 @@ from opencode_tui.schema.permission import (
     PermissionReply,
     PermissionReport,
     PermissionRequest,
-    PermissionRules,
     Reply,
     Rule,
     RuleQuestion,
@@ -78,6 +78,14 @@ class PermissionsFacet(Protocol):
         `always` are the patterns that an `always` reply grants, else those of the request; with `host` it grants the host that
         the request suggests. Raises ConfigError for patterns that
         cannot be granted, StorageError when a grant could not be stored: the call is then allowed this once.
+        """
+        ...
+
+    @ours("POST", "/permission/{request_id}/decline-rule", is_false_if_gone=True)
+    async def decline(self, request_id: str) -> bool:
+        """Do not suggest the rule of a request any more, which stays open; return whether it still was.
+
+        Such a request has `allowedBefore` in its metadata, the number of equal answers `once`. Raises StorageError.
         """
         ...
 
@@ -128,12 +136,22 @@ class RulesFacet(Protocol):
 
     @ours("GET", "/rules/grants")
     async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        """Return the grants that `revoke` would delete."""
+        """Return the grants that `revoke` would delete, also those that are switched off."""
         ...
 
     @ours("DELETE", "/rules/grants")
     async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
         """Delete permanent grants; return those that were deleted."""
+        ...
+
+    @ours("POST", "/rules/grants/switch", body=GrantSwitch)
+    async def switch(self, permission: str, pattern: str | None, *, is_on: bool) -> Sequence[Rule]:
+        """Switch the grants of a permission, or of one pattern of it, on or off; return those that were switched."""
+        ...
+
+    @ours("POST", "/rules/grants/change", body=GrantChange)
+    async def change(self, permission: str, pattern: str, new_pattern: str) -> Rule:
+        """Give a grant that is on another pattern; return it. Raises NotFoundError, ConfigError for an empty pattern."""
         ...
 
 

@@ -13,6 +13,8 @@ from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
     ContextView,
+    LedgerChange,
+    LedgerView,
     PartChoice,
     PruneReport,
     RequestView,
@@ -343,6 +345,19 @@ class ContextFacet(Protocol):
         self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> PruneReport:
         """Send the outputs of these calls, or of all, again; later pruning skips them. Raises as `prune`."""
+        ...
+
+    @ours("GET", "/session/{session_id}/ledger")
+    async def ledger(self, session_id: str) -> LedgerView:
+        """Return what a compaction would keep word for word now; changes nothing. Raises ModelNotFoundError."""
+        ...
+
+    @ours("POST", "/session/{session_id}/ledger")
+    async def change_ledger(self, session_id: str, change: LedgerChange) -> LedgerView:
+        """Add, replace, remove or restore an entry of the ledger, which the next request has; return the ledger.
+
+        Raises NotFoundError for an unknown entry, SessionError for a text that is too long, BusyError while the session runs.
+        """
         ...
 
     @ours("POST", "/session/{session_id}/compact")

@@ -478,8 +478,8 @@ class ExperimentalSettings(Section):
     """Show a long pasted text in full."""
     batch_tool: Annotated[bool | None, HARMLESS, Mark.UNSUPPORTED] = None
     """Add a tool that calls several tools."""
-    openTelemetry: Annotated[bool | None, Trust(SENDS, unless=(False,)), Mark.UNSUPPORTED] = None
-    """Send traces."""
+    openTelemetry: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None
+    """Send traces and metrics of turns, requests and tools by OTLP, to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."""
     primary_tools: Annotated[list[Text] | None, HARMLESS] = None
     """Tools that only primary agents have."""
     continue_loop_on_deny: bool | None = None

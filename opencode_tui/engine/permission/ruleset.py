@@ -19,6 +19,11 @@ from opencode_tui.schema.tools import permission_of
 class BuiltInRule(Rule):
     """A rule of the program: it is no approval of the user."""
 
+    @property
+    def is_built_in(self) -> bool:
+        """Return true."""
+        return True
+
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 

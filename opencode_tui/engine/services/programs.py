@@ -282,6 +282,7 @@ class FolderPrograms:
             make_environ=self._program_environment,
             start_confined=self._start_confined,
             scratch=self._core.paths.cache / "format",
+            report=self._warn,
         )
 
     def is_trusted(self) -> bool:

@@ -334,6 +334,7 @@ class SessionServices:
             rules=CompactionRules(self.folder.overflow, self.folder.config.settings.compaction.prepare),
             compaction=self._compaction,
             prepared=self._prepared_summaries,
+            questions=self.folder.questions,
             report_too_large=self._report_too_large,
         )
 
@@ -582,11 +583,28 @@ class SessionServices:
         )
 
     @service
-    def _preserved(self):
-        from opencode_tui.engine.session.compaction.compaction import PreservedTexts
+    def ledgers(self):
+        """What compactions keep word for word."""
+        from opencode_tui.engine.session.compaction.session_ledgers import SessionLedgers
 
-        folder = self.folder
-        return PreservedTexts(folder.todos, folder.commands_in_background, folder.overflow, folder.project.worktree)
+        core, folder, requests = self._core, self.folder, self._summary_requests
+        return SessionLedgers(
+            store=core.store,
+            lock=core.session_lock,
+            todos=folder.todos,
+            commands=folder.commands_in_background,
+            rules=folder.overflow,
+            place=self._ledger_place,
+            model=lambda user: requests.get().model(user, user.model),
+        )
+
+    def _ledger_place(self):
+        """Return the folder of ledgers, and its branch as it is now; blocks."""
+        from opencode_tui.engine.session.compaction.ledger import LedgerPlace
+
+        project = self.folder.project
+        main = None if project.repository is None else project.repository.main_worktree
+        return LedgerPlace(project.worktree, project.branch, None if main == project.worktree else main)
 
     @service
     def _compaction(self):
@@ -598,7 +616,7 @@ class SessionServices:
             new_step=self._maker_of(SummaryStep),
             messages=self._messages,
             requests=self._summary_requests.get(),
-            preserved=self._preserved.get(),
+            ledgers=self.ledgers.get(),
             providers=self.folder.providers,
             budgets=self._budgets,
             wait_until_copied=core.copies.wait_until_copied,
@@ -613,7 +631,7 @@ class SessionServices:
         core = self._core
         return ManualCompaction(
             compaction=self._compaction.get(),
-            preserved=self._preserved.get(),
+            ledgers=self.ledgers.get(),
             requests=self._summary_requests.get(),
             store=core.store,
             runs=self.runs,

@@ -3,11 +3,14 @@
 from typing import cast
 
 from fastapi import APIRouter, FastAPI
+from fastapi.responses import JSONResponse
 
 from opencode_tui import __version__
 from opencode_tui.entry_points import load
+from opencode_tui.server.lazy_app import DESCRIPTION
 from opencode_tui.server.opencode2.errors import install_answers
 from opencode_tui.server.opencode2.feed import Feed
+from opencode_tui.server.opencode2.operations import name_operations
 from opencode_tui.server.request import Services
 from opencode_tui.server.routes.opencode2 import catalog, events, file, integration, project, request, session
 
@@ -31,4 +34,6 @@ def build(services: Services) -> FastAPI:
     install_answers(app)
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
+    name_operations(app)
+    app.add_api_route(DESCRIPTION, lambda: JSONResponse(app.openapi()), include_in_schema=False)
     return app

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from opencode_tui.schema.error import LockTimeoutError, OpencodeError, StorageError
+from opencode_tui.schema.error import LockTimeoutError, NotFoundError, OpencodeError, StorageError
 from opencode_tui.schema.json_text import JsonError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.server.answer import answer_value
@@ -65,7 +65,7 @@ async def _answer_named(_request: Request, error: Exception) -> Response:
 
 
 async def _answer_failure(request: Request, error: Exception) -> Response:
-    if isinstance(error, StorageError | LockTimeoutError):
+    if isinstance(error, StorageError | LockTimeoutError) and not isinstance(error, NotFoundError):
         _logger.error("%s %s failed", request.method, request.scope["path"], exc_info=error)
         return answer_value({"_tag": "UnknownError", "message": str(error)}, status=500)
     return answer_value(invalid(str(error)).body, status=400)

@@ -8,6 +8,7 @@ from opencode_tui.tui.actions import (
     login,
     memory,
     pages,
+    permissions,
     pick,
     prompt,
     registry,
@@ -27,7 +28,7 @@ from opencode_tui.tui.actions.remote import do_request
 from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
-    *(check, export, facts, lists, login, memory, pages, pick, prompt),
+    *(check, export, facts, lists, login, memory, pages, permissions, pick, prompt),
     *(review, run, search, session, session_lists, settings, share, side_question, trust, undo, view),
 )
 

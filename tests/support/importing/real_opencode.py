@@ -25,6 +25,8 @@ from tests.support.world.waiting import PATIENCE_S
 
 PROGRAMS = "OPENCODE_PROGRAMS"
 START_S = 60
+PLATFORM = "linux-x64"
+"""The package with the program itself: that of `opencode-ai` needs its install script, which `--ignore-scripts` leaves out."""
 
 
 def program_of(version: str) -> Path | None:
@@ -32,8 +34,9 @@ def program_of(version: str) -> Path | None:
     folder = os.environ.get(PROGRAMS)
     if not folder:
         return None
-    program = Path(folder, version, "node_modules", ".bin", "opencode")
-    return program if program.exists() else None
+    modules = Path(folder, version, "node_modules")
+    programs = (modules / f"opencode-{PLATFORM}" / "bin" / "opencode", modules / ".bin" / "opencode")
+    return next((program for program in programs if program.exists()), None)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, SandboxState
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.grants import PermissionRules
 from opencode_tui.schema.api.importing import ImportStore
 from opencode_tui.schema.api.inbox import AskedReasons, Done, InboxView
 from opencode_tui.schema.api.language import LanguageServerState, Symbol
@@ -32,7 +33,7 @@ from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.event.event import Envelope, Event
 from opencode_tui.schema.model import Limit, Model, ModelRef
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo, Todo

@@ -32,6 +32,7 @@ from opencode_tui.schema.ids import Identifier, is_identifier, system_clock
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import is_waiting
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo
 from opencode_tui.server.opencode2 import entries as kinds
@@ -50,8 +51,9 @@ from opencode_tui.server.opencode2.scope import (
     answer_data,
     done,
 )
-from opencode_tui.server.request import ServerServices
+from opencode_tui.server.request import ServerServices, Services
 from opencode_tui.server.router import new_router
+from opencode_tui.server.turns import SUCCEEDED, Turn
 
 router = new_router("opencode2-session", prefix="/api/session")
 
@@ -195,7 +197,23 @@ async def send_prompt(services: ServerServices, feed: EventFeed, session: Sessio
     except BusyError as error:
         raise AnswerError(409, "ConflictError", str(error), resource=session.id) from None
     assert turn.request_id is not None
+    services.turns.follow(_send_left(services, client, journal, turn))
     return answer_data(await _admitted(feed, session, turn.request_id, request.delivery or "steer"))
+
+
+async def _send_left(services: Services, client: Client, journal: Journal, turn: Turn) -> None:
+    """Send the queued prompts that an interruption, or the end of a server, left over: each in a turn of its own."""
+    if await turn.success() != SUCCEEDED:
+        return
+    tried: set[str] = set()
+    while left := [one for one in journal.waiting if not services.turns.awaits(one) and one not in tried]:
+        tried.add(left[0])
+        message = await _find(SessionScope(client, await client.sessions.get(journal.session_id)), left[0])
+        if message is None or not is_waiting(message.info):
+            continue
+        await client.prompts.send_now(journal.session_id, left[0])
+        while journal.session_id in await client.prompts.status():
+            await journal.wait(len(journal.entries), _POLL_S)
 
 
 async def _known_prompt(feed: Feed, session: SessionScope, request: PromptRequest, known: MessageWithParts) -> Admitted:
@@ -271,10 +289,10 @@ async def compact_session(session: Session) -> Response:
 
 
 @router.post("/{sessionID}/wait", status_code=204)
-async def wait_for_session(feed: EventFeed, session: Session) -> Response:
+async def wait_for_session(services: ServerServices, feed: EventFeed, session: Session) -> Response:
     """Answer when the session is idle."""
     journal = await feed.journal(session.client, session.id)
-    while session.id in await session.client.prompts.status():
+    while services.turns.has(session.id) or session.id in await session.client.prompts.status():
         await journal.wait(len(journal.entries), _POLL_S)
     return done()
 

@@ -1,7 +1,8 @@
-"""Has pydantic loaded without two parts of it that cost time at each start and that the program does not use.
+"""Has libraries loaded without parts of them that cost time at each start and that the program does not use.
 
-The one looks for plugins of pydantic; even switched off it loads what reads the metadata of packages. The other builds the
-types of pydantic's own schemas, which only type checkers read: a tenth of its import.
+pydantic looks for plugins; even switched off that loads what reads the metadata of packages. It builds the types of its own
+schemas, which only type checkers read: a fifth of its import. httpx loads a command line with rich and Pygments, and HTTP/2:
+half of its import. `prepare` is called once, before any of them is imported.
 """
 
 import builtins
@@ -20,10 +21,14 @@ PLUGIN_SCAN = "PYDANTIC_DISABLE_PLUGINS"
 _PLUGINS = "pydantic.plugin._loader"
 _SCHEMAS = "pydantic_core.core_schema"
 _TYPES = ("typing", "typing_extensions")
+_UNUSED = ("httpx._main", "h2")
+"""Modules that httpx goes on without."""
 
 
 def prepare(environ: "MutableMapping[str, str]") -> None:
-    """Leave these parts out when pydantic is imported; the plugins only if `environ` does not ask for some."""
+    """Leave these parts out of what is imported from now on; plugins of pydantic only if `environ` does not ask for some."""
+    for name in _UNUSED:
+        sys.modules.setdefault(name, None)  # pyright: ignore[reportArgumentType] - None keeps a module from being imported
     if environ.setdefault(PLUGIN_SCAN, "__all__") == "__all__" and _PLUGINS not in sys.modules:
         module = ModuleType(_PLUGINS)
         module.__dict__["get_plugins"] = tuple

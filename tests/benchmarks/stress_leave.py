@@ -1,15 +1,17 @@
-"""Leaving a task of 20 steps at random moments, by closing the terminal, by a quit and by `/background`, and coming back.
+"""Leaving a task of 20 steps at random moments, by closing the terminal, by a quit and by `/background`, and coming back; kills.
 
     python -m tests.benchmarks stress_leave
 
 Real terminals, real processes, a scripted model. Exit code 1 when a step is missing or ran twice, when the model was asked for one
-twice, when a question was lost or asked again, or when an engine at rest wakes up, writes or stays too large.
+twice, when a question was lost or asked again, or when an engine at rest wakes up, writes or stays too large. An engine without a
+terminal that is killed with -9 must leave whole records, be listed as stopped, and go on with the next prompt.
 """
 
 import json
 import os
 import random
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -21,12 +23,14 @@ from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import counted, rounds
 from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.stored import read_store
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.waiting import wait_until
 
-MOMENTS = rounds(60, 6)
-REST_S = rounds(60, 10)
+MOMENTS = rounds(500, 6)
+KILLS = rounds(500, 4)
+REST_S = rounds(600, 10)
 STEPS = 20
 ASKS_AT = 11
 """The step whose command asks."""
@@ -125,6 +129,43 @@ def round_of(world: World, server: ModelServer, chosen: random.Random) -> tuple[
     return f"{way} after {moment} steps and {pause_s:.2f} s", faults
 
 
+def kill_round(world: World, chosen: random.Random) -> tuple[str, list[str]]:
+    """Kill the engine once after its terminal was closed, and go on; return the moment and what was wrong."""
+    moment, pause_s = chosen.randrange(ASKS_AT), chosen.uniform(0, 0.4)
+    faults: list[str] = []
+    with world.start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.paste(task())
+        terminal.press("enter")
+        terminal.read_until(lambda: len(world.done()) >= moment)
+        terminal.hang_up()
+        wait_until(lambda: any(one.is_detached for one in live_engines(world.paths)))
+        time.sleep(pause_s)
+        os.kill(terminal.process.pid, signal.SIGKILL)
+        terminal.process.wait()
+    wait_until(lambda: not world.line.survivors(grace_s=0))
+    for path in world.paths.storage.rglob("*.json"):
+        try:
+            json.loads(path.read_text())
+        except ValueError:
+            faults.append(f"{path.name} is not whole")
+    rows = json.loads(world.line.run("ps", "--format", "json").stdout)
+    if [one["state"] for one in rows] != ["stopped"]:
+        faults.append(f"listed as {[one['state'] for one in rows]}")
+    with world.start("-c") as again:
+        again.sees("Session ended unexpectedly")
+        again.type("<<anew>> go on\r")
+        again.read_until(lambda: "Echo: go on" in again.shown() or "Done: go on" in again.shown())
+        again.sees("✓ Done")
+        again.press("ctrl+d", "ctrl+d")
+        again.ends()
+    if unfinished := read_store(world.paths.storage).unfinished:
+        faults.append(f"{len(unfinished)} records are unfinished")
+    if len(set(world.done())) != len(world.done()):
+        faults.append(f"the steps are {' '.join(world.done())}")
+    return f"killed after {moment} steps and {pause_s:.2f} s", faults
+
+
 def wakes(pid: int) -> int:
     """Return how often the threads of a process were woken so far."""
     texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/status")]
@@ -168,16 +209,22 @@ def rest(world: World) -> list[Figure]:
 
 
 def main() -> int:
-    """Run both."""
+    """Run all."""
     chosen, faulty = random.Random(SEED), 0
     with tempfile.TemporaryDirectory() as name, ModelServer() as server:
         figures = rest(World(Path(name) / "rest", server))
         report(figures)
-        for number in counted(MOMENTS):
+        for number in counted(MOMENTS, of=MOMENTS + KILLS):
             way, faults = round_of(World(Path(name) / str(number), server), server, chosen)
             faulty += bool(faults)
             print(f"{number:>3}  {way:<45} {'; '.join(faults) or 'whole'}", flush=True)
-    return report([*figures, Figure(f"moments of {MOMENTS} with a fault", faulty, 0, "")])
+        killed = 0
+        for number in counted(KILLS, after=MOMENTS):
+            way, faults = kill_round(World(Path(name) / f"kill{number}", server), chosen)
+            killed += bool(faults)
+            print(f"{number:>3}  {way:<45} {'; '.join(faults) or 'whole'}", flush=True)
+    figures.append(Figure(f"moments of {MOMENTS} with a fault", faulty, 0, ""))
+    return report([*figures, Figure(f"kills of {KILLS} with a fault", killed, 0, "")])
 
 
 if __name__ == "__main__":

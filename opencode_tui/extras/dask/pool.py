@@ -50,6 +50,9 @@ RECONNECT_S = 300.0
 RESOURCE = f"opencode-tui {__version__}"
 _PACKAGE = "opencode-tui"
 _RETRY_S = 0.5
+_DASHBOARD_S = 2.0
+"""How long the dashboard may take to accept a connection."""
+
 _CANCEL_S = 1.0
 
 _logger = logging.getLogger(__name__)
@@ -300,7 +303,7 @@ class DaskWorkers:
             if address in versions["workers"]:
                 self._check(f"the worker {address}", versions["workers"][address])
         workers = await _find_workers(client)
-        dashboard = _dashboard(await client.scheduler.identity(n_workers=0), self._address)
+        dashboard = await _dashboard(await client.scheduler.identity(n_workers=0), self._address)
         waiting = (
             "" if workers else f"; waiting for workers: start one with `opencode-tui batch worker {self._address}`"
         )
@@ -374,11 +377,20 @@ async def _find_workers(client: _Client, *, any_version: bool = False) -> Mappin
     return found
 
 
-def _dashboard(identity: Mapping[str, Any], address: str) -> str:
+async def _dashboard(identity: Mapping[str, Any], address: str) -> str:
+    """Return where the dashboard is, if it answers there: most listen on the scheduler's machine alone."""
     port = identity.get("services", {}).get("dashboard")
     host = urlsplit(address).hostname or ""
+    if not port:
+        return "no dashboard"
+    try:
+        async with asyncio.timeout(_DASHBOARD_S):
+            _, writer = await asyncio.open_connection(host, port)
+    except OSError:  # TimeoutError is one
+        return "its dashboard cannot be reached from here"
+    writer.close()
     shown = f"[{host}]" if ":" in host else host
-    return f"dashboard http://{shown}:{port}/status" if port else "no dashboard"
+    return f"dashboard http://{shown}:{port}/status"
 
 
 def _security(address: str, tls: TlsFiles | None) -> Any:

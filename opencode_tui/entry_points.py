@@ -14,6 +14,7 @@ TABLE: dict[str, tuple[str, str]] = {
     "importing.codex": ("opencode_tui.extras.importing.codex", "open_store"),
     "otel": ("opencode_tui.extras.otel.exporter", "make_telemetry"),
     "pty_routes": ("opencode_tui.extras.pty.routes", "router"),
+    "pty_routes_opencode2": ("opencode_tui.extras.pty.opencode2_routes", "router"),
     "share_serve": ("opencode_tui.extras.share_server.command", "share_serve"),
     "terminals": ("opencode_tui.extras.pty.terminals", "make_terminals"),
     "themes": ("opencode_tui.extras.themes.schemes", "schemes"),

@@ -19,11 +19,15 @@ from opencode_tui.tui.options import Ending
 from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.terminal_title import TerminalProgress, TerminalTitle
 from opencode_tui.tui.theme.built_in import built_in
+from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import HasLook, Look, first_look
 from opencode_tui.tui.theme.palette import Depth, Palette
 
 COMPLETE_S = 2.0
 """Seconds from the open engine on that the first page is shown, if the start page is not complete before."""
+
+PICTURES_S = 2.0
+"""Seconds after which a terminal that does not answer gets half blocks."""
 
 TYPED_S = 1.0
 """Seconds after which the app is shown although not all typed keys were handled."""
@@ -31,7 +35,8 @@ TYPED_S = 1.0
 if TYPE_CHECKING:
     from opencode_tui.tui.dialogs.listing import ListContent
     from opencode_tui.tui.dialogs.overlay import Flatten
-    from opencode_tui.tui.terminal_input import BackgroundDetected
+    from opencode_tui.tui.pictures.forms import Pictures, Terminal
+    from opencode_tui.tui.terminal_input import BackgroundDetected, PicturesDetected
     from opencode_tui.tui.theme.themes import Themes
 
 
@@ -57,6 +62,11 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         self._first_screen: InstantScreen | None = None
         """The screen whose page the terminal shows until the first frame of the app."""
         self._can_use_keys = False
+        self._pictures: Pictures | None = None
+        """What shows pictures, from the first one on."""
+        self._picture_setting = "auto"
+        self._knows_pictures = False
+        """Whether the terminal has answered how it shows pictures."""
         self._apply_palette(self.look.palette)
 
     def begin_keys(self) -> None:
@@ -196,6 +206,48 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         """Restore the terminal's title, and remove its progress."""
         self.title_line.end()
         self.progress.show("")
+
+    def picture_forms(self) -> "Pictures":
+        """Return what shows pictures; the first call asks the terminal how it does that."""
+        if self._pictures is None:
+            from opencode_tui.tui.pictures.forms import Pictures  # only for the first picture
+
+            self._pictures = Pictures(self.shown_pictures)
+            self._find_pictures()
+        return self._pictures
+
+    def use_pictures(self, how: str) -> None:
+        """Show pictures as the setting `tui.images` says."""
+        self._picture_setting = how
+        if self._pictures is not None:
+            self._find_pictures()
+
+    def _find_pictures(self) -> None:
+        ask = getattr(self._driver, "ask_pictures", None)
+        is_asked = self._picture_setting != "blocks" and self.look.palette.depth != "none"
+        if ask is None or not is_asked or not _is_rich_terminal():
+            self._show_pictures(None)
+        else:
+            ask()
+            self.set_timer(PICTURES_S, lambda: None if self._knows_pictures else self._show_pictures(None))
+
+    def on_pictures_detected(self, event: "PicturesDetected") -> None:
+        """Show pictures as the terminal says that it can."""
+        self._knows_pictures = True
+        self._show_pictures(event.terminal)
+
+    def _show_pictures(self, terminal: "Terminal | None") -> None:
+        """Show pictures as the terminal says, None for one that does not; half blocks need many colors."""
+        from opencode_tui.tui.pictures.forms import Terminal
+
+        depth, setting = self.look.palette.depth, self._picture_setting
+        has_blocks = depth in ("truecolor", "256") and self.look.glyphs is not ASCII
+        found = terminal or Terminal("blocks")
+        if setting == "kitty" or setting == "sixel":
+            found = found._replace(kind=setting)
+        if depth == "none" or (found.kind == "blocks" and not has_blocks):
+            found = found._replace(kind="none")
+        self.picture_forms().use(found)
 
     def _apply_palette(self, palette: Palette) -> None:
         theme = textual_theme(palette)

@@ -1,5 +1,6 @@
 """The chat screen: title, conversation, activity, prompt and status, with the sidebar next to them."""
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -362,6 +363,15 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Copy an address, so that the user chooses what opens it."""
         self.app.copy_to_clipboard(event.href)
         self.show_note("done", "Copied", event.href)
+
+    def on_picture_requested(self, event: "requests.PictureRequested") -> None:
+        """Show pictures on a page of their own, or the first one outside."""
+        from opencode_tui.tui.pages.picture import PictureScreen, view_outside
+
+        if event.is_outside:
+            self.opened.do(asyncio.to_thread(view_outside, event.pictures[0]))
+        else:
+            self.opened.open_page(PictureScreen(event.pictures, self.opened.app.picture_forms))
 
     def on_full_text_requested(self, event: "requests.FullTextRequested") -> None:
         """Show a long text on a page of its own."""

@@ -68,6 +68,9 @@ def apply_screen_settings(chat: Chat, settings: ScreenSettings) -> None:
     if (settings.is_still, settings.is_ascii) != (before.is_still, before.is_ascii):
         glyphs = ASCII if settings.is_ascii else app.own_look.glyphs
         app.apply_look(replace(app.look, glyphs=glyphs, is_still=settings.is_still or app.own_look.is_still))
+    if settings.images != before.images:
+        app.use_pictures(settings.images)
+        chat.view.use_pictures(app.picture_forms if settings.images != "off" else None)
     chat.view.wheel = settings.wheel()
     chat.prompt.editor.writes_out_pastes = settings.writes_out_pastes
     if settings.uses_vim != before.uses_vim:

@@ -14,7 +14,7 @@ from codecs import getincrementaldecoder
 from contextlib import suppress
 from threading import Event
 from types import FrameType
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
@@ -22,7 +22,12 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from opencode_tui.instant import screen
+from opencode_tui.tui.output.pictures import FREE_ALL
 from opencode_tui.tui.output.terminal_output import TerminalOutput
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.pictures.forms import Terminal
+    from opencode_tui.tui.pictures.replies import Replies
 
 ASK = "\x1b]11;?\x1b\\"
 
@@ -137,6 +142,14 @@ class BackgroundDetected(Message):
         self.is_dark = is_dark
 
 
+class PicturesDetected(Message):
+    """The terminal reported how it shows pictures."""
+
+    def __init__(self, terminal: "Terminal") -> None:
+        super().__init__()
+        self.terminal = terminal
+
+
 class TypedDelivered(Message):
     """What was typed before the screen owned the terminal has been sent to the app as keys."""
 
@@ -156,6 +169,7 @@ class TerminalInput(LinuxDriver):
     """Where frames are shown, from the start of the screen on."""
 
     _is_to_ask = False
+    _are_pictures_to_ask = False
     _is_ending = False
     _is_suspending = False
     _wakes: tuple[int, int] | None = None
@@ -257,6 +271,11 @@ class TerminalInput(LinuxDriver):
         self._is_to_ask = True  # the thread that reads sends it, so that it knows before an answer can come
         self._wake()
 
+    def ask_pictures(self) -> None:
+        """Ask the terminal how it shows pictures; the reply, if any, becomes a `PicturesDetected` message of the app."""
+        self._are_pictures_to_ask = True
+        self._wake()
+
     def suspend_application_mode(self) -> None:
         """Give the terminal to another program, in its original state."""
         early = screen.live()
@@ -284,12 +303,21 @@ class TerminalInput(LinuxDriver):
             self._first.is_moved = True
         if self.output is not None:
             self.output.stop()
+            if self.output.pictures.is_kitty:
+                self.write(FREE_ALL)
         before = self.attrs_before
         if before is not None and not self._is_suspending:
             self.attrs_before = [*before]
             self.attrs_before[tty.LFLAG] &= ~(termios.ECHO | termios.ICANON)
         super().stop_application_mode()
         self.attrs_before = before
+
+    def _begin_replies(self) -> "Replies":
+        from opencode_tui.tui.pictures.replies import Replies, cell_size, questions  # only for the first picture
+
+        self.write(questions(os.environ))
+        self.flush()
+        return Replies(cell_size(self.fileno))
 
     def run_input_thread(self) -> None:
         """Read until the app ends. Nothing wakes the thread while nothing is typed."""
@@ -306,6 +334,7 @@ class TerminalInput(LinuxDriver):
             self.process_message(TypedDelivered())
         wake = self._wakes[0] if self._wakes is not None else None
         read_at = time.monotonic()
+        replies: Replies | None = None
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             if wake is not None:
@@ -316,8 +345,12 @@ class TerminalInput(LinuxDriver):
                     answers.asked()
                     self.write(ASK)
                     self.flush()
+                if self._are_pictures_to_ask:
+                    self._are_pictures_to_ask = False
+                    replies = self._begin_replies()
                 data = ""
-                is_quiet = wake is not None and not answers.is_waiting and time.monotonic() > read_at + _QUIET_S
+                is_waiting = answers.is_waiting or (replies is not None and replies.is_waiting)
+                is_quiet = wake is not None and not is_waiting and time.monotonic() > read_at + _QUIET_S
                 ready = {key.fd for key, _ in selector.select(None if is_quiet else WAIT_S)}
                 if wake in ready:
                     _read(wake)
@@ -329,8 +362,12 @@ class TerminalInput(LinuxDriver):
                     data, background = answers.feed(pastes.feed(decode(read)))
                     if background is not None:
                         self.process_message(BackgroundDetected(background))
+                    if replies is not None:
+                        data, terminal = replies.feed(data)
+                        if terminal is not None:
+                            self.process_message(PicturesDetected(terminal))
                 elif not ready:
-                    data = answers.release()
+                    data = (replies.release() if replies is not None else "") + answers.release()
                 if data:
                     for event in parser.feed(data):
                         self.process_message(event)

@@ -397,6 +397,9 @@ class TuiSettings(Section):
     """Disable animations."""
     ascii: bool | None = None
     """ASCII glyphs only, also where the terminal shows UTF-8."""
+    images: Literal["auto", "kitty", "sixel", "blocks", "off"] | None = None
+    """How pictures in the conversation are shown: by default with kitty's graphics or sixel where the terminal answers that it has
+    them, else as half blocks; `off` shows their names."""
     status_line: StatusLineSettings | None = None
     """The fields of the last row, and a command of your own."""
     notify: Annotated[Text | None, Trust(STARTS, unless=(None,), starts_unasked=True)] = None
@@ -536,7 +539,8 @@ class Settings(Section):
     autoshare: Annotated[bool | None, Trust(SENDS, unless=(False,)), Former("share")] = None
     """Former name of `share: auto`."""
     autoupdate: Annotated[bool | Literal["notify"] | None, Trust(STARTS, unless=(False, "notify"))] = None
-    """`notify`: report a newer version on the screen, looked up with pip once a day. This program never updates itself."""
+    """`notify`: report a newer version on the screen, looked up with pip once a day if it was installed
+    from a package index. This program never updates itself."""
     disabled_providers: Annotated[list[Text] | None, Trust(SENDS)] = None
     """Providers that are not used."""
     local_models: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None

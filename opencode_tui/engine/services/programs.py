@@ -58,6 +58,10 @@ class FolderPrograms:
         self._grants = grants
         self._tool_names = tool_names
 
+    def share_servers(self, other: "FolderPrograms") -> None:
+        """Use the MCP servers of another folder, which ends them."""
+        vars(self)["mcp"] = other.mcp
+
     @property
     def sandbox_settings(self) -> "SandboxSettings | None":
         """The settings of the sandbox, None without any."""
@@ -278,6 +282,7 @@ class FolderPrograms:
             make_environ=self._program_environment,
             start_confined=self._start_confined,
             scratch=self._core.paths.cache / "format",
+            report=self._warn,
         )
 
     def is_trusted(self) -> bool:

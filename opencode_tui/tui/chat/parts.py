@@ -67,6 +67,7 @@ class ChatParts:
         self.leader_keys = LeaderKeys()
         root = str(control.client.directory)
         self.view = ConversationView(control.transcript, root=root, clock=clock, drawn=self.activity.join_frame)
+        self.view.use_pictures(app.picture_forms)
         self.welcome = Welcome()
         self.completing = Completing(frame.prompt.editor, control.client)
         self._report = report

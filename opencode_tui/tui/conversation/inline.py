@@ -9,6 +9,7 @@ from rich.style import Style
 
 from opencode_tui.tui.conversation.line import RenderContext, Span
 from opencode_tui.tui.conversation.links import link_style
+from opencode_tui.tui.theme.glyphs import ASCII
 
 _STRUCK = Style(strike=True)
 
@@ -47,6 +48,8 @@ def inline_spans(
     text: str, page: RenderContext, *, token: str = "assistant", bold: bool = False, italic: bool = False
 ) -> list[Span]:
     """Return a paragraph's text as spans; the text is safe already."""
+    if "$" in text or "\\(" in text or "\\[" in text:
+        text = _with_formulas(text, page)
     if not _SPECIAL.search(text):
         return [(text, page.style(token, bold=bold, italic=italic))]
     struck = page.look.glyphs.struck
@@ -55,6 +58,15 @@ def inline_spans(
         for piece in parse_inline(text)
         if struck or piece.kind != "tildes"
     ]
+
+
+def _with_formulas(text: str, page: RenderContext) -> str:
+    """Return a paragraph's text with its formulas as Unicode, where that is shown."""
+    if page.look.glyphs is ASCII:
+        return text
+    from opencode_tui.text.math_text import with_formulas  # few answers have any
+
+    return with_formulas(text)
 
 
 @lru_cache(1024)

@@ -70,6 +70,8 @@ class Code(Block):
 
     language: str = ""
     lines: list[str] = field(default_factory=list[str])
+    is_whole: bool = False
+    """Whether it has all lines of a fence that was closed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -200,6 +202,8 @@ class BlockBuilder:
             self._open.size = undo.size
         elif isinstance(self._open, Code | Table):
             del self._open.lines[undo.lines :]
+        if isinstance(self._open, Code):
+            self._open.is_whole = False
         self.first = max(0, len(self.blocks) - 1)
         return self.first
 
@@ -313,10 +317,17 @@ class BlockBuilder:
         fence, self._fence, self._open, self._is_blank = self._fence, None, None, False
         assert fence is not None
         parts = [block for block in self.blocks[fence.first :] if isinstance(block, Code)]
+        if len(parts) == 1:
+            parts[0].is_whole = True
         if len(parts) > 1 and sum(len(part.lines) for part in parts) <= WHOLE_FENCE:
             first = parts[0]
             whole = Code(
-                first.indent, first.quote, first.gap, first.language, [line for part in parts for line in part.lines]
+                first.indent,
+                first.quote,
+                first.gap,
+                first.language,
+                [line for part in parts for line in part.lines],
+                True,
             )
             self.blocks[fence.first :] = [whole]
             self.first = min(self.first, fence.first)

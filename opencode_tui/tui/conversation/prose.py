@@ -6,6 +6,7 @@ from opencode_tui.tui.conversation.inline import inline_spans
 from opencode_tui.tui.conversation.line import TEXT, Line, LineBuilder, RenderContext, Span, joints, slice_spans
 from opencode_tui.tui.conversation.markdown import Block, Code, Paragraph, Rule, Table
 from opencode_tui.tui.conversation.table import draw_table
+from opencode_tui.tui.theme.glyphs import ASCII
 
 CODE_INDENT = 2
 MIN_ROOM = 12
@@ -101,10 +102,24 @@ def _has_box(block: Paragraph, page: RenderContext) -> bool:
     return block.mark == "•" and width(_box(block, page)) == 1
 
 
+def _diagram(block: Code, page: RenderContext, room: int) -> list[str]:
+    """Return the boxes of a small diagram of mermaid; empty for what is shown as its source."""
+    if block.language != "mermaid" or not block.is_whole or page.look.glyphs is ASCII:
+        return []
+    from opencode_tui.text.mermaid import diagram_lines  # few answers have any
+
+    return diagram_lines(block.lines, room) or []
+
+
 def _code(block: Code, page: RenderContext) -> list[Line]:
     column = TEXT + 2 * block.quote + block.indent
     room = max(MIN_ROOM, page.edge - 1 - column - CODE_INDENT)
     lines: list[Line] = []
+    for row in _diagram(block, page, room):
+        pen = LineBuilder(page, tone="surface", tone_from=column)
+        lines.append(pen.move(column + CODE_INDENT).begin_copy().put(row, page.style("text", "surface")).line())
+    if lines:
+        return lines
     for pieces in color_lines(block.lines, block.language):
         spans: list[Span] = [
             (text, page.style(token, "surface", italic=token == "code_comment")) for text, token in pieces

@@ -1,8 +1,11 @@
 """Messages from the conversation and the parts around it to the screen."""
 
+from collections.abc import Sequence
+
 from textual.message import Message
 
 from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.pictures.source import PictureSource
 from opencode_tui.tui.state.items import AnyItem, ToolItem
 
 
@@ -21,6 +24,15 @@ class FullTextRequested(Message):
     def __init__(self, full: FullText) -> None:
         super().__init__()
         self.full = full
+
+
+class PictureRequested(Message):
+    """Request to show pictures in their full size; with `is_outside` the first one in another program."""
+
+    def __init__(self, pictures: Sequence[PictureSource], *, is_outside: bool = False) -> None:
+        super().__init__()
+        self.pictures = pictures
+        self.is_outside = is_outside
 
 
 class SessionRequested(Message):

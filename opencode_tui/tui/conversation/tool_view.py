@@ -11,6 +11,7 @@ from opencode_tui.text.cells import width
 from opencode_tui.text.quantity import duration
 from opencode_tui.text.tool import (
     Fact,
+    agent_session,
     argument_of,
     facts_of,
     failure_facts,
@@ -24,8 +25,8 @@ from opencode_tui.text.tool import (
 )
 from opencode_tui.tui.conversation.body import draw_error, draw_excerpt
 from opencode_tui.tui.conversation.line import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.picture import picture_rows
 from opencode_tui.tui.conversation.tools.registry import renderer_of
-from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.output.hyperlink import linked_file
@@ -113,7 +114,21 @@ def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Lin
         file=_file_of(item, page.root) if page.host else "",
         hint=_hint(item, page, scene) if scene.is_focused(item) else None,
     )
-    return [line, *_body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)]
+    body = _body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)
+    return [line, *body, *_pictures(item, page, scene)]
+
+
+def _pictures(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the pictures that the call read or wrote, unless it was folded."""
+    if scene.pictures is None or scene.opened.get(item.id) == "folded" or is_pruned(item):
+        return []
+    return [
+        LineBuilder(page).move(BODY).put_all(spans).begin_copy().line()
+        for source in item.pictures
+        for spans in picture_rows(
+            source, item, page, scene, "background", is_named=len(item.pictures) > 1 or bool(item.made)
+        )
+    ]
 
 
 def _file_of(item: ToolItem, root: str) -> str:
@@ -184,7 +199,7 @@ def _completed(item: ToolItem, state: ToolStateCompleted, page: RenderContext) -
 def _hint(item: ToolItem, page: RenderContext, scene: ViewState) -> Hint:
     if is_pruned(item):
         return Hint("r", "restore")
-    if session_of(item.part):
+    if agent_session(item.part):
         return Hint("enter", "open")
     opened = opened_of(item, scene)
     if isinstance(item.part.state, ToolStateRunning) or item.part.state.status == "pending":

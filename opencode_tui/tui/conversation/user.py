@@ -4,6 +4,7 @@ from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.quantity import clock, duration, money
 from opencode_tui.text.safe_text import screen_lines
 from opencode_tui.tui.conversation.line import GUTTER, PROSE_WIDTH, TEXT, Line, LineBuilder, RenderContext, Span, joints
+from opencode_tui.tui.conversation.picture import picture_rows
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import UserItem
 
@@ -26,15 +27,22 @@ def draw_user(item: UserItem, page: RenderContext, scene: ViewState) -> list[Lin
     is_dim = item.is_queued or not item.is_typed
     tone = "background" if item.is_queued else "selection" if is_focused else "background" if is_dim else "surface"
     lines: list[Line] = []
+    bar = "guide" if is_dim else "user"
     for number, (text, joint) in enumerate(rows):
         pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
-        bar = "guide" if is_dim else "user"
         if not page.is_cut:
             pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
         pen.move(TEXT).begin_copy().put(text, page.style("muted" if is_dim else "text", tone))
         if not number:
             pen.move(page.right + 1 - width(facts) - keys).put(facts, page.style("muted", tone)).put_all(hints)
         lines.append(pen.line(joint=joint))
+    for source in item.pictures if item.pictures and scene.pictures is not None else ():
+        for spans in picture_rows(source, item, page, scene, tone):
+            pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
+            if not page.is_cut:
+                pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
+            pen.move(TEXT).put_all(spans).begin_copy()
+            lines.append(pen.line())
     return lines
 
 

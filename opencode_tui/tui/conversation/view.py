@@ -6,6 +6,7 @@ and repaints the lines that differ.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from textual import events
 from textual.message import Message
@@ -14,7 +15,7 @@ from textual.timer import Timer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.code_blocks import code_blocks
-from opencode_tui.text.tool import argument_of, name_of
+from opencode_tui.text.tool import agent_session, argument_of, name_of
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.find import FoundText, place_in_output
 from opencode_tui.tui.conversation.layout import PlacedLine
@@ -22,10 +23,10 @@ from opencode_tui.tui.conversation.line_view import LineView
 from opencode_tui.tui.conversation.links import href_of, unfolds
 from opencode_tui.tui.conversation.tool_view import is_pruned, is_ticking, opened_of
 from opencode_tui.tui.conversation.tools.registry import renderer_of
-from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import FullText, Opened
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.conversation.viewport import Viewport
+from opencode_tui.tui.pictures.source import PictureSource
 from opencode_tui.tui.state.items import (
     AnyItem,
     CompactionItem,
@@ -39,6 +40,9 @@ from opencode_tui.tui.state.items import (
 )
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.theme.look import look_of
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.pictures.forms import Form, Pictures
 
 
 class Acts:
@@ -73,16 +77,19 @@ class Acts:
 
     def is_pressable(self, item: AnyItem) -> bool:
         """Return whether a click on the item's line has an effect."""
-        return isinstance(item, ToolItem | ThoughtItem | CompactionItem | UndoItem)
+        has_pictures = isinstance(item, UserItem) and bool(item.pictures)
+        return has_pictures or isinstance(item, ToolItem | ThoughtItem | CompactionItem | UndoItem)
 
     def act(self, item: AnyItem) -> Message | None:
         """Handle Enter or a click; return what the app must do, None if the item was opened or folded."""
         if isinstance(item, UndoItem):
             return None if item.is_preview else requests.RedoRequested()
+        if isinstance(item, UserItem | ToolItem) and item.pictures and self._scene.pictures is not None:
+            return requests.PictureRequested(item.pictures)
         if not isinstance(item, ToolItem):
             self._scene.opened[item.id] = "folded" if self._scene.is_open(item) else "whole"
             return None
-        session_id = session_of(item.part)
+        session_id = agent_session(item.part)
         if session_id:
             return requests.SessionRequested(session_id)
         return self._open_tool(item)
@@ -198,6 +205,20 @@ class ConversationView(LineView, can_focus=True):
     def link_files(self, host: str) -> None:
         """Let paths be links to files of this machine, which has this name; `show` draws them."""
         self._scene.host = host
+
+    def use_pictures(self, pictures: "Callable[[], Pictures] | None") -> None:
+        """Show pictures by this, which is called for the first one; None for their names only."""
+
+        def form(source: PictureSource, columns: int, rows: int, item: Item) -> "Form | None":
+            if source.is_file and not self._scene.host:  # a file of another machine
+                return None
+            return pictures().form(source, columns, rows, lambda: self._show_picture(item)) if pictures else None
+
+        self._scene.pictures = form if pictures is not None else None
+
+    def _show_picture(self, item: Item) -> None:
+        """Draw an item again whose picture was read."""
+        self._change(lambda viewport: self._renew(viewport, [item]))
 
     def show(self, transcript: Transcript, *, root: str | None = None) -> None:
         """Show another transcript, from its end."""
@@ -344,6 +365,8 @@ class ConversationView(LineView, can_focus=True):
                 self.post_message(requests.CopyRequested(self._acts.text_of(item)))
             case "item_copy_code":
                 self._copy_code(item)
+            case "item_editor" if isinstance(item, UserItem | ToolItem) and item.pictures:
+                self.post_message(requests.PictureRequested(item.pictures, is_outside=True))
             case "item_editor":
                 self.post_message(requests.EditorRequested(item))
             case _:
@@ -422,7 +445,7 @@ class ConversationView(LineView, can_focus=True):
         self._change(lambda viewport: self._renew(viewport, ticking))
 
     @staticmethod
-    def _renew(viewport: Viewport, items: list[AnyItem]) -> None:
+    def _renew(viewport: Viewport, items: Sequence[Item]) -> None:
         for item in items:
             viewport.renew(item)
         viewport.compose()
@@ -475,5 +498,6 @@ class ConversationView(LineView, can_focus=True):
         item = placed.entry.item
         line = placed.number - (placed.entry.gap if placed.leaf == 0 else 0)
         is_last = placed.leaf == placed.entry.count - 1 and line == placed.entry.height - placed.entry.gap - 1
+        is_last = is_last or (isinstance(item, UserItem | ToolItem) and bool(item.pictures))  # each row of a picture
         if self._acts.is_pressable(item) and placed.leaf == 0 and (line == 0 or (is_last and line > 0)):
             self.act(item)

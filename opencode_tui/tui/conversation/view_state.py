@@ -1,9 +1,18 @@
 """The state of the view that drawing needs: expanded items, the focus, the time."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from opencode_tui.tui.conversation.tools.tool import Opened
+from opencode_tui.tui.pictures.source import PictureSource
 from opencode_tui.tui.state.items import Item
+
+if TYPE_CHECKING:
+    from opencode_tui.tui.pictures.forms import Form
+
+PictureForm = Callable[[PictureSource, int, int, Item], "Form | None"]
+"""Return the form of an item's picture in at most so many columns and rows; None while it is read, or where none are shown."""
 
 
 @dataclass(slots=True)
@@ -28,6 +37,9 @@ class ViewState:
 
     excerpts: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
     """The line and the character around which a call's text is shown in the place of its body, by item ID."""
+
+    pictures: PictureForm | None = None
+    """What shows pictures; None where they are names only."""
 
     detailed: set[str] = field(default_factory=set[str])
     """Kinds of items that are open unless one was folded by itself."""

@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui.output.canvas import Canvas, Pen, Row, pen_of
 from opencode_tui.tui.output.painter import Frame
+from opencode_tui.tui.output.pictures import Shown
 from opencode_tui.tui.output.terminal_output import FRAME, TerminalOutput
 
 T = TypeVar("T")
@@ -63,6 +64,12 @@ class TerminalApp(App[T]):
             output.is_unknown = True
             if event.size == self._canvas.size:
                 self._show(output, is_urgent=False)
+
+    @property
+    def shown_pictures(self) -> Shown:
+        """The pictures that the terminal shows; none are shown without a terminal."""
+        output = self._output
+        return output.pictures if output is not None else Shown()
 
     @property
     def _output(self) -> TerminalOutput | None:

@@ -1,7 +1,7 @@
 """Writes the difference between what the terminal shows and what it should show: changed cells, scrolled regions."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import ne
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from opencode_tui.tui.output import hyperlink
 from opencode_tui.tui.output.canvas import PLAIN, Pen, Row, blank_row
+from opencode_tui.tui.output.pictures import CLEAR_ALL, Run, Shown, Strips, clear_row, runs_of, without_pictures
 
 _PIECE = 1024
 """Characters of a frame that are written at once: an echo does not wait for more."""
@@ -63,10 +64,20 @@ class Abilities:
 
 
 class Painter:
-    """Keeps the cells that the terminal shows, and writes what differs."""
+    """Keeps the cells that the terminal shows, and writes what differs.
 
-    def __init__(self, abilities: Abilities) -> None:
+    A row with a picture is written whole: the strips of pictures are above its text or in the place of it, by the terminal.
+    """
+
+    def __init__(self, abilities: Abilities, pictures: Shown | None = None) -> None:
         self._abilities = abilities
+        self._pictures = Shown() if pictures is None else pictures
+        self._pictured: set[int] = set()
+        """The rows that show pictures."""
+        self._sent: dict[int, Strips] = {}
+        """The pictures whose data the terminal has."""
+        self._is_lost = False
+        """Whether pictures may be anywhere."""
         self._rows: list[Row | None] = []
         self._size = (0, 0)
         self._pen = PLAIN
@@ -74,6 +85,7 @@ class Painter:
     def reset(self) -> None:
         """Assume nothing about the terminal's cells: the next frame is written whole."""
         self._rows = [None] * len(self._rows)
+        self._lose_pictures()
 
     def begin_with(self, rows: Sequence[Row]) -> None:
         """Assume that the terminal shows these cells, which something else has written."""
@@ -87,16 +99,24 @@ class Painter:
         if size != self._size:
             self._size = size
             self._rows = [None] * len(wanted)
+            self._lose_pictures()
         changed = self._changed(wanted)
         out = [_SYNC_BEGIN] if frame.is_synchronized else []
-        if self._abilities.scrolls and len(changed) >= _MIN_MOVED:
+        if self._is_lost:
+            self._is_lost = False
+            out.append(CLEAR_ALL)
+        runs = self._find_pictures(wanted, changed)
+        if self._abilities.scrolls and len(changed) >= _MIN_MOVED and not runs and not self._pictured:
             scrolling = self._scroll(wanted)
             if scrolling:
                 out.append(scrolling)
                 changed = self._changed(wanted)
         written = 0
         for y in sorted(changed, key=lambda y: abs(y - line)):
-            for piece in self._row(y, self._rows[y], wanted[y]):
+            is_pictured = y in runs or y in self._pictured
+            for piece in (
+                self._picture_row(y, wanted[y], runs) if is_pictured else self._row(y, self._rows[y], wanted[y])
+            ):
                 out.append(piece)
                 written += len(piece)
             self._rows[y] = wanted[y]
@@ -110,6 +130,36 @@ class Painter:
 
     def _changed(self, wanted: Sequence[Row]) -> list[int]:
         return [y for y, row in enumerate(wanted) if self._rows[y] is not row and self._rows[y] != row]
+
+    def _lose_pictures(self) -> None:
+        """Assume that the terminal has no picture's data, and may show pictures anywhere."""
+        self._is_lost = bool(self._sent) and self._pictures.is_kitty
+        self._sent.clear()
+        self._pictured.clear()
+
+    def _find_pictures(self, wanted: Sequence[Row], changed: Sequence[int]) -> dict[int, list[Run]]:
+        """Return what each changed row shows of pictures, without the rows that show none."""
+        if not self._pictures:
+            return {}
+        found = {y: runs_of(wanted[y].text) for y in changed}
+        return {y: runs for y, runs in found.items() if runs}
+
+    def _picture_row(self, y: int, row: Row, found: Mapping[int, Sequence[Run]]) -> Iterator[str]:
+        """Yield a whole row that shows pictures, or did."""
+        if y in self._pictured and self._pictures.is_kitty:
+            yield clear_row(y)
+        self._pictured.discard(y)
+        yield from self._row(y, None, Row(without_pictures(row.text), row.pens))
+        for run in found.get(y, ()):
+            strips = self._pictures.get(run.number)
+            is_last = y == self._size[1] - 1  # a sixel image there would scroll the screen
+            if strips is None or (is_last and not self._pictures.is_kitty):
+                continue
+            if self._sent.get(run.number) is not strips:
+                self._sent[run.number] = strips
+                yield strips.begin()
+            yield f"\x1b[{y + 1};{run.x + 1}H" + strips.strip(run.row, run.first, run.cells)
+            self._pictured.add(y)
 
     def _turn(self, pen: Pen) -> str:
         if not self._abilities.links:

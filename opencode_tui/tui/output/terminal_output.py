@@ -8,6 +8,7 @@ from typing import TextIO
 
 from opencode_tui.tui.output.canvas import Row
 from opencode_tui.tui.output.painter import Abilities, Frame, Painter
+from opencode_tui.tui.output.pictures import Shown
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +36,9 @@ class TerminalOutput:
         """Whether frames wait for `release`."""
 
         self._file = file
-        self._painter = Painter(abilities(environ))
+        self.pictures = Shown()
+        """The pictures that cells may show."""
+        self._painter = Painter(abilities(environ), self.pictures)
         self._waiting: Frame | None = None
         self._lock = threading.Lock()
 

@@ -7,8 +7,10 @@ from typing import ClassVar, Literal
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
 from opencode_tui.schema.session.part import RetryPart, ToolPart
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredAbortedError, StoredError
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.tool import is_interrupted
 from opencode_tui.text.undo import UndoneFile
+from opencode_tui.tui.pictures.source import PictureSource, sources_of
 
 Wait = Literal["", "asks", "waits"]
 """A call that needs approval (`asks`), or that is queued after such a call (`waits`)."""
@@ -70,6 +72,8 @@ class UserItem(Item):
     kind: ClassVar[str] = "user"
     text: str = ""
     attachments: tuple[str, ...] = ()
+    pictures: tuple[PictureSource, ...] = ()
+    """The attachments that are pictures."""
     turn: Turn = field(default_factory=Turn)
     is_queued: bool = False
     is_typed: bool = True
@@ -143,6 +147,15 @@ class ToolItem(Item):
     """Whether it is the last call of its turn so far."""
     is_own: bool = False
     """Whether the user typed the command; no model asked for it."""
+    made: tuple[PictureSource, ...] = ()
+    """The pictures that the command wrote, as far as its step recorded them."""
+
+    @property
+    def pictures(self) -> tuple[PictureSource, ...]:
+        """The pictures that the model read, or that the command wrote."""
+        state = self.part.state
+        read = sources_of(state.attachments) if isinstance(state, ToolStateCompleted) and state.attachments else ()
+        return read or self.made
 
 
 @dataclass(slots=True, eq=False)

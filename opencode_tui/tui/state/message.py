@@ -1,5 +1,6 @@
 """One message as its items on the screen."""
 
+import os
 from collections.abc import Iterable
 
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
@@ -8,6 +9,7 @@ from opencode_tui.schema.session.part import (
     AnyPart,
     CompactionPart,
     FilePart,
+    PatchPart,
     ReasoningPart,
     RetryPart,
     StepStartPart,
@@ -17,7 +19,9 @@ from opencode_tui.schema.session.part import (
 )
 from opencode_tui.schema.session.session import UNTIL_KEY
 from opencode_tui.schema.session.stored_error import StoredAbortedError
+from opencode_tui.schema.tools import row_of
 from opencode_tui.text.tool import is_interrupted
+from opencode_tui.tui.pictures.source import ENDINGS, PictureSource, source_of
 from opencode_tui.tui.state.items import (
     AnyItem,
     CompactionItem,
@@ -49,6 +53,12 @@ def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
         elif isinstance(part, FilePart) and (part.source is None or part.source.text.value not in "".join(texts)):
             names.append(part.filename or part.mime)
     return "\n".join(text.strip("\n") for text in texts if text.strip()), tuple(names)
+
+
+def _pictures_of(parts: Iterable[AnyPart]) -> tuple[PictureSource, ...]:
+    """Return the attachments of a request that are pictures."""
+    found = (source_of(part.filename or "picture", part.mime, part.url) for part in parts if isinstance(part, FilePart))
+    return tuple(one for one in found if one is not None)
 
 
 def _words_of_check(part: AnyPart) -> str:
@@ -136,6 +146,8 @@ class MessageView:
             return self._put_prompt(part)
         if self._is_summary:
             return self._put_summary(part)
+        if isinstance(part, PatchPart):
+            return self._put_patch(part)
         if isinstance(part, StepStartPart) and part.id not in self.parts:
             self._is_asked, self.parts[part.id] = True, None
             return self._account()
@@ -218,6 +230,7 @@ class MessageView:
     def _show_prompt(self) -> None:
         if self.user is not None:
             self.user.text, self.user.attachments = prompt_words(self._prompt.values())
+            self.user.pictures = _pictures_of(self._prompt.values())
             self.user.is_typed = not any(_words_of_check(part) for part in self._prompt.values())
             if not self.user.is_hidden and self.turn is self._previous_turn:
                 self.turn = self.user.turn
@@ -268,6 +281,18 @@ class MessageView:
             self.items.append(self._retries)
         self._retries.attempts.append(part)
         return self._retries
+
+    def _put_patch(self, part: PatchPart) -> list[AnyItem]:
+        """Give the pictures that a step wrote to its last command."""
+        self.parts[part.id] = None
+        made = tuple(PictureSource(os.path.basename(one), one) for one in part.files if one.lower().endswith(ENDINGS))
+        commands = [
+            one for one in self.items if isinstance(one, ToolItem) and row_of(one.part.tool).result == "command"
+        ]
+        if not made or not commands:
+            return []
+        commands[-1].made = made
+        return [commands[-1]]
 
     def _renew(self, item: AnyItem, part: AnyPart) -> None:
         if isinstance(item, GrowingItem) and isinstance(part, TextPart | ReasoningPart):

@@ -18,6 +18,8 @@ class ScreenSettings(Struct, frozen=True):
     """Keys by action."""
     theme: str = ""
     is_ascii: bool = False
+    images: str = "auto"
+    """How pictures are shown: `auto`, `kitty`, `sixel`, `blocks` or `off`."""
     is_still: bool = False
     """Whether nothing moves on the screen."""
     uses_vim: bool | None = None
@@ -60,6 +62,7 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         keybinds={name: keys for name, keys in _object(settings, "keybinds").items() if isinstance(keys, str)},
         theme=theme if isinstance(theme, str) else "",
         is_ascii=bool(tui.get("ascii")),
+        images=str(tui.get("images") or "auto"),
         is_still=bool(tui.get("reduced_motion")),
         uses_vim=bool(tui["vim"]) if "vim" in tui else None,
         writes_out_pastes=bool(experimental.get("disable_paste_summary")),

@@ -49,10 +49,11 @@ _KEYS = {
     "space": " ",
 }
 
-_BEYOND_PYTE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*[un]")
+_BEYOND_PYTE = re.compile(rb"\x1b\[[<>=][0-9;]*[a-zA-Z]|\x1b\[\?[0-9;]*[un]|\x1b[_P][^\x1b]*\x1b\\")
+"""What the emulator shows as text, pictures among it."""
 _DROPS_THE_REST = re.compile(r"[\u200b-\u200d\u1160-\u11ff]")
 """Letters of no width after which the emulator forgets what follows; terminals draw them on the letter before."""
-_CUT = re.compile(rb"\x1b(\[[0-9;:?<>=$ ]*)?$")
+_CUT = re.compile(rb"\x1b(\[[0-9;:?<>=$ ]*|[_P][^\x1b]*\x1b?)?$")
 _BACK_TO_SHELL = b"\x1b[?1049l"
 
 

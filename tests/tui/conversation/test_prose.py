@@ -83,3 +83,19 @@ def test_a_fence_with_a_change_has_the_colors_of_changes() -> None:
     tokens = ["muted", "muted", "muted", "diff_del", "diff_add", "diff_del"]
     assert colors == [palette.style(token, "surface").color for token in tokens]
     assert len({palette.style(token, "surface").color for token in ("muted", "diff_del", "diff_add")}) == 3
+
+
+def test_a_closed_diagram_is_boxes_and_a_growing_one_its_source() -> None:
+    markdown = Markdown()
+    for piece in ("```mermaid\ngraph LR\nA --> B\n", "`", "``", "\nAnd more."):
+        markdown.feed(piece)
+        text = "\n".join(line.strip.text for block in markdown.blocks for line in draw_block(block, PAGE))
+        assert ("│ A │──▶│ B │" in text) is not ("A --> B" in text)
+        assert ("A --> B" in text) is (piece != "\nAnd more.")
+    assert rows("```mermaid\ngraph LR\nA --> B\n```\n", PLAIN) == ["     graph LR", "     A --> B"]
+
+
+def test_a_formula_is_unicode_beside_markdown_and_its_source_where_signs_are_plain() -> None:
+    text = "**Area**: $x_1^2$ costs $5 and $6"
+    assert rows(text) == ["   Area: x₁² costs $5 and $6"]
+    assert rows(text, PLAIN) == ["   Area: $x_1^2$ costs $5 and $6"]

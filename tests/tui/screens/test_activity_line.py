@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from opencode_tui.tui.chrome.activity import ActivityLine
-from tests.support.provider.model_script import Answer
+from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
 
 PATIENCE_S = 20
@@ -40,6 +40,22 @@ async def test_the_spinner_turns_with_the_frames_of_an_answer_and_without_them(
             async with asyncio.timeout(PATIENCE_S):
                 while sign() == turned:
                     await asyncio.sleep(0.01)
+        finally:
+            go_on.set()
+        await page.sees("the-end")
+
+
+async def test_a_text_that_streams_behind_a_tool_is_no_wait_for_the_model(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    go_on = threading.Event()
+    call = Call("glob", {"pattern": "*.py"})
+    answers = Answer(calls=(call,)), Answer(text="begun the-end", holds=(("the-end", go_on),))
+    async with screen(environ, tmp_path, *answers) as page:
+        try:
+            await page.send("go")
+            shown = await page.sees("begun")
+            assert "Waiting for the model" not in shown
         finally:
             go_on.set()
         await page.sees("the-end")

@@ -1,0 +1,63 @@
+"""Where rows end at 200 columns, what the first page without a key says, and what the first keys load."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.terminal.screen import screen_lines, screen_text
+from tests.support.world.cli import PACKAGE_ROOT
+from tests.tui.screens.test_looks import SITUATIONS, opened_app
+
+pytestmark = pytest.mark.usefixtures("jumping_clock")
+
+
+async def test_at_200_columns_facts_and_prompt_end_at_one_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    app, act = opened_app(SITUATIONS["working-with-the-sidebar"])
+    async with app.run_test(size=(200, 50)) as pilot:
+        await act(pilot)
+        width = app.chat.opened.view.size.width
+        rows = [line.crop(0, width).text.rstrip() for line in screen_lines(app)]
+        ends = {len(row) for row in rows if row[1:2] in ("✓", "●") or row.startswith(" ▎ The last row")}
+        assert ends == {width - 2}
+        assert app.query_one("Editor").region.right == width - 1
+
+
+async def test_without_a_key_the_first_page_names_login_before_commands_of_the_shell() -> None:
+    app, act = opened_app(SITUATIONS["first-run-without-a-key"])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await act(pilot)
+        text = screen_text(app)
+        assert 0 < text.index("/login") < text.index("opencode-tui auth login")
+
+
+KEYS = """
+import asyncio, sys
+from opencode_tui.tui import preload
+from tests.tui.screens.test_looks import SITUATIONS, opened_app
+
+async def main():
+    app, act = opened_app(SITUATIONS["first-run-with-a-key"])
+    preload.warm()
+    async with app.run_test(size=(100, 30)) as pilot:
+        await act(pilot)
+        before = set(sys.modules)
+        await pilot.press("a", "b", "left", "backspace", "end", "space", "1")
+        await pilot.pause(0.1)
+        print(sorted(one for one in set(sys.modules) - before if not one.startswith("encodings")))
+
+asyncio.run(main())
+"""
+
+
+def test_the_first_keys_import_nothing(environ: dict[str, str], tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KEYS],
+        cwd=tmp_path,
+        env={**environ, "PYTHONPATH": str(PACKAGE_ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr

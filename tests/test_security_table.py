@@ -6,12 +6,17 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+HEADS = ("| advisory |", "| incident |")
 STATES = ("held", "mended", "does not apply")
 
 
 def rows() -> list[list[str]]:
     lines = (ROOT / "docs" / "security.md").read_text("utf-8").splitlines()
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")][1:]
+    return [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in lines
+        if line.startswith("| ") and not line.startswith(HEADS)
+    ]
 
 
 @cache

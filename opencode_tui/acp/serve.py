@@ -4,13 +4,15 @@ import asyncio
 import os
 import stat
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from acp._transport import NdjsonTransport
 from acp.agent.connection import AgentSideConnection
 from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
+from acp.task import MessageSender, TaskSupervisor
 
 from opencode_tui.acp.agent import Agent
 
@@ -25,13 +27,55 @@ async def serve(directory: Path, opening: "Opening", streams: tuple[int, int]) -
     when they are neither pipes nor sockets.
     """
     async with _open_streams(*streams) as (reader, writer):
-        agent = Agent(directory, opening)
-        connection = AgentSideConnection(agent, writer, reader, listening=False, use_unstable_protocol=True)
+        agent, tasks = Agent(directory, opening), TaskSupervisor(source="opencode-tui")
+        messages = _Messages(agent.cancel, reader, MessageSender(writer, tasks))
+        connection = AgentSideConnection(agent, messages, listening=False, use_unstable_protocol=True)
         try:
             await connection.listen()
         finally:
             await agent.close()
             await connection.close()
+            await tasks.shutdown()
+
+
+class _Messages(NdjsonTransport):
+    """The messages of the client. `$/cancel_request` for a prompt interrupts its turn, which then answers it as canceled.
+
+    The library passes no IDs of requests on. Other requests end soon, and are answered; the protocol allows both.
+    """
+
+    def __init__(
+        self, cancel: Callable[[str], Awaitable[None]], reader: asyncio.StreamReader, sender: MessageSender
+    ) -> None:
+        super().__init__(reader, sender)
+        self._cancel = cancel
+        self._prompts: dict[str | int, str] = {}
+        self._cancels: set[asyncio.Future[None]] = set()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Return the next message, None at the end."""
+        while (message := await super().receive()) is not None:
+            match message:
+                case {"method": "session/prompt", "id": str() | int() as name, "params": {"sessionId": str(session)}}:
+                    self._prompts[name] = session
+                case {"method": "$/cancel_request", "params": {"requestId": str() | int() as name}}:
+                    if name in self._prompts:
+                        canceling = asyncio.ensure_future(self._cancel(self._prompts[name]))
+                        self._cancels.add(canceling)
+                        canceling.add_done_callback(self._cancels.discard)
+                    continue
+                case {"method": "$/cancel_request"}:
+                    continue
+                case _:
+                    pass
+            return message
+        return None
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message; an answer ends its request."""
+        if "method" not in message:
+            self._prompts.pop(message.get("id", ""), None)
+        await super().send(message)
 
 
 def reserve_streams() -> tuple[int, int]:

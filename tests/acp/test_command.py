@@ -42,6 +42,42 @@ def check(line: CommandLine, folder: Path) -> None:
     assert process.returncode == 0 and line.survivors(grace_s=PATIENCE_S) == []
 
 
+def test_a_request_for_a_turn_is_canceled_by_its_id_and_the_session_goes_on(tmp_path: Path, environ: dict[str, str]):
+    folder = make_repo(tmp_path / "project").path
+    with ModelServer() as model:
+        line = CommandLine(folder, environ, provider=model.config(), settings={"model": "fake/fake-model"})
+        process = line.start("acp", stdin=subprocess.PIPE)
+        given, lines = process.stdin, iter(process.stdout.readline, b"")  # pyright: ignore[reportOptionalMemberAccess] - pipes
+        assert given is not None
+
+        def send(**message: Any) -> None:
+            given.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+            given.flush()
+
+        def answer(name: str | int) -> dict[str, Any]:
+            return next(one for one in map(json.loads, lines) if one.get("id") == name and "method" not in one)[
+                "result"
+            ]
+
+        def prompt(name: str | int, text: str) -> None:
+            given_prompt = [{"type": "text", "text": text}]
+            send(id=name, method="session/prompt", params={"sessionId": session, "prompt": given_prompt})
+
+        send(id=1, method="initialize", params={"protocolVersion": 1})
+        send(id=2, method="session/new", params={"cwd": str(folder), "mcpServers": []})
+        session = answer(2)["sessionId"]
+        send(method="$/cancel_request", params={"requestId": "unknown"})
+        send(method="$/cancel_request", params={"requestId": [1]})
+        prompt("three", '<<tool bash {"command": "echo started; sleep 60", "description": "waits"}>>')
+        assert any(b"started" in one for one in lines)
+        send(method="$/cancel_request", params={"requestId": "three"})
+        assert answer("three")["stopReason"] == "cancelled"
+        prompt(4, "hello")
+        assert answer(4)["stopReason"] == "end_turn"
+        process.communicate()
+        assert (process.returncode, line.survivors(grace_s=PATIENCE_S)) == (0, [])
+
+
 def test_a_device_that_never_ends_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:
     process = CommandLine(make_repo(tmp_path / "project").path, environ).start("acp", stdin=subprocess.DEVNULL)
     _, errors = process.communicate(timeout=PATIENCE_S)

@@ -21,7 +21,6 @@ from opencode_tui.config.installed.package import (
     is_regular,
     read_object,
 )
-from opencode_tui.config.installed.skill_rules import find_skill_fault
 from opencode_tui.schema.record import JsonObject
 
 VERSIONS = ("1.0.0",)
@@ -44,7 +43,7 @@ def read(place: Place) -> Package:
     problems: list[str] = []
     manifest = read_object(place, place.root / MANIFEST)
     version = _check_manifest(manifest, problems)
-    skills = find_skills(place, place.root / "skills", problems, find_skill_fault)
+    skills = find_skills(place, place.root / "skills", problems, is_strict=True)
     return Package(
         name=manifest["name"],
         form=f"Agent Plugins {version}",

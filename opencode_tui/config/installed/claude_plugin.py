@@ -7,7 +7,7 @@ has no part for is named in the problems: language servers, output styles, event
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast, get_args
 
@@ -26,7 +26,7 @@ from opencode_tui.config.installed.package import (
     read_object,
 )
 from opencode_tui.config.settings.settings import HookTrigger
-from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.skill_rules import find_fault
 from opencode_tui.schema.record import JsonObject
 
 MARKETPLACE = "marketplace.json"
@@ -167,14 +167,14 @@ class _Parts:
             if os.path.lexists(path / "SKILL.md"):
                 found.update(dict.fromkeys(self._skill(path)))
             else:
-                found.update(dict.fromkeys(find_skills(self._place, path, self._problems, _find_skill_fault)))
+                found.update(dict.fromkeys(find_skills(self._place, path, self._problems, is_strict=False)))
         return list(found)
 
     def _skill(self, folder: Path) -> Iterator[Path]:
         shown = os.path.relpath(folder / "SKILL.md", self._place.root)
         if not self._place.contains(folder / "SKILL.md"):
             self._problems.append(f"{shown} leads out of the plugin's folder; the skill is left out")
-        elif (fault := _find_skill_fault(folder / "SKILL.md")) is not None:
+        elif (fault := find_fault(folder / "SKILL.md", is_strict=False)) is not None:
             self._problems.append(f"{shown}: {fault}; the skill is left out")
         else:
             yield folder
@@ -297,18 +297,6 @@ class _Parts:
         if isinstance(timeout, int | float) and 0 < timeout <= 3600:
             hook["timeout"] = timeout
         return hook
-
-
-def _find_skill_fault(path: Path) -> str | None:
-    """Return why a SKILL.md cannot be used; Claude Code's rules are wider than those of the specification."""
-    from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # YAML only for skills
-
-    try:
-        values: Mapping[str, Any] = split_front_matter(read_text(str(path))).values
-    except (OSError, UnreadableFileError, FrontMatterError) as error:
-        return str(error)
-    missing = [key for key in ("name", "description") if not str(values.get(key) or "").strip()]
-    return f"`{missing[0]}` is missing" if missing else None
 
 
 def _markdown(path: Path) -> Iterator[tuple[str, Path]]:

@@ -6,12 +6,13 @@ counts by the file that it leads to: one that leads out of the root is refused.
 
 import os
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
 
+from opencode_tui.config.sources.skill_rules import find_fault
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.json_text import JsonError, load_json
@@ -127,8 +128,11 @@ def read_object(place: Place, path: Path) -> JsonObject:
     return cast("JsonObject", value)
 
 
-def find_skills(place: Place, top: Path, problems: list[str], check: Callable[[Path], str | None]) -> list[Path]:
-    """Return the folders directly below `top` with a SKILL.md that `check` finds right; the others are problems. Blocks."""
+def find_skills(place: Place, top: Path, problems: list[str], *, is_strict: bool) -> list[Path]:
+    """Return the folders directly below `top` with a SKILL.md that can be used; the others are problems. Blocks.
+
+    Where it `is_strict`, it must follow all rules of the format.
+    """
     shown = os.path.relpath(top, place.root)
     if not os.path.lexists(top):
         return []
@@ -147,7 +151,7 @@ def find_skills(place: Place, top: Path, problems: list[str], check: Callable[[P
             problems.append(f"{shown}/{name}/SKILL.md leads out of the plugin's folder; the skill is left out")
         elif not is_regular(file):
             continue  # no skill by the rule that finds them
-        elif (fault := check(file)) is not None:
+        elif (fault := find_fault(file, is_strict=is_strict)) is not None:
             problems.append(f"{shown}/{name}/SKILL.md: {fault}; the skill is left out")
         else:
             found.append(top / name)

@@ -7,10 +7,8 @@ Source: docs/internals/tools.md#skills.
 
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
 from msgspec import Struct
 
@@ -18,10 +16,10 @@ from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.sources.folder import MAX_FILES
 from opencode_tui.config.sources.locations import repository_folders
 from opencode_tui.config.sources.project_file import find_objection
+from opencode_tui.config.sources.skill_rules import find_faults
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.hidden_text import show_hidden
-from opencode_tui.schema.record import JsonObject
 
 FILE_NAME = "SKILL.md"
 _AGENT_FOLDERS = (".claude", ".agents")
@@ -195,28 +193,4 @@ def _read_head(path: Path) -> tuple[Skill | None, list[str]]:
     if not isinstance(name, str) or not name.strip() or not isinstance(description, str) or not description.strip():
         return None, ["skipped: add `name` and `description` between two lines of --- at the start"]
     skill = Skill(name.strip(), " ".join(description.split()), path, Path(os.path.realpath(path)))
-    return skill, list(_faults(skill, values))
-
-
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_NAME_LENGTH, _DESCRIPTION_LENGTH, _COMPATIBILITY_LENGTH = 64, 1_024, 500
-"""Most characters, as agentskills.io specifies."""
-
-
-def _faults(skill: Skill, values: Mapping[str, object]) -> Iterator[str]:
-    """Yield what breaks the rules of the format, with the remedy."""
-    if len(skill.name) > _NAME_LENGTH or not _NAME.fullmatch(skill.name):
-        yield f"the name {skill.name!r} is not 1 to 64 lowercase letters, digits and single hyphens; other programs skip it"
-    elif skill.name != skill.folder.name:
-        yield f"the name {skill.name!r} is not that of its folder, {skill.folder.name!r}; rename one of them"
-    if len(skill.description) > _DESCRIPTION_LENGTH:
-        yield f"the description has {len(skill.description):,} characters; shorten it to 1,024"
-    for key in ("license", "compatibility", "allowed-tools"):
-        if key in values and not isinstance(values[key], str):
-            yield f"`{key}` must be a text"
-    compatibility = values.get("compatibility")
-    if isinstance(compatibility, str) and not 0 < len(compatibility) <= _COMPATIBILITY_LENGTH:
-        yield "`compatibility` must have 1 to 500 characters"
-    metadata = values.get("metadata", {})
-    if not isinstance(metadata, dict) or not all(isinstance(one, str) for one in cast("JsonObject", metadata).values()):
-        yield "`metadata` must be a map of texts"
+    return skill, list(find_faults(skill.name, skill.description, skill.folder.name, values))

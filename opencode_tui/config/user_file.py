@@ -124,7 +124,7 @@ def change_setting(
         shown = load_config(paths=paths, flags=flags, directory=directory, environ=environ).effective
         try:
             if value is None:
-                after = remove_from(before, path)
+                after = remove_from(before, layer.as_written(path))
             else:
                 after = merge_into(before, with_own_members(wanted, raw=layer.value, own=filled, shown=shown))
         except JsoncError as error:

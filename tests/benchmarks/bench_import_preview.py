@@ -341,9 +341,9 @@ def _use(at: int, line: CommandLine, sessions: set[str], items: Counter[Item], f
     )
     word = text.split()[1]
     exported = line.run("export", session)
-    findings.expect(
-        "sessions that do not open", exported.code == 0 and text in json.dumps(json.loads(exported.stdout)), exported
-    )
+    messages = json.loads(exported.stdout)["messages"] if exported.code == 0 else []
+    shown = [part.get("text") for message in messages for part in message["parts"]]
+    findings.expect("sessions that do not open", text in shown, f"{at}: {text!r} {exported.stderr}")
     found = line.run("session", "search", word, "--format", "json")
     findings.expect("sessions that are not found", found.code == 0 and session in found.stdout, f"{at}: {word} {found}")
     forked = line.turn("on <<words 2>>", "-s", session, "--fork")

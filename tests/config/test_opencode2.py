@@ -128,6 +128,18 @@ def rule(action: str, resource: str, effect: str) -> dict[str, str]:
                 "plugin": ["./p.py"],
             },
         ),
+        (
+            {"experimental": {"policies": [rule("provider.use", "openai", "deny")], "batch_tool": False}},
+            {"experimental": {"batch_tool": False}, "disabled_providers": ["openai"]},
+        ),
+        (
+            {"experimental": {"policies": [rule("provider.use", "*", "deny"), rule("provider.use", "p", "allow")]}},
+            {"enabled_providers": ["p"]},
+        ),
+        (
+            {"experimental": {"policies": [rule("provider.use", "p", "deny"), rule("provider.use", "*", "allow")]}},
+            {},
+        ),
         ({"compaction": {"auto": False, "buffer": 9}}, {"compaction": {"auto": False, "reserved": 9}}),
     ],
 )
@@ -173,6 +185,10 @@ def test_the_older_form_is_left_alone(older: dict[str, Any]) -> None:
         ),
         ('{"update": true}', 'update: expected "disable", "notify" or "auto"'),
         ('{"plugins": [5]}', "plugins[0]: expected the path of a Python file"),
+        (
+            '{"experimental": {"policies": [\n{"action": "provider.use"}]}}',
+            "line 2: experimental.policies[0]: expected",
+        ),
         ('{"skills": [5]}', "skills[0]: expected a folder or an address"),
     ],
 )
@@ -203,6 +219,9 @@ def test_what_has_no_effect_here_is_named() -> None:
             "agents": {"a": {"request": {"headers": {"h": "v"}}}},
             "plugins": [{"package": "./p.py", "options": {"x": 1}}],
             "providers": {"p": {"models": {"m": {"disabled": True}}}},
+            "experimental": {
+                "policies": [rule("permission", "shell:sudo *", "deny"), rule("provider.use", "o*", "deny")]
+            },
         }
     )
     assert [notice.key for notice in layer.warnings] == [
@@ -211,6 +230,8 @@ def test_what_has_no_effect_here_is_named() -> None:
         "providers.p.models.m.disabled",
         "snapshots",
         "plugins[0].options",
+        "experimental.policies[0]",
+        "experimental.policies[1]",
         "compaction.keep",
     ]
     assert layer.value["snapshot"] is False

@@ -107,6 +107,15 @@ def test_a_change_keeps_comments_and_its_reset_restores_the_file(world: Settings
     assert path.read_text() == TEXT.replace('"light"', '"dark"')
 
 
+def test_a_value_in_the_form_of_opencode_2_is_overridden_and_removed(world: SettingsWorld) -> None:
+    path = world.person('{\n  // undo\n  "snapshots": false,\n  "theme": "nord"\n}\n')
+    change(world, "snapshot", "true")
+    assert world.load().effective["snapshot"] is True
+    assert change(world, "snapshot", None).before == "true"
+    assert change(world, "snapshot", None).before == "false"
+    assert "snapshot" not in path.read_text() and "// undo" in path.read_text()
+
+
 def test_a_file_of_the_project_is_never_written_and_what_it_overrides_says_so(world: SettingsWorld) -> None:
     other = world.write(world.project / "opencode.json", '{"tui": {"vim": true}}')
     assert change(world, "tui.vim", "false").overridden_by == str(other)

@@ -101,6 +101,7 @@ NEWER = {
     "compaction.keep",
     "compaction.buffer",
     "diffs.view",
+    "experimental.policies",
     "theme.name",
     "prompt.paste",
 }

@@ -217,7 +217,7 @@ class AgentSettings(Section):
     hidden: Annotated[bool | None, HARMLESS] = None
     """Hide this agent in lists."""
     color: Annotated[Annotated[str, Field(pattern=COLOR_PATTERN)] | None, HARMLESS, Mark.DESCRIPTIVE] = None
-    """Color of the agent, as #rrggbb or the name of a theme color, for clients of the server."""
+    """Color of the agent, as #rrggbb or the name of a theme color, for clients of the server; our screen does not show it."""
     options: dict[str, Any] | None = None
     """Options that are sent to the provider with each request."""
 
@@ -558,7 +558,7 @@ class Settings(Section):
     default_agent: Annotated[Line | None, HARMLESS_TEXT] = None
     """The agent of new sessions; must be a primary agent."""
     username: Annotated[Line | None, HARMLESS_TEXT, Mark.DESCRIPTIVE] = None
-    """Your name in conversations, for clients of the server."""
+    """Your name in conversations, for clients of the server; our screen does not show it."""
     agent: dict[Name, AgentSettings] | None = None
     """Agents by name."""
     mode: Annotated[dict[Name, AgentSettings] | None, Former("agent")] = None

@@ -17,6 +17,8 @@ def is_newer_form(value: JsonObject) -> bool:
         return True
     if not {"keep", "buffer"}.isdisjoint(entries(value.get("compaction"))):
         return True
+    if "policies" in entries(value.get("experimental")):
+        return True
     agents = [entry for section in ("agent", "mode") for entry in entries(value.get(section)).values()]
     return any(not AGENT_KEYS.isdisjoint(entries(entry)) for entry in agents)
 

@@ -21,6 +21,9 @@ Fail = Callable[[KeyPath, str], ConfigError]
 
 EXAMPLE = '{"action": "edit", "resource": "*", "effect": "ask"}'
 
+POLICY = '{"action": "provider.use", "resource": "openai", "effect": "deny"}'
+_USE = "provider.use"
+
 _RENAMED = {"shell": "bash", "subagent": "task"}
 """Actions of the release, by its documentation; the preview has the older names, which count as well."""
 
@@ -80,6 +83,8 @@ class _Reader:
             self._put("plugin", list(self._plugins(self._given["plugins"])), ("plugins",))
         if "update" in self._given:
             self._update(self._given["update"])
+        if "policies" in entries(self._given.get("experimental")):
+            self._policies(self._given["experimental"]["policies"])
         if isinstance(self._given.get("skills"), list):
             self._skills(cast("list[Any]", self._given["skills"]))
         if has_servers(self._given.get("mcp")):
@@ -220,6 +225,35 @@ class _Reader:
         if not isinstance(value, str) or value not in _UPDATES:
             raise self._fail(("update",), 'expected "disable", "notify" or "auto"')
         self._put("autoupdate", _UPDATES[value], ("update",))
+
+    def _policies(self, value: Any) -> None:
+        """Apply what policies say of providers: the last that matches decides, without one a provider may be used."""
+        path = ("experimental", "policies")
+        if not isinstance(value, list):
+            raise self._fail(path, f"expected a list of policies such as {POLICY}")
+        rest = {key: inner for key, inner in entries(self._given["experimental"]).items() if key != "policies"}
+        self.value = {key: inner for key, inner in self.value.items() if key != "experimental"}
+        self.value |= {"experimental": rest} if rest else {}
+        others: str | None = None
+        named: dict[str, str] = {}
+        for index, one in enumerate(cast("list[Any]", value)):
+            at = (*path, index)
+            policy = self._object(one, at, ("action", "resource", "effect"))
+            action, resource, effect = (policy.get(name) for name in ("action", "resource", "effect"))
+            if not isinstance(action, str) or not isinstance(resource, str) or effect not in ("allow", "deny"):
+                raise self._fail(at, f"expected a policy such as {POLICY}")
+            if action != _USE:
+                self.notes.append((at, f"only policies about `{_USE}` have an effect here (ignored)"))
+            elif resource == "*":
+                others, named = effect, {}
+            elif permission.is_wildcard(resource):
+                self.notes.append((at, "patterns have no effect here (ignored); name each provider"))
+            else:
+                named[resource] = effect
+        if others == "deny":
+            self._put("enabled_providers", [name for name, effect in named.items() if effect == "allow"], path)
+        elif "deny" in named.values():
+            self._put("disabled_providers", [name for name, effect in named.items() if effect == "deny"], path)
 
     def _skills(self, value: list[Any]) -> None:
         found: dict[str, list[Any]] = {}

@@ -3,13 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import SessionInfo
 
 LEDGER_KEY = "ledger"
-"""The key of a session's `metadata` for the user's changes."""
+"""The key of a session's `metadata` for the user's changes, and of a marker's text for what was kept."""
 
 MOST_CHANGES, MOST_TEXT = 200, 2_000
 """Changes of a session, and characters of an entry that the user wrote."""
@@ -38,6 +39,16 @@ class LedgerEntry(Record):
     is_sent: bool = False
 
 
+class KeptLedger(Record):
+    """What a compaction kept, as the records said it then, and how many older entries of a kind had no room.
+
+    It is stored in the metadata of the marker's text, below `ledger`: the next compaction reads no older messages.
+    """
+
+    entries: list[LedgerEntry] = Field(default_factory=list[LedgerEntry])
+    omitted: dict[LedgerKind, int] = Field(default_factory=dict[LedgerKind, int])
+
+
 class LedgerEdit(Record):
     """What the user did with an entry: another `text`, none for one that is removed; `kind` is the entry's."""
 
@@ -58,6 +69,17 @@ def ledger_edits_of(info: SessionInfo) -> Mapping[str, LedgerEdit]:
         return {one.id: one for one in _EDITS.validate_python(found)}
     except ValidationError:
         return {}
+
+
+def kept_ledger_of(part: TextPart) -> KeptLedger | None:
+    """Return what a marker's text says that was kept; None in records of older and of other programs."""
+    found: object = (part.metadata or {}).get(LEDGER_KEY)
+    if found is None:
+        return None
+    try:
+        return KeptLedger.model_validate(found)
+    except ValidationError:
+        return None
 
 
 def with_ledger_edits(info: SessionInfo, edits: Sequence[LedgerEdit]) -> SessionInfo:

@@ -22,7 +22,7 @@ from tests.engine.importing.test_continued import check_next_request
 from tests.support.importing.desk import Desk
 from tests.support.importing.fixtures import PROJECT, unpack
 
-PREVIEW, BOTH = "2-preview", "1.18.33-then-2"
+PREVIEW, BOTH, REVERTS = "2-preview", "1.18.33-then-2", "2-preview-reverts"
 
 
 def read(data: Path) -> dict[str, list[MessageWithParts]]:
@@ -91,6 +91,26 @@ def test_all_that_a_real_store_holds_is_imported_once(desk: Desk, tmp_path: Path
     expected = Counter(there(data))
     assert sum(expected.values()) > 25
     assert Counter(here(desk)) == expected
+
+
+def test_staged_and_committed_undos_waiting_requests_and_a_killed_turn_are_as_the_tables_hold_them(
+    desk: Desk, tmp_path: Path
+):
+    data = unpack(REVERTS, tmp_path / "opencode")
+    report = desk.run(data)
+    assert (report.new, report.problems) == (4, [])
+    assert Counter(here(desk)) == Counter(there(data))
+    words = {title.partition(" ")[0]: said(messages) for title, messages in read(data).items()}
+    assert [text.partition(" <<")[0] for text in words["staged"]] == ["staged one", "staged two"]
+    assert [text.partition(" <<")[0] for text in words["committed"]] == [
+        "committed one",
+        "committed two",
+        "after the commit",
+    ]
+    assert words["cleared"][-1] == "cleared unread"
+    for title, messages in read(data).items():
+        check_next_request(title, messages)
+    assert desk.run(data).new == 0
 
 
 def test_a_second_import_changes_nothing_and_a_later_one_adds_what_is_new(desk: Desk, tmp_path: Path):

@@ -1,6 +1,7 @@
 """What a compaction keeps word for word, through the engine: edited, sent, searched; and compactions without progress."""
 
 import asyncio
+import random
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from opencode_tui.engine.session.compaction.recall import MOST, find_excerpts
 from opencode_tui.schema.api.context import CompactSession, LedgerChange
 from opencode_tui.schema.error import NotFoundError, SessionError
 from opencode_tui.schema.event.event import QuestionAsked
-from opencode_tui.schema.session.ledger import LedgerEdit, LedgerEntry
+from opencode_tui.schema.session.ledger import KeptLedger, LedgerEdit, LedgerEntry
 from opencode_tui.schema.session.part import PatchPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateError, ToolTime
 from opencode_tui.schema.session.until import CheckRun, Until
@@ -93,6 +94,35 @@ def test_the_user_changes_removes_and_adds_entries() -> None:
         ("The staging server is down.", "added"),
     ]
     assert texts(entries, "rule") == ["Always use spaces."]
+
+
+SAID = ("Always use tabs.", "No, the other one.", "list this", "Never push. Look again.", "and now")
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_ledger_on_top_of_a_kept_one_is_that_of_all_messages(seed: int) -> None:
+    chance = random.Random(seed)
+    messages: list[Any] = []
+    for number in range(chance.randint(2, 14)):
+        messages.append(user(chance.choice(SAID)))
+        tools = [
+            rejected(f"push {number}", chance.choice((None, "later"))),
+            ran("pytest -q", chance.choice((0, 1)), f"run {number}"),
+            call(f"r{number}", given={"filePath": f"/w/f{chance.randint(0, 4)}"}),
+        ]
+        messages.append(
+            assistant(
+                *chance.sample(tools, chance.randint(0, 3)), PatchPart(**owner(), hash="h", files=[f"/w/g{number % 5}"])
+            )
+        )
+    place = LedgerPlace(Path("/w"), "main")
+
+    def built(some: list[Any], base: KeptLedger | None = None) -> Any:
+        return build_ledger(LedgerSources(some, (), place, 24_000, base=base))
+
+    at = chance.randrange(0, len(messages), 2)
+    layered = built(messages[at:], built(messages[:at]).kept) if at else built(messages, None)
+    assert (layered.text, layered.omitted) == (built(messages).text, {})
 
 
 def sent(world: World, request: int = -1) -> str:

@@ -1,4 +1,5 @@
-"""Stores that real OpenCode versions made, as text files: a store of 1.1.65, the database that 1.2.1 made of it, one of 1.18.33.
+"""Stores that real OpenCode versions made, as text files: a store of 1.1.65, the database that 1.2.1 made of it, one of 1.18.33,
+and stores of OpenCode 2's preview: alone, behind 1.18.33, and with undos, a waiting request and a killed turn.
 
     python -m tests.support.importing.fixtures DATA_FOLDER NAME PROJECT     # packs a store, its project's path replaced
 

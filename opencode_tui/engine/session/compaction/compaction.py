@@ -42,6 +42,7 @@ from opencode_tui.schema.error import ContextOverflowError, ProviderError, Sessi
 from opencode_tui.schema.event.event import Event, SessionCompacted
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
+from opencode_tui.schema.session.ledger import LEDGER_KEY
 from opencode_tui.schema.session.message import (
     FINISH_CONTINUES,
     AssistantMessage,
@@ -155,7 +156,7 @@ class SessionCompaction(Struct, frozen=True):
         would pass a budget.
         """
         await self.wait_until_copied(order.session_id)
-        messages = await self.store.read_whole(order.session_id)
+        messages = await self.store.recent(order.session_id)
         old = _before(filter_compacted(messages), order.tail_id)
         if not new_messages(old):
             raise SessionError(f"session {order.session_id} has nothing to summarize since its last compaction")
@@ -163,7 +164,7 @@ class SessionCompaction(Struct, frozen=True):
         model = self.requests.model(user, order.model)
         run.finalize = lambda _error: self._set_compacting(order.session_id, None)
         await self._set_compacting(order.session_id, self.messages.clock())
-        marker = await self._mark(messages, user, order)
+        marker = await self._mark(user, order)
         answer = self.messages.answer(marker, model.ref, AGENT)
         step = self.new_step(answer.changed(summary=True))
 
@@ -214,9 +215,7 @@ class SessionCompaction(Struct, frozen=True):
                 failure=error.failure,
             ) from error
 
-    async def _mark(
-        self, messages: Sequence[MessageWithParts], user: UserMessage, order: CompactionTask
-    ) -> UserMessage:
+    async def _mark(self, user: UserMessage, order: CompactionTask) -> UserMessage:
         """Store the marker with the preserved text, and return its message."""
         new = self.messages.request_like(user)
         marker = UserMessage(
@@ -228,10 +227,12 @@ class SessionCompaction(Struct, frozen=True):
             variant=user.variant,
         )
         model = self.requests.model(user)
-        info = await self.store.get(order.session_id)
-        kept = (await self.ledgers.read(messages, info, model, order.tail_id)).text
+        ledger = await self.ledgers.read(await self.store.get(order.session_id), model, order.tail_id)
         part = CompactionPart(**self.messages.ids(marker), auto=order.is_automatic, tail_id=order.tail_id)
-        texts = [self._text(marker, as_reminder(kept))] if kept else []
+        texts: list[TextPart] = []
+        if ledger.text:
+            text = self._text(marker, as_reminder(ledger.text))
+            texts = [text.changed(metadata={**(text.metadata or {}), LEDGER_KEY: ledger.kept.to_dict()})]
         await self.store.add_message(marker, [part, *texts])
         return marker
 
@@ -298,7 +299,7 @@ class ManualCompaction(Struct, frozen=True):
     async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
         """Return a preview of a compaction. Raises SessionError when there is nothing to summarize."""
         info = await self.store.get(session_id)
-        messages = visible(await self.store.read_whole(session_id), info.revert)
+        messages = visible(await self.ledgers.recent(info), info.revert)
         sent = filter_compacted(messages)
         if not new_messages(sent):
             raise SessionError(f"session {session_id} has nothing to summarize since its last compaction")
@@ -309,7 +310,7 @@ class ManualCompaction(Struct, frozen=True):
             model=model.ref,
             messages=len(sent),
             before=self._size(sent, self.requests.model(user, user.model)),
-            kept=(await self.ledgers.read(messages, info, model, None)).text,
+            kept=(await self.ledgers.read(info, model, None)).text,
         )
 
     async def _report(

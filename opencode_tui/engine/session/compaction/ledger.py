@@ -16,7 +16,7 @@ from opencode_tui.engine.session.request.model_message import KEPT_HEAD
 from opencode_tui.engine.session.tokens.characters import CHARACTERS
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.ledger import LedgerEdit, LedgerEntry, LedgerKind
+from opencode_tui.schema.session.ledger import KeptLedger, LedgerEdit, LedgerEntry, LedgerKind
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import FilePart, PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import Todo
@@ -85,7 +85,9 @@ class LedgerPlace(Struct, frozen=True):
 
 
 class LedgerSources(Struct, frozen=True):
-    """The input: all messages of the session, its open and closed todos, its place, its check, the user's changes by entry.
+    """The input: the messages of the session, its open and closed todos, its place, its check, the user's changes by entry.
+
+    With `base`, what the last compaction kept, the messages are those that it did not cover; else all.
 
     `commands` are the session's background commands that run now.
     `room` is the usable context in tokens; messages from `tail_id` on are still sent in full.
@@ -99,13 +101,19 @@ class LedgerSources(Struct, frozen=True):
     commands: Sequence[BackgroundCommand] = ()
     until: Until | None = None
     edits: Mapping[str, LedgerEdit] = field(default_factory=dict[str, LedgerEdit])
+    base: KeptLedger | None = None
 
 
 class Ledger(Struct, frozen=True):
-    """The entries in the order of their sections, and how many older ones of a section have no room."""
+    """The entries in the order of their sections, and what they were made of: the records, without the changes of the user."""
 
     entries: Sequence[LedgerEntry]
-    omitted: Mapping[LedgerKind, int] = field(default_factory=dict[LedgerKind, int])
+    kept: KeptLedger
+
+    @property
+    def omitted(self) -> Mapping[LedgerKind, int]:
+        """Return how many older entries of a kind have no room."""
+        return self.kept.omitted
 
     @property
     def text(self) -> str:
@@ -127,13 +135,16 @@ def line_of(entry: LedgerEntry) -> str:
 def build_ledger(sources: LedgerSources) -> Ledger:
     """Return what a compaction keeps."""
     asked = [(message.info.id, text) for message in sources.messages if (text := user_text(message))]
-    old, is_last_sent = _before_tail(asked, sources)
+    new, is_last_sent = _before_tail(asked, sources)
+    old = [*_carried(sources, "request"), *_carried(sources, "last"), *new]
     builder = _Builder(sources)
-    builder.add_newest("rule", _sentences(old, _STANDING), _MOST_LIST)
-    builder.add_newest("correction", _sentences(old, _CORRECTING, without=_STANDING), _MOST_CORRECTIONS)
+    builder.add_newest("rule", _sentences(new, _STANDING), _MOST_LIST)
+    builder.add_newest("correction", _sentences(new, _CORRECTING, without=_STANDING), _MOST_CORRECTIONS)
     builder.add_newest("refusal", _refusals(sources.messages), _MOST_LIST)
-    earlier = [(name, _cut_middle(" ".join(text.split()), _REQUEST_LENGTH)) for name, text in old]
-    builder.add_newest("request", earlier if is_last_sent else earlier[:-1], _MOST_LIST)
+    earlier = old if is_last_sent else old[:-1]
+    carried = len(_carried(sources, "request"))
+    short = [(name, _cut_middle(" ".join(text.split()), _REQUEST_LENGTH)) for name, text in earlier[carried:]]
+    builder.add_newest("request", short, _MOST_LIST)
     builder.add("todo", [(None, _todo_words(todo)) for todo in sources.todos if todo.status not in _CLOSED])
     builder.add("command", [(None, _command_words(one, sources.place.worktree)) for one in sources.commands])
     builder.add("place", [(None, words) for words in _place_words(sources.place)])
@@ -143,7 +154,21 @@ def build_ledger(sources: LedgerSources) -> Ledger:
     if old and not is_last_sent:
         name, text = old[-1]
         builder.add("last", [(name, _cut_middle(text, sources.room // _LAST_SHARE * CHARACTERS))])
-    return builder.ledger(has_requests=bool(asked))
+    return builder.ledger(has_requests=bool(asked or sources.base))
+
+
+def edited_ledger(kept: KeptLedger, edits: Mapping[str, LedgerEdit]) -> Ledger:
+    """Return what a compaction kept, with other changes of the user."""
+    found = [_edited(one, edits.get(one.id)) for one in kept.entries]
+    found += [_added(one) for one in edits.values() if one.kind == "note" and one.text]
+    order = list(TITLES)
+    return Ledger(sorted((one for one in found if one is not None), key=lambda one: order.index(one.kind)), kept)
+
+
+def _carried(sources: LedgerSources, kind: LedgerKind) -> list[tuple[str, str]]:
+    """Return the entries of a kind that the last compaction kept."""
+    entries = () if sources.base is None else sources.base.entries
+    return [(one.message_id or "", one.text) for one in entries if one.kind == kind]
 
 
 class _Builder:
@@ -161,13 +186,14 @@ class _Builder:
             name = entry_id(kind, text)
             if name not in seen:
                 seen.add(name)
-                self._entries.append(LedgerEntry.trusted(id=name, kind=kind, text=text, message_id=message_id))
+                self._entries.append(LedgerEntry.trusted(id=name, kind=kind, text=text, message_id=message_id or None))
 
     def add_newest(self, kind: LedgerKind, texts: Sequence[tuple[str, str]], most: int) -> None:
         """Add as many of the newest texts as fit into the share of a list, at most `most` tokens, oldest first."""
         edits = self._sources.edits
         limit = min(most, self._sources.room // _LIST_SHARE) * CHARACTERS
-        different = list({text: (name, text) for name, text in reversed(texts)}.values())  # the newest first
+        all_texts = [*_carried(self._sources, kind), *texts]
+        different = list({text: (name, text) for name, text in reversed(all_texts)}.values())  # the newest first
         kept: list[tuple[str, str]] = []
         for name, text in different:
             edit = edits.get(entry_id(kind, text))
@@ -176,29 +202,27 @@ class _Builder:
                 break
             kept.append((name, text))
         self.add(kind, kept[::-1])
-        if len(kept) < len(different):
-            self._omitted[kind] = len(different) - len(kept)
+        self._omit(kind, len(different) - len(kept))
 
     def add_files(self, kind: LedgerKind, paths: Sequence[tuple[str, str]], most: int) -> None:
         """Add the latest paths in order of last use, relative to the worktree when they are in it."""
         worktree = self._sources.place.worktree
         latest: dict[str, str] = {}
-        for name, path in reversed(paths):
+        for name, path in reversed([*_carried(self._sources, kind), *paths]):
             latest.setdefault(_relative(path, worktree), name)
         shown = [(name, path) for path, name in latest.items()]
         self.add(kind, shown[:most][::-1])
-        if len(shown) > most:
-            self._omitted[kind] = len(shown) - most
+        self._omit(kind, len(shown) - most)
+
+    def _omit(self, kind: LedgerKind, count: int) -> None:
+        before = 0 if self._sources.base is None else self._sources.base.omitted.get(kind, 0)
+        if before + max(0, count):
+            self._omitted[kind] = before + max(0, count)
 
     def ledger(self, *, has_requests: bool) -> Ledger:
         """Return the ledger; without a request of the user only what they added."""
-        edits = self._sources.edits
-        found = [_edited(one, edits.get(one.id)) for one in (self._entries if has_requests else ())]
-        found += [_added(one) for one in edits.values() if one.kind == "note" and one.text]
-        order = list(TITLES)
-        return Ledger(
-            sorted((one for one in found if one is not None), key=lambda one: order.index(one.kind)), self._omitted
-        )
+        kept = KeptLedger(entries=self._entries if has_requests else [], omitted=self._omitted)
+        return edited_ledger(kept, self._sources.edits)
 
 
 def entry_id(kind: LedgerKind, text: str) -> str:
@@ -309,7 +333,13 @@ def _failing_check(sources: LedgerSources) -> list[tuple[str, str]]:
         if code and runner not in passed:
             return [(part.message_id, _check_words(command, code, state.output))]
         passed.add(runner)
-    return []
+    return [one for one in _carried(sources, "check") if not _has_passed(one[1], passed)]
+
+
+def _has_passed(check: str, passed: set[str]) -> bool:
+    """Return whether the runner of a check that was kept is one of those that passed since."""
+    found = _CHECK.search(check.partition("\n")[0])
+    return found is not None and found[1].lower() in passed
 
 
 def _commands(

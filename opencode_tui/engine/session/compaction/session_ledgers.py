@@ -16,6 +16,7 @@ from opencode_tui.engine.session.compaction.ledger import (
     LedgerPlace,
     LedgerSources,
     build_ledger,
+    edited_ledger,
     entry_id,
     line_of,
 )
@@ -33,8 +34,10 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.ledger import (
     MOST_CHANGES,
     MOST_TEXT,
+    KeptLedger,
     LedgerEdit,
     LedgerEntry,
+    kept_ledger_of,
     ledger_edits_of,
     with_ledger_edits,
 )
@@ -61,10 +64,9 @@ class SessionLedgers(Struct, frozen=True):
     place: Callable[[], LedgerPlace]
     model: Callable[[UserMessage], Model]
 
-    async def read(
-        self, messages: Sequence[MessageWithParts], info: SessionInfo, model: Model, tail_id: str | None
-    ) -> Ledger:
-        """Return the ledger of a session with these messages; those from `tail_id` on are still sent in full."""
+    async def read(self, info: SessionInfo, model: Model, tail_id: str | None) -> Ledger:
+        """Return the ledger of a session; messages from `tail_id` on are still sent in full."""
+        messages, base = await self._uncovered(info)
         commands = self.commands.made
         sources = LedgerSources(
             messages=messages,
@@ -75,29 +77,44 @@ class SessionLedgers(Struct, frozen=True):
             commands=[] if commands is None else [one for one in await commands.list(info.id) if one.is_running],
             until=until_of(info),
             edits=ledger_edits_of(info),
+            base=base,
         )
         return await asyncio.to_thread(build_ledger, sources)
+
+    async def _uncovered(self, info: SessionInfo) -> tuple[Sequence[MessageWithParts], KeptLedger | None]:
+        """Return the messages that no kept ledger covers, and the newest one; all messages without one."""
+        if info.revert is None:
+            messages = await self.store.recent(info.id)
+            part = _kept_part(messages)
+            if part is not None and (kept := kept_ledger_of(part)) is not None:
+                return _from(messages, part.message_id), kept
+        messages = visible(await self.store.read_whole(info.id), info.revert)
+        part = _kept_part(messages)
+        kept = None if part is None else kept_ledger_of(part)
+        return (messages, None) if part is None or kept is None else (_from(messages, part.message_id), kept)
 
     async def view(self, session_id: str) -> LedgerView:
         """Return what a compaction would keep now. Raises NotFoundError, ModelNotFoundError."""
         info = await self.store.get(session_id)
-        messages = visible(await self.store.read_whole(session_id), info.revert)
+        messages = visible(await self.recent(info), info.revert)
         asked = _newest(messages)
         if asked is None:
             return LedgerView(session_id=session_id)
-        ledger = await self.read(messages, info, self.model(asked), None)
-        kept = _kept_part(messages)
-        lines = "" if kept is None else kept.text
-        entries = [one.changed(is_sent=True) if line_of(one) in lines else one for one in ledger.entries]
-        removed = [one for one in ledger_edits_of(info).values() if one.text is None]
+        ledger = await self.read(info, self.model(asked), None)
+        part = _kept_part(messages)
+        lines = "" if part is None else part.text
         return LedgerView(
             session_id=session_id,
-            entries=entries,
-            removed=removed,
+            entries=[one.changed(is_sent=line_of(one) in lines) for one in ledger.entries],
+            removed=[one for one in ledger_edits_of(info).values() if one.text is None],
             omitted=dict(ledger.omitted),
             text=ledger.text,
-            is_compacted=kept is not None,
+            is_compacted=part is not None,
         )
+
+    async def recent(self, info: SessionInfo) -> list[MessageWithParts]:
+        """Return the messages from the last compaction on; all while an undo is active, which may hide that compaction."""
+        return await (self.store.recent(info.id) if info.revert is None else self.store.read_whole(info.id))
 
     async def change(self, session_id: str, change: LedgerChange) -> LedgerView:
         """Add, replace, remove or restore an entry; the next request has it. Return the ledger.
@@ -114,16 +131,12 @@ class SessionLedgers(Struct, frozen=True):
         return await self.view(session_id)
 
     async def _write_kept(self, info: SessionInfo) -> None:
-        """Write the text anew that the newest compaction kept, if there is one."""
-        messages = visible(await self.store.read_whole(info.id), info.revert)
-        kept, asked = _kept_part(messages), _newest(messages)
-        if kept is None or asked is None:
-            return
-        at = next(place for place, one in enumerate(messages) if one.info.id == kept.message_id)
-        marker = compaction_of(messages[at])
-        before = messages[:at]
-        text = (await self.read(before, info, self.model(asked), None if marker is None else marker.tail_id)).text
-        await self.store.update_part(kept.changed(text=as_reminder(text) if text else ""))
+        """Write the text anew that the newest compaction kept, if there is one of ours."""
+        part = _kept_part(visible(await self.recent(info), info.revert))
+        kept = None if part is None else kept_ledger_of(part)
+        if part is not None and kept is not None:
+            text = edited_ledger(kept, ledger_edits_of(info)).text
+            await self.store.update_part(part.changed(text=as_reminder(text) if text else ""))
 
 
 def _changed(
@@ -160,3 +173,12 @@ def _kept_part(messages: Sequence[MessageWithParts]) -> TextPart | None:
     if not sent or compaction_of(sent[0]) is None:
         return None
     return next((part for part in sent[0].parts if isinstance(part, TextPart) and part.synthetic), None)
+
+
+def _from(messages: Sequence[MessageWithParts], marker_id: str) -> Sequence[MessageWithParts]:
+    """Return the messages from a marker on, with those before it that it left to be sent."""
+    ids = [one.info.id for one in messages]
+    at = ids.index(marker_id)
+    marker = compaction_of(messages[at])
+    tail_id = None if marker is None else marker.tail_id
+    return messages[ids.index(tail_id) if tail_id in ids[:at] else at :]

@@ -72,7 +72,9 @@ class DefinitionsScreen(ListPage):
         return next((one for one in self._defined if _id(one) == self.listing.chosen), None)
 
     def _kind(self) -> Kind:
-        return next((kind for kind in KINDS if self.listing.chosen.startswith(f"{kind}:")), KINDS[0])
+        if self.listing.chosen.startswith("command:"):
+            return "command"
+        return "skill" if self.listing.chosen.startswith("skill:") else "agent"
 
     def _add(self, kind: Kind) -> None:
         self.dismiss(None)

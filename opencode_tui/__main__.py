@@ -15,19 +15,9 @@ import os
 
 from opencode_tui import __version__
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import ModuleType
-
 GARBAGE_THRESHOLD = 200_000
 """New objects between two looks for garbage. Loading the engine makes a hundred thousand that all stay; with Python's 700 a fifth
 of the time to the first request goes into looking through them again and again."""
-
-PLUGIN_SCAN = "PYDANTIC_DISABLE_PLUGINS"
-"""Switches off that pydantic looks through all installed packages for plugins of its own at every start; kept from tools."""
-
-PLUGIN_LOADER = "pydantic.plugin._loader"
-"""The module of pydantic that looks for them; even if that is switched off, it loads what reads the metadata of packages, 12 ms."""
 
 
 def main() -> None:
@@ -42,9 +32,10 @@ def main() -> None:
         screen.begin(sys.argv[1:], os.environ)
         import signal  # after the first frame, as all that follows
 
+        from opencode_tui import lean_libraries
+
         gc.set_threshold(GARBAGE_THRESHOLD)
-        if os.environ.setdefault(PLUGIN_SCAN, "__all__") == "__all__":
-            sys.modules.setdefault(PLUGIN_LOADER, _no_plugins())
+        lean_libraries.prepare(os.environ)
         signal.signal(signal.SIGINT, _leave)
         from opencode_tui.cli.main import run_command_line  # click costs more than all of `--version`
 
@@ -52,15 +43,6 @@ def main() -> None:
     finally:
         screen.end()
     sys.exit(code)
-
-
-def _no_plugins() -> "ModuleType":
-    """Return the module that pydantic asks for its plugins, with none."""
-    from types import ModuleType
-
-    module = ModuleType(PLUGIN_LOADER)
-    module.__dict__["get_plugins"] = tuple
-    return module
 
 
 def _leave(_number: int, _frame: object) -> None:

@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "opencode_tui"
 LISTED = Path(__file__).with_name("distributions.txt")
+LOCK = ROOT / "requirements.lock"
 LIMIT_MB = 300
 """Of all files but bytecode, which `--no-compile` leaves out. Two thirds are litellm and what only litellm requires."""
 
@@ -78,3 +79,28 @@ def test_what_is_required_is_imported() -> None:
     }
     required = {canonicalize_name(requirement.name) for requirement in direct()}
     assert required - used == NOT_IMPORTED.keys()
+
+
+def locked() -> dict[str, list[str]]:
+    """Return the versions of each distribution in the lock file; several have markers of their own."""
+    found: dict[str, list[str]] = {}
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)", LOCK.read_text("utf-8"), re.MULTILINE):
+        found.setdefault(canonicalize_name(name), []).append(version)
+    return found
+
+
+def test_the_lock_file_has_an_allowed_version_of_each_distribution() -> None:
+    versions = locked()
+    assert sorted(set(LISTED.read_text("utf-8").split()) - versions.keys()) == [], "run .ci/lock PYTHON"
+    refused = [
+        str(one) for one in direct() if not all(map(one.specifier.contains, versions[canonicalize_name(one.name)]))
+    ]
+    assert refused == [], "run .ci/lock PYTHON"
+
+
+def test_the_lock_file_has_hashes_of_each_version_and_names_no_index() -> None:
+    text = LOCK.read_text("utf-8")
+    entries = re.split(r"^(?=[\w.-]+==)", text, flags=re.MULTILINE)[1:]
+    assert len(entries) == sum(map(len, locked().values()))
+    assert [entry.split()[0] for entry in entries if "--hash=sha256:" not in entry] == []
+    assert not re.search(r"://|^ *--(?:index|extra|find)", text, re.MULTILINE)

@@ -34,6 +34,7 @@ from opencode_tui.text.permission import (
     reasons_of,
     sandbox_facts,
     subject_of,
+    suggestion_of,
     without_padding,
 )
 from opencode_tui.text.permission import title_of as question_of
@@ -132,7 +133,8 @@ def _explanation(
     if not diffs and subject:
         lines += ["", *(f"    {line}" for line in subject.splitlines()), ""]
     lost = lost_lines(sandbox_facts(request).lost or ())
-    return [*lines, " ".join(reasons_of(request, (), Path(root))), *([""] if lost else []), *lost]
+    why = " ".join(filter(None, [*reasons_of(request, (), Path(root)), suggestion_of(request)]))
+    return [*lines, why, *([""] if lost else []), *lost]
 
 
 def announced_call(part: ToolPart, root: str) -> ToolCallStart:

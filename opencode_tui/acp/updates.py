@@ -70,7 +70,7 @@ from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RetryStat
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.model_line import model_line
-from opencode_tui.text.tool import todos_of
+from opencode_tui.text.tool import agent_session, todos_of
 
 Update = (
     UserMessageChunk
@@ -335,6 +335,7 @@ class SessionState:
             raw_input=part.state.input,
             content=list(content) if content is not None else None,
             raw_output=output,
+            field_meta=agent_meta(part),
         )
 
     def _step(self, part: StepFinishPart) -> Iterator[Update]:
@@ -395,6 +396,12 @@ def updates_of(event: Event, state: SessionState) -> list[Update]:
             return [message(f"{line}\n\n")]
         case _:
             return []
+
+
+def agent_meta(part: ToolPart) -> JsonObject | None:
+    """Return the session of a subagent for a call that started one, in the form that Zed reads; the client can load it."""
+    child = agent_session(part)
+    return {"subagent_session_info": {"session_id": child, "message_start_index": 0}} if child else None
 
 
 def session_of(event: Event) -> str | None:

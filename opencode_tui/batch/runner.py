@@ -13,7 +13,8 @@ from pathlib import Path
 from opencode_tui.batch.pool import OnCost
 from opencode_tui.batch.task import CheckResult, Status, TaskOrder, TaskResult, TaskTokens, failed_result
 from opencode_tui.client.client import EventReader
-from opencode_tui.client.local import LocalClient, Policy, choose_policy, open_client
+from opencode_tui.client.local import LocalClient, open_client
+from opencode_tui.client.policy import Policy, choose_policy
 from opencode_tui.client.task_repository import TaskRepository, TaskWorktree, WorktreeChanges, open_repository
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import OpencodeError, PermissionRefused

@@ -23,7 +23,8 @@ from opencode_tui.config import own_process
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.client.inbox import Inbox
-    from opencode_tui.client.local import LocalClient, LocalClients, Policy
+    from opencode_tui.client.local import LocalClient, LocalClients
+    from opencode_tui.client.policy import Policy
     from opencode_tui.client.remote import RemoteClient
     from opencode_tui.client.snapshots import Snapshots
 
@@ -49,12 +50,13 @@ def with_session_client(work: "Callable[[Client], Awaitable[T]]", *, policy: "Po
     """Do as `with_client`, but with the engine of a terminal in this folder if one is open: it may have the session in use."""
 
     async def main() -> T:
-        from opencode_tui.client.local import open_client
         from opencode_tui.client.shared import join_engine
 
         async with join_engine(os.environ, Path.cwd()) as joined:
             if joined is not None:
                 return await work(joined)
+        from opencode_tui.client.local import open_client  # the engine: not for a client of another one
+
         async with open_client(os.environ, Path.cwd(), policy=policy) as client:
             return await work(client)
 

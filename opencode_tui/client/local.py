@@ -3,14 +3,13 @@
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Literal
 
 from opencode_tui.bus import Subscription
 from opencode_tui.client.calls import Carry
 from opencode_tui.client.local_facets import LocalFacets
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.instance import ConfinedRun, Instance
-from opencode_tui.engine.permission.policy import AskPerson, Policy, RefuseQuestions
+from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.schema.error import BusyError, ConfigError
 from opencode_tui.schema.event.event import GlobalDisposed
 
@@ -188,6 +187,11 @@ class LocalClients:
         return self._engine.bus.subscribe()
 
     @property
+    def data_folder(self) -> Path:
+        """The folder of the program's data."""
+        return self._engine.core.paths.data
+
+    @property
     def is_working(self) -> bool:
         """Return whether a session runs, or a background command, in any folder."""
         return self._engine.is_working
@@ -195,12 +199,6 @@ class LocalClients:
     async def end_runs(self) -> None:
         """Interrupt all runs."""
         await self._engine.core.runs.close()
-
-
-def choose_policy(*, auto: Literal["inside", "outside"] | None, has_terminal: bool) -> Policy:
-    """Return how permission requests are answered: by a user, not at all, or automatically (inside the sandbox or also outside)."""
-    otherwise: Policy = AskPerson() if has_terminal else RefuseQuestions()
-    return otherwise if auto is None else otherwise.automatic(outside=auto == "outside")
 
 
 @asynccontextmanager

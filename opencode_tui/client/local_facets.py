@@ -24,9 +24,9 @@ from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Noti
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput
-from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, ToolError
+from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, SessionError, ToolError
 from opencode_tui.schema.model import Model, ModelRef
-from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.permission import OpenPermission, PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo
@@ -156,7 +156,16 @@ class _Sessions:
         self.preview_fork = late(session.forks, lambda one: one.preview)
 
     async def create(self, request: CreateSession) -> SessionInfo:
+        if request.id is not None and await self._exists(request.id):
+            raise SessionError(f"there is a session {request.id} already; choose another id, or none")
         return await self._core.store.create(self._session.sessions.new(request))
+
+    async def _exists(self, session_id: str) -> bool:
+        try:
+            await self._core.store.get(session_id)
+        except NotFoundError:
+            return False
+        return True
 
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]
@@ -247,9 +256,12 @@ class _Context:
         self._session = instance.session
         self._policy = policy
         self.items = late(instance.session.context, lambda one: one.view)
+        self.ask = late(instance.session.side_questions, lambda one: one.ask)
         self.request = late(instance.session.context, lambda one: one.request)
         self.prune = late(instance.session.pruning, lambda one: one.prune)
         self.restore = late(instance.session.pruning, lambda one: one.restore)
+        self.ledger = late(instance.session.ledgers, lambda one: one.view)
+        self.change_ledger = late(instance.session.ledgers, lambda one: one.change)
 
     async def compact(self, session_id: str, request: "CompactSession") -> "CompactionReport":
         session = self._session
@@ -266,6 +278,7 @@ class _Undo:
         self.preview_unrevert = late(revert, lambda one: one.preview_unrevert)
         self.revert = late(revert, lambda one: one.revert)
         self.unrevert = late(revert, lambda one: one.unrevert)
+        self.commit = late(revert, lambda one: one.commit)
         self.changes = late(instance.session.summaries, lambda one: one.since)
 
 
@@ -289,11 +302,15 @@ class _Permissions:
     def __init__(self, instance: Instance) -> None:
         self._permissions = instance.folder.permissions
         self.reply = instance.folder.permissions.reply
+        self.decline = instance.folder.permissions.decline
         self.approvals = instance.folder.approvals.approvals
         self.set_approvals = instance.folder.approvals.set_approvals
 
     async def pending(self) -> Sequence[PermissionRequest]:
         return self._permissions.pending()
+
+    async def open(self, given: OpenPermission) -> PermissionRequest:
+        return self._permissions.open(given)
 
 
 class _Questions:
@@ -408,8 +425,9 @@ class _Settings:
         if self._instance.folder.config.settings.autoupdate != "notify":
             return ""
         from opencode_tui.engine.newest_version import find_newer  # only with that setting
+        from opencode_tui.origin import find_distribution
 
-        newer = await find_newer(self._paths, self._core.environ, self._core.clock)
+        newer = await find_newer(self._paths, self._core.environ, self._core.clock, find_distribution())
         if newer:
             from opencode_tui.schema.event.folder_event import UpdateAvailable  # only for a newer version
 
@@ -653,6 +671,9 @@ class _Files:
 
     async def read(self, path: str) -> "FileContent":
         return await asyncio.to_thread(self._browser.read, path)
+
+    async def read_bytes(self, path: str) -> "FileContent":
+        return await asyncio.to_thread(self._browser.read_bytes, path)
 
     async def changed(self) -> Sequence["ChangedFile"]:
         from opencode_tui.engine.file.git_status import changed_files

@@ -109,9 +109,12 @@ class _Loading:
         sources = list_sources(paths=self._paths, flags=self._flags, directory=self._directory, worktree=self._worktree)
         credentials = self._read_credentials()
         servers = self._read_servers(credentials)
+        hooks = self._read_plugins()
         for source in sources:
             self._read_source(source)
         self._add_flags()
+        for event, groups, name in hooks:
+            self._merged.put_first("hooks", event, groups, name)
         for source in list_administrator_sources(self._flags, self._directory):
             self._read_source(source)
         self._warnings += find_linked_rules(self._directory, self._worktree)
@@ -170,6 +173,57 @@ class _Loading:
             except ConfigError as error:
                 self._warnings.append(Notice(record.url, "", f"its settings are left out ({error})"))
         return tuple(dict.fromkeys([*(record.url for record in records), *self._named]))
+
+    def _read_plugins(self) -> list[tuple[str, list[Any], str]]:
+        """Merge the settings of installed plugins, and return their hooks, which are joined to those of all files.
+
+        What is wrong in one is a warning.
+        """
+        if not os.path.isdir(self._paths.plugins):
+            return []
+        from opencode_tui.config.installed.layers import layers_of, skills_of, source_of  # few users have one
+        from opencode_tui.config.installed.store import InstalledStore
+
+        hooks: list[tuple[str, list[Any], str]] = []
+        store = InstalledStore(paths=self._paths)
+        try:
+            for installed in store.all():
+                source = source_of(installed.name)
+                try:
+                    package = store.read(installed)
+                except ConfigError as error:
+                    self._warnings.append(Notice(source, "", f"{error}; it has no effect"))
+                    continue
+                self._extensions += skills_of(package)
+                for layer in layers_of(package):
+                    self._add_of_plugin(layer)
+                for event, groups in package.hooks.items():
+                    for group in cast("list[JsonObject]", groups):
+                        one = Layer(source, "user", package.place.final, {"hooks": {event: [group]}})
+                        if self._is_valid(one):
+                            hooks.append((event, [group], source))
+        except ConfigError as error:
+            self._warnings.append(Notice(str(self._paths.plugins), "", f"{error}; the plugins after it have no effect"))
+        return list(reversed(hooks))
+
+    def _add_of_plugin(self, layer: Layer) -> None:
+        """Merge a layer of a plugin; a wrong one is left out."""
+        if self._is_valid(layer):
+            self._add(layer)
+
+    def _is_valid(self, layer: Layer) -> bool:
+        """Return whether the values of a plugin's layer are right; else there is a warning."""
+        try:
+            visit(layer.value, layer.error)
+            filled = replace(layer, value=self._substitution.apply(layer).value)
+            visit(filled.value, filled.error)
+            validate_settings(filled, written=layer.value)
+        except ConfigError as error:
+            self._warnings.append(
+                Notice(layer.source, "", f"{str(error).removeprefix(f'{layer.source}: ')}; it is left out")
+            )
+            return False
+        return True
 
     def _find_named(self) -> Iterator[str]:
         """Yield the addresses in the administrator's files; a wrong one is a warning."""

@@ -44,6 +44,15 @@ class Merged:
                 self._add_rules(("agent", name, "permission"), rules, source)
         self.value = {**self.value, "agent": stricter}
 
+    def put_first(self, section: str, key: str, members: list[Any], source: str) -> None:
+        """Put members before those of a list of a section; both sources are named."""
+        inner = cast("JsonObject", self.value.get(section) or {})
+        self.value = {**self.value, section: {**inner, key: [*members, *inner.get(key, [])]}}
+        path = dotted((section, key))
+        earlier = self.sources.get(path)
+        self.sources[path] = source if earlier in (None, source) else f"{source}, {earlier}"
+        self.sources.setdefault(section, source)
+
     def present_sources(self) -> dict[str, str]:
         """Return the sources of the values that remain, in the order of the settings."""
         present: dict[str, str] = {}

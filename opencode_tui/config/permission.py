@@ -45,10 +45,11 @@ def _shorten(rules: Any) -> Any:
     return cast("Any", rules)
 
 
-def merge(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+def merge(earlier: dict[str, Any], later: dict[str, Any], *, is_exact: bool = False) -> dict[str, Any]:
     """Return one normalized setting that decides like the rules of `earlier` followed by those of `later`.
 
-    Exact unless two different wildcards over tools overlap; only `*` is common there.
+    A wildcard over tools that is repeated behind another one that overlaps it is written with one more star, which means the
+    same. One without a star cannot be: with `is_exact` that raises ValueError, else its rules stay where it was.
     """
     result = dict(earlier)
     for tool, rules in later.items():
@@ -61,8 +62,33 @@ def merge(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
         else:
             for name in [name for name in result if not is_wildcard(name) and covers(tool, name)]:
                 result[name] = _shorten(_append(_remove(result, name), patterns))
-            result[tool] = _shorten(_append(_patterns(result.get(tool, {})), patterns))
+            key = last_spelling(tool, result)
+            if is_exact and _is_overlapped(key, result):
+                raise ValueError(f"{tool!r} overlaps another wildcard between its rules; write a `*` in place of a `?`")
+            result[key] = _shorten(_append(_patterns(result.get(key, {})), patterns))
     return result
+
+
+def last_spelling(tool: str, settings: dict[str, Any]) -> str:
+    """Return the spelling of a tool or wildcard whose rules come after those of all other wildcards that overlap it."""
+    spelling = tool
+    while "*" in spelling and _is_overlapped(spelling, settings):
+        spelling = spelling.replace("*", "**", 1)
+    return spelling
+
+
+def _is_overlapped(wildcard: str, settings: dict[str, Any]) -> bool:
+    names = list(settings)
+    later = names[names.index(wildcard) + 1 :] if wildcard in settings else []
+    return any(is_wildcard(name) and _overlap(name, wildcard) for name in later)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Return whether two wildcards may cover one name: not when their starts or ends differ."""
+    heads = (re.split(r"[*?]", one, maxsplit=1)[0], re.split(r"[*?]", other, maxsplit=1)[0])
+    tails = (re.split(r"[*?]", one)[-1], re.split(r"[*?]", other)[-1])
+    size, end = min(len(heads[0]), len(heads[1])), min(len(tails[0]), len(tails[1]))
+    return heads[0][:size] == heads[1][:size] and tails[0][len(tails[0]) - end :] == tails[1][len(tails[1]) - end :]
 
 
 def is_wildcard(tool: str) -> bool:

@@ -1,6 +1,7 @@
 """The newest published version of this program: looked up with pip, in the package index that the user configured for it.
 
-Nothing is installed or changed. Without pip beside this program there is no answer.
+Nothing is installed or changed. Without pip beside this program there is no answer. Nor is there one for an installation that is
+from no index, such as one of a clone: the name could be a stranger's in the index.
 """
 
 import importlib.util
@@ -9,17 +10,17 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
 
 from opencode_tui import __version__
 from opencode_tui.engine.project.programs import Program, run_program
+from opencode_tui.origin import NAME, find_origin
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths
-
-NAME = "opencode-tui"
 
 CHECK_EVERY_MS = 24 * 3600 * 1000
 """A look this soon after the one before, also one without an answer, gets its answer from the cache."""
@@ -34,11 +35,14 @@ _RELEASE = re.compile(r"\d+(?:\.\d+)*")
 logger = logging.getLogger(__name__)
 
 
-async def find_newer(paths: Paths, environ: Mapping[str, str], clock: Clock) -> str:
+async def find_newer(paths: Paths, environ: Mapping[str, str], clock: Clock, installed: Distribution | None) -> str:
     """Return the newest version if it is newer than this program, else an empty text; looks once a day, for at most 15 s.
 
-    A failure is logged and counts as no answer.
+    `installed` is the distribution of this program. A failure is logged and counts as no answer.
     """
+    if installed is None or find_origin(installed) is not None:
+        logger.info("autoupdate: this program was not installed from a package index, so newer versions are not known")
+        return ""
     path = paths.cache / "newest-version.json"
     newest, checked = _read(path)
     if not 0 <= clock() - checked < CHECK_EVERY_MS:

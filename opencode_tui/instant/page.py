@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     Cell = tuple[str, Pen]
     """A character, empty in the second cell of a wide one, and its pen."""
 
-SWITCH, OFF = "OPENCODE_TUI_FIRST_FRAME", ("", "0")
-"""The variable that switches the first frame on, and its values that leave it off; the settings are not read yet."""
+SWITCH, OFF = "OPENCODE_TUI_FIRST_FRAME", ("0", "false")
+"""The variable that switches the first frame off, and its values that do; the settings are not read yet."""
 
 FORMAT = "opencode-tui page 1"
 
@@ -102,8 +102,8 @@ class Page:
 
 
 def is_on(environ: "Mapping[str, str]") -> bool:
-    """Return whether the first frame is switched on."""
-    return environ.get(SWITCH, "") not in OFF
+    """Return whether the first frame is not switched off."""
+    return environ.get(SWITCH) not in OFF
 
 
 def sgr(pen: "Pen") -> str:

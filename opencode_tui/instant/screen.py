@@ -34,7 +34,7 @@ _POLL_S = 0.1
 _PAUSE_S = 0.2
 """Maximum seconds until the thread has drawn what it draws."""
 _SWITCH_S, _USUAL_SWITCH_S = 0.0005, 0.005
-"""Seconds after which a thread that imports lets the echo of a key go first, and Python's own value."""
+"""Seconds after which a thread that imports lets the echo of a key go first, and Python's own value. The TUI keeps the first."""
 _LEAST_SIZE = (20, 5)
 
 
@@ -110,6 +110,7 @@ class InstantScreen:
     def end(self) -> None:
         """Restore the terminal, if it was not given away, and drop what was typed."""
         self._end_thread()
+        sys.setswitchinterval(_USUAL_SWITCH_S)
         with self._guard:
             self._restore()
 
@@ -168,8 +169,8 @@ class InstantScreen:
         """Wait until the thread has ended; it reads nothing more."""
         if _owner.pop("screen", None) is self:
             os.write(self._waker, b"\0")
-            with self._running:
-                sys.setswitchinterval(_USUAL_SWITCH_S)
+            self._running.acquire()
+            self._running.release()
             os.close(self._wake)
             os.close(self._waker)
 

@@ -28,6 +28,9 @@ _BOUNDS = r"(?<![A-Za-z0-9_\-])", r"(?![A-Za-z0-9])"
 _CUT = r"[A-Za-z0-9_\-*.]{6,}"
 """What follows the beginning of a key that is cut or masked."""
 
+_CUT_ENDS = ((ADDRESS, r"://[^\s/@]+:(?!\d*$)[^\s/@]*$"), (EMAIL, r"(?<![\w:/])(?!git@|www@)[\w.%+\-]+@[\w.\-]*$"))
+"""What a cut address with a password, and a cut e-mail address look like."""
+
 _ENTROPY = 3.0
 _BLANK = "␣"
 
@@ -113,6 +116,20 @@ def redact(text: str, counts: Counter[str]) -> str:
                 text = detector.sub(text, counts)
         return "".join(_redact(piece, counts) for piece in _pieces(text))
     return _redact(text, counts)
+
+
+def redact_cut(text: str, counts: Counter[str]) -> str:
+    """Return a text that ends with `…` without what may be the start of a secret at that end; others as they are."""
+    if not text.endswith("…"):
+        return text
+    head, blank, last = text[:-1].rpartition(" ")
+    kind = next((kind for kind, pattern in _CUT_ENDS if re.search(pattern, last)), "")
+    if not kind and mask_keys(last) != last:
+        kind = KEY
+    if not kind:
+        return text
+    counts[kind] += 1
+    return f"{head}{blank}{cover(kind)}…"
 
 
 def mask_keys(text: str) -> str:

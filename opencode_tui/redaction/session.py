@@ -16,7 +16,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from opencode_tui.redaction.cover import cover
-from opencode_tui.redaction.detectors import KEY, PASSWORD, redact
+from opencode_tui.redaction.detectors import KEY, PASSWORD, redact, redact_cut
 from opencode_tui.redaction.names import is_secret_field
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.tool_state import ErrorDetails
@@ -154,6 +154,8 @@ class Redactor:
             kept["summary"] = {**cast("JsonObject", summary), "diffs": self.diffs(cast("JsonObject", summary)["diffs"])}
         if isinstance(share := kept.get("share"), dict):
             kept["share"] = {"url": cast("JsonObject", share).get("url")}
+        if isinstance(title := kept.get("title"), str):
+            kept["title"] = redact_cut(title, self.counts)
         return self.value(kept)
 
     def message(self, info: JsonObject) -> JsonObject:

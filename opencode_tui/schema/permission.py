@@ -15,6 +15,10 @@ APPROVALS: tuple[Approvals, ...] = ("ask", "normal", "auto")
 """All modes, in the order of the key that changes it."""
 
 
+ALLOWED_BEFORE = "allowedBefore"
+"""The key in the metadata of a request with the number of equal answers `once`, where they are enough to suggest a rule."""
+
+
 class ApprovalsMode(Record):
     """The mode of approvals of a session."""
 
@@ -31,6 +35,11 @@ class Rule(Record):
     permission: str
     pattern: str
     action: Action
+
+    @property
+    def is_built_in(self) -> bool:
+        """Return whether it is a rule of the program; the user's are not, nor are those that are read from a record."""
+        return False
 
 
 Ruleset = list[Rule]
@@ -61,6 +70,17 @@ class PermissionRequest(Record):
     patterns: list[str]
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     always: list[str] = Field(default_factory=list[str])
+    tool: ToolCallRef | None = absent()
+
+
+class OpenPermission(Record):
+    """A request for approval that a client makes, for what it does itself; `always` is what an `always` reply would allow."""
+
+    session_id: str
+    permission: str
+    patterns: list[str]
+    always: list[str] = Field(default_factory=list[str])
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     tool: ToolCallRef | None = absent()
 
 
@@ -105,15 +125,3 @@ class PermissionReport(Record):
     runs: Runs | None = absent()
     tier: str | None = absent()
     reasons: list[str] | None = absent()
-
-
-class PermissionRules(Record):
-    """The rules of an agent in order (the last match wins), and the "always" grants of this worktree.
-
-    `sources` has the file (absolute) or the variable of each rule; empty for a default rule.
-    """
-
-    agent: str
-    rules: list[Rule]
-    grants: list[Rule]
-    sources: list[str] = Field(default_factory=list[str])

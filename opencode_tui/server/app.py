@@ -13,7 +13,6 @@ from opencode_tui.server.request import Services
 from opencode_tui.server.routes import (
     catalog,
     compat_v0,
-    compat_v2,
     event,
     file,
     mcp,
@@ -45,7 +44,6 @@ ROUTERS = (
     screen.router,
     server.instance_router,
     compat_v0.router,
-    compat_v2.router,
     own.own_routes(),
     mcp.router,
     cast("APIRouter", load("pty_routes")),

@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body, value_bytes
+from opencode_tui.server.lazy_app import PREFIXES
 from opencode_tui.server.throttle import Throttle
 
 # The credentials of the server: one password, by basic or bearer authorization, compared in constant time.
@@ -131,7 +132,7 @@ class Guard:
         if refusal is not None:
             # the body of a refused request is not read
             closing = [(b"connection", b"close")] if _has_body(headers) else []
-            await _answer(send, refusal.status, [*refusal.headers, *closing], error_body("Refused", refusal.message))
+            await _answer(send, refusal.status, [*refusal.headers, *closing], _refusal_body(scope["path"], refusal))
         elif scope["method"] == "OPTIONS" and pages is None:
             await _answer(send, 204, _PREFLIGHT, None)
         else:
@@ -228,6 +229,14 @@ class _Limited:
         if self._bytes > BODY_LIMIT:
             raise HTTPException(413, f"the body is larger than {BODY_LIMIT >> 20} MB")
         return message
+
+
+def _refusal_body(path: str, refusal: Refusal) -> dict[str, Any]:
+    """Return the body of a refusal in the form of the API that the path is of."""
+    if not path.startswith(PREFIXES):
+        return error_body("Refused", refusal.message)
+    tag = {401: "UnauthorizedError", 403: "ForbiddenError"}.get(refusal.status, "ServiceUnavailableError")
+    return {"_tag": tag, "message": refusal.message}
 
 
 def _refuse_body(headers: Headers) -> Refusal | None:

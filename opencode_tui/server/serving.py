@@ -8,7 +8,7 @@ import asyncio
 import secrets
 import socket
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Literal
 
@@ -22,12 +22,14 @@ from opencode_tui.server.app import build_app
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.guard import App, BrowserAccess, Credentials, Guard
+from opencode_tui.server.lazy_app import BothApis
 from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.turns import Turns
 
 if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
     from opencode_tui.client.local import LocalClients
     from opencode_tui.server.terminals import Terminals
     from opencode_tui.server.web.pages import Pages, Web
@@ -123,11 +125,12 @@ async def _serving(
 ) -> AsyncGenerator[EventHub, None]:
     hub = EventHub(now=time.monotonic, counted=counted)
     terminals = None if environ is None else _make_terminals(hub, environ)
-    pages, browsers = (None, None) if web is None else _make_pages(web, address, credentials)
+    pages, browsers = (None, None) if web is None else _make_pages(web, address, credentials, clients.at)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
         screens = ScreenRequests()
-        app = build_app(Services(clients, hub, turns, screens, terminals))
+        services = Services(clients, hub, turns, screens, terminals)
+        app = BothApis(build_app(services), services)
         guard = Guard(app, address=address, credentials=credentials, browsers=browsers)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
         server = make_server(guard, has_sockets=terminals is not None or pages is not None)
         with clients.events() as events:
@@ -146,6 +149,7 @@ async def _serving(
                 await turns.end()
                 await asyncio.sleep(0)  # the last events of the runs reach the hub
                 hub.close()
+                await app.close()
                 await screens.close()
                 server.stop()
                 await asyncio.wait({running})
@@ -158,12 +162,14 @@ def _make_terminals(hub: EventHub, environ: Mapping[str, str]) -> "Terminals":
     return make_terminals(publish=lambda folder, event: hub.publish([Frame.of(folder, event)]), environ=environ)
 
 
-def _make_pages(web: "Web", address: Address, credentials: Credentials) -> "tuple[Pages, BrowserAccess]":
+def _make_pages(
+    web: "Web", address: Address, credentials: Credentials, find_client: "Callable[[], Awaitable[Client]]"
+) -> "tuple[Pages, BrowserAccess]":
     from opencode_tui.server.web.pages import Pages  # only for `web`
 
     throttle = Throttle()
     own = Credentials(secrets.token_urlsafe(32), credentials.username)
-    pages = Pages(web, address, credentials=credentials, own=own, throttle=throttle)
+    pages = Pages(web, address, credentials=credentials, own=own, throttle=throttle, find_client=find_client)
     return pages, BrowserAccess(pages.has, pages.refuse, pages.app, own, throttle)
 
 

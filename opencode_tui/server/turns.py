@@ -5,7 +5,7 @@ A turn continues when its client disconnects; listeners see its end. A request i
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.request import CommandInput, PromptInput, ShellInput
@@ -20,6 +20,9 @@ logger = logging.getLogger(__name__)
 END_GRACE_S = 0.5
 """Seconds that interrupted turns have to return their last message."""
 
+
+SUCCEEDED, FAILED = value_bytes(True), value_bytes(False)
+"""Whether a turn had an answer, as JSON."""
 
 Send = Callable[[Callable[[str], None]], Awaitable[MessageWithParts]]
 """Sends a request and returns its response; calls its argument with the request's id when it is stored."""
@@ -37,6 +40,11 @@ class Turn:
         self._ended = asyncio.Event()
         self._answer: MessageWithParts | None = None
         self._error: Exception | None = None
+
+    @property
+    def session_id(self) -> str:
+        """The session that it is a turn of."""
+        return self._session_id
 
     @property
     def request_id(self) -> str | None:
@@ -78,7 +86,7 @@ class Turn:
     async def success(self) -> bytes:
         """Wait for the end and return whether the turn had an answer."""
         await self._ended.wait()
-        return value_bytes(self._error is None)
+        return SUCCEEDED if self._error is None else FAILED
 
     def _store(self, message_id: str) -> None:
         self._request_id = message_id
@@ -99,12 +107,22 @@ def _has_failed(message: MessageWithParts) -> bool:
     return isinstance(message.info, AssistantMessage) and message.info.error is not None
 
 
+async def _logging_errors(work: Coroutine[object, object, None]) -> None:
+    try:
+        await work
+    except OpencodeError as error:
+        logger.warning("what follows a turn failed (%s)", error)
+    except Exception:
+        logger.exception("what follows a turn failed")
+
+
 class Turns:
     """All turns of one server."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group
-        self._running: set[asyncio.Task[None]] = set()
+        self._running: dict[asyncio.Task[None], Turn] = {}
+        self._following: set[asyncio.Task[None]] = set()
 
     async def prompt(self, client: Client, session_id: str, request: PromptInput) -> Turn:
         """Start a turn and return it when its request is stored; raises the error of a refused request."""
@@ -126,13 +144,29 @@ class Turns:
 
     async def _begin(self, turn: Turn) -> Turn:
         task = self._group.create_task(turn.run(), name="turn")
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        self._running[task] = turn
+        task.add_done_callback(self._running.pop)
         await turn.wait_stored()
         return turn
 
+    def follow(self, work: Coroutine[object, object, None]) -> None:
+        """Do what follows a turn; the end of the server ends it."""
+        task = self._group.create_task(_logging_errors(work), name="after a turn")
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+
+    def has(self, session_id: str) -> bool:
+        """Return whether a turn of a session runs or begins."""
+        return any(turn.session_id == session_id for turn in self._running.values())
+
+    def awaits(self, message_id: str) -> bool:
+        """Return whether a request is still to be answered by the turn that it began."""
+        return any(turn.request_id == message_id for turn in self._running.values())
+
     async def end(self) -> None:
         """Wait for the turns whose runs have been interrupted; one that does not end is canceled."""
+        for task in self._following:
+            task.cancel()
         if self._running:
             _, late = await asyncio.wait(self._running, timeout=END_GRACE_S)
             for task in late:

@@ -83,6 +83,11 @@ class Paths(Struct, frozen=True):
         return self.data / "well-known"
 
     @property
+    def plugins(self) -> Path:
+        """Installed plugins, a folder each."""
+        return self.data / "plugins"
+
+    @property
     def auth(self) -> Path:
         """Credentials, mode 0600."""
         return self.data / "auth.json"

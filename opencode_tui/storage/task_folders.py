@@ -1,4 +1,4 @@
-"""The records of the worktrees of batch tasks: where each came from, and the process that works in it.
+"""The records of the worktrees of batch tasks and agents: where each came from, and the process that works in it.
 
 `{cache}/batch/NAME` is a worktree or a clone, `NAME.json` beside it its record, written before the worktree exists. A confined
 command reaches only its own worktree, so a record can be believed.
@@ -17,12 +17,16 @@ from opencode_tui.storage.safe_folder import open_folder
 
 
 class TaskFolder(Struct, frozen=True):
-    """A worktree of a task: its name, the work tree and the git folder that it belongs to, and the process that works in it."""
+    """A worktree of a task: its name, the work tree and the git folder that it belongs to, and the process that works in it.
+
+    With `is_agent` an agent of a session works in it, which may know what its origin has.
+    """
 
     name: str
     origin: str
     common_dir: str
     owner: ProcessIdentity
+    is_agent: bool = False
 
     @property
     def is_left(self) -> bool:
@@ -30,9 +34,9 @@ class TaskFolder(Struct, frozen=True):
         return not is_alive(self.owner)
 
 
-def record_task(paths: Paths, name: str, *, origin: Path, common_dir: Path) -> Path:
+def record_task(paths: Paths, name: str, *, origin: Path, common_dir: Path, is_agent: bool = False) -> Path:
     """Write the record of a new worktree of this process; return the worktree's path. Raises OSError. Blocks."""
-    record = TaskFolder(name, str(origin), str(common_dir), current_process())
+    record = TaskFolder(name, str(origin), str(common_dir), current_process(), is_agent)
     AtomicWriter(FileSystem()).write(str(ensure(paths.tasks) / f"{name}.json"), json.encode(record))
     return paths.tasks / name
 
@@ -66,16 +70,19 @@ def delete_folder(folder: Path) -> bool:
 
 
 def is_task_worktree(paths: Paths, worktree: Path) -> bool:
-    """Return whether a real path is the worktree of a batch task."""
+    """Return whether a real path is the worktree of a batch task or an agent."""
     return worktree.parent == Path(os.path.realpath(paths.tasks))
 
 
-def task_origin(paths: Paths, worktree: Path) -> str | None:
-    """Return the work tree that a task's worktree was made from; None for other folders. Blocks."""
+def task_origin(paths: Paths, worktree: Path, *, is_secret: bool = False) -> str | None:
+    """Return the work tree that a task's worktree was made from; None for other folders. Blocks.
+
+    With `is_secret` also None for the worktree of an agent.
+    """
     if worktree.parent.name != paths.tasks.name or not is_task_worktree(paths, worktree):
         return None
     found = _read(paths, worktree.name)
-    return None if found is None else found.origin
+    return None if found is None or (is_secret and found.is_agent) else found.origin
 
 
 def _read(paths: Paths, name: str) -> TaskFolder | None:

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 _MARKS = frozenset({"Mn", "Me", "Mc"})
 """Categories of characters that are drawn on the character before them."""
 
-_ZERO = re.compile(
+_ZERO = (
     "[\u1160-\u11ff\u0897\u0cf3\u0ece\u1acf-\u1add\u1ae0-\u1aeb\u2065\u3164\ud7b0-\ud7ff\uffa0\ufff0-\ufff8"
     "\U00010d69-\U00010d6d\U00010efa-\U00010eff\U00011241\U000113b8-\U000113c0\U000113c2\U000113c5"
     "\U000113c7-\U000113ca\U000113cc-\U000113d0\U000113d2\U000113e1-\U000113e2\U00011b60-\U00011b67"
@@ -20,7 +20,7 @@ _ZERO = re.compile(
 )
 """Hangul vowels and final consonants, fillers, and marks that Python's own table does not know yet."""
 
-_DOUBLE = re.compile(
+_DOUBLE = (
     "[\u2630-\u2637\u268a-\u268f\u2ffc-\u2fff\u31e4-\u31e5\u31ef\u4dc0-\u4dff\ufa6e-\ufa6f\ufada-\ufaff"
     "\U00016ff2-\U00016ff6\U000187f8-\U000187ff\U00018cff\U00018d09-\U00018d1e\U00018d80-\U00018df2\U0001b132"
     "\U0001b155\U0001d300-\U0001d356\U0001d360-\U0001d376\U0001f6d8\U0001f6dc\U0001fa75-\U0001fa77"
@@ -29,7 +29,7 @@ _DOUBLE = re.compile(
 )
 """Wide characters that Python's own table does not know yet, or calls narrow."""
 
-_VISIBLE_FORMATS = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]")
+_VISIBLE_FORMATS = "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd]"
 """Format characters that are drawn in a cell of their own."""
 
 _IDEOGRAPHS = range(0x20000, 0x3FFFE)
@@ -224,12 +224,12 @@ _cached_width = lru_cache(4096)(_width)
 @lru_cache(4096)
 def _cells(character: str) -> int:
     category = unicodedata.category(character)
-    if category in _MARKS or _ZERO.match(character):
+    if category in _MARKS or re.match(_ZERO, character):
         return 0
-    if _DOUBLE.match(character):
+    if re.match(_DOUBLE, character):
         return 2
     if category == "Cf":
-        return 1 if _VISIBLE_FORMATS.match(character) else 0
+        return 1 if re.match(_VISIBLE_FORMATS, character) else 0
     if category == "Cn":
         return 2 if ord(character) in _IDEOGRAPHS and ord(character) & 0xFFFE != 0xFFFE else 1
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,16 +1,23 @@
 """A unified diff as rows with line numbers, and which words of a changed line are the changed ones; pure."""
 
+import difflib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
+from opencode_tui.schema.session.diff import FileDiff, lines_of
+
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NEAR = 2
 """Unchanged lines shown on either side of a change."""
 
 Kind = Literal["+", "-", " ", "file", "gap"]
+
+
+MAX_LETTERS = 2_000_000
+"""Maximum characters of a file's two states; for larger files only the sizes are shown."""
 
 
 class DiffRow(Struct, frozen=True):
@@ -23,6 +30,14 @@ class DiffRow(Struct, frozen=True):
     number: int
     text: str
     word: tuple[int, int] | None = None
+
+
+def unified(diff: FileDiff) -> str:
+    """Return the unified diff of a file's two states; empty if it is too large or not text. Slow for a large one."""
+    if len(diff.before) + len(diff.after) > MAX_LETTERS:
+        return ""
+    before, after = ([line.rstrip("\r\n") for line in lines_of(text)] for text in (diff.before, diff.after))
+    return "\n".join(difflib.unified_diff(before, after, "a", "b", lineterm="", n=3))
 
 
 def read_diff(diff: str, *, near: int = _NEAR) -> list[DiffRow]:

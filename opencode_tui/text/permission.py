@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.api.project import Places
-from opencode_tui.schema.permission import Approvals, PermissionRequest, Rule, Verdict
+from opencode_tui.schema.permission import ALLOWED_BEFORE, Approvals, PermissionRequest, Rule, Verdict
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.sandbox import KEY, LostRow, SandboxFacts, sandbox_of
 from opencode_tui.schema.tools import Words, row_of
@@ -231,6 +231,14 @@ def reasons_of(
     if is_command(request):
         sentences.append(f"Working directory: {_short_folder(facts.folder or str(directory), places)}")
     return sentences
+
+
+def suggestion_of(request: PermissionRequest) -> str:
+    """Return a sentence that suggests the rule of a question which got `once` several times; empty for others."""
+    count = request.metadata.get(ALLOWED_BEFORE)
+    if not isinstance(count, int) or not request.always or sandbox_facts(request).is_afterwards:
+        return ""
+    return f"You have allowed this {count} times: always allow it in this project?"
 
 
 _NAMED_LOSSES = 3

@@ -63,7 +63,9 @@ def token_words(number: int) -> str:
 
 def plural(number: int, noun: str) -> str:
     """Return `1 tool` or `9 tools`."""
-    many = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith("ch") else "s")
+    many = (
+        noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith(("ch", "sh", "ss", "x")) else "s")
+    )
     return f"{number} {noun if number == 1 else many}"
 
 

@@ -276,7 +276,8 @@ def failure_text(part: ToolPart, state: ToolStateError, root: str = "") -> str:
     if state.subject is not None:
         return f"You rejected {f'the request {state.subject}' if state.subject else 'this'}."
     if state.rule is not None:
-        return f'Denied by your rule "{state.rule.pattern}" ({state.rule.permission}).'
+        whose = "a built-in rule of this agent," if state.built_in else "your rule"
+        return f'Denied by {whose} "{state.rule.pattern}" ({state.rule.permission}).'
     if state.unasked and state.problem:
         return f"{state.problem} Approvals are auto, so it was not asked for; --auto=outside allows it."
     row = row_of(part.tool)
@@ -355,6 +356,12 @@ def tools_of(metadata: dict[str, Any]) -> list[str]:
     """Return the tools that a task's agent has run."""
     tools = metadata.get("tools")
     return [str(tool) for tool in cast("list[object]", tools)] if isinstance(tools, list) else []
+
+
+def agent_session(part: ToolPart) -> str:
+    """Return the ID of the session in which a task's agent works; empty when there is none."""
+    metadata: dict[str, Any] = getattr(part.state, "metadata", None) or {}
+    return str(metadata.get("sessionId") or "") if row_of(part.tool).result == "agent" else ""
 
 
 def answers_of(state: ToolStateCompleted) -> list[str]:

@@ -439,6 +439,25 @@ async def test_a_call_of_a_subagent_is_announced_before_it_asks(editor: Editor, 
     assert states[-1] == "completed" and editor.text() == "done"
 
 
+async def test_the_session_of_a_background_subagent_is_named_by_its_call_and_shown_when_the_editor_loads_it(
+    editor: Editor, project: Repo, model: ModelServer
+):
+    session = await new_session(editor, project.path)
+    task = {"description": "look", "prompt": "look around", "subagent_type": "general", "background": True}
+    model.script(Answer(calls=(Call("task", task),)))
+    turn = asyncio.create_task(editor.prompt(session, "begun <<slow 1>>"))
+    child = ""
+    while not child:
+        await asyncio.sleep(0.01)
+        metas = [one.field_meta for one in editor.of("tool_call_update", session) if one.field_meta]
+        child = metas[-1]["subagent_session_info"]["session_id"] if metas else ""
+    assert (await turn).stop_reason == "end_turn"
+    await editor.conn.load_session(cwd=str(project.path), session_id=child, mcp_servers=[])
+    while "look around" not in editor.text(session_id=child):
+        await asyncio.sleep(0.01)
+    assert editor.text("user_message_chunk", child) == "look around"
+
+
 class Losing:
     """A client of the engine that loses the events of requests; before each an event comes that cannot be sent."""
 

@@ -64,6 +64,7 @@ async def measure(name: str, folder: Path, environ: dict[str, str]) -> list[Figu
         make_environ=lambda _: environ,
         start_confined=start_program,
         scratch=folder / "scratch",
+        report=print,
     )
     tool = EditTool(
         editor=FileEditor(

@@ -153,8 +153,8 @@ FAULTS = (
     Fault("cli/table.py", "if widest is None or widths[widest] <= _MIN_CELLS:", "if widest is None:"),
     Fault(
         "text/safe_text.py",
-        "return (_UNSAFE_IN_TEXT if multiline else _UNSAFE_IN_LINE).sub(_escape, text)",
-        "return _UNSAFE_IN_TEXT.sub(_escape, text)",
+        "return _compiled(_UNSAFE_IN_TEXT if multiline else _UNSAFE_IN_LINE).sub(_escape, text)",
+        "return _compiled(_UNSAFE_IN_TEXT).sub(_escape, text)",
     ),
     Fault("text/quantity.py", "divmod(whole, 60) if whole < 3_600 else", "divmod(whole, 60) if whole <= 3_600 else"),
     Fault(

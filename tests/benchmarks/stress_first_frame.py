@@ -20,7 +20,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from opencode_tui.instant.page import SWITCH
 from tests.conftest import isolated_environment
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.waiting import PATIENCE_S
@@ -195,7 +194,7 @@ def main() -> int:
         home, folder = Path(name) / "home", Path(name) / "work"
         home.mkdir()
         folder.mkdir()
-        environ = {**isolated_environment(home), SWITCH: "1"}
+        environ = isolated_environment(home)
         for number in range(first, first + starts):
             print(f"start {number} of seed {seed}", end=": ", flush=True)
             try:

@@ -197,9 +197,10 @@ def test_programs_of_the_project_are_not_started(commands):
 
 
 def test_sessions_that_opencode_2_shows_without_messages_are_named(commands, environ: dict[str, str]):
-    unpack("1.18.33-then-2", Path(environ["XDG_DATA_HOME"]) / "opencode")
+    unpack("1.1.65", unpack("1.18.33-then-2", Path(environ["XDG_DATA_HOME"]) / "opencode"))
     done = commands.run("doctor")
     assert done.code == 0
     assert "1 session in" in done.stdout
+    assert "that no database beside it has" in done.stdout
     assert "Title: second session" in done.stdout
     assert "opencode-tui import opencode" in done.stdout

@@ -1,13 +1,171 @@
-"""`opencode-tui plugin` shows how to write one."""
+"""`opencode-tui plugin` for users: what is shown, asked, installed, updated and removed; and how to write one."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from opencode_tui.cli.commands import plugin as plugin_command
+from tests.support.mcp import server as small_server
+from tests.support.world.in_process import Commands
+from tests.support.world.machine import PYTHON
+from tests.support.world.plugins import SKILL, servers, write_plugin
+from tests.support.world.repo import Repo, make_repo
+
 PAGE = (Path(__file__).parents[2] / "opencode_tui" / "engine" / "plugin" / "plugins.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("words", [["plugin"], ["plugin", "--help"]])
-def test_the_page_is_printed_as_it_is(commands, words):
-    done = commands.run(*words)
+@pytest.fixture
+def at_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plugin_command, "_is_at_terminal", lambda: True)
+
+
+@pytest.fixture
+def repo(commands: Commands, tmp_path: Path) -> Repo:
+    """A repository with a plugin whose programs would leave a mark."""
+    made = make_repo(tmp_path / "plugins")
+    mark = f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n"
+    files = {
+        "bin/db!": mark,
+        "skills/one/SKILL.md": SKILL.format("one"),
+        "mcp.json": servers(db={"type": "stdio", "command": "./bin/db", "args": ["a b"], "env": {"LEVEL": "1"}}),
+    }
+    write_plugin(made.path, files, version="1.0")
+    made.commit()
+    return made
+
+
+def test_the_page_is_printed_as_it_is(commands: Commands) -> None:
+    done = commands.run("plugin")
     assert (done.code, done.stdout.strip()) == (0, PAGE.strip())
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_all_that_it_brings_is_shown_before_the_question_and_nothing_runs(
+    commands: Commands, repo: Repo, tmp_path: Path
+) -> None:
+    refused = commands.run("plugin", "install", str(repo.path), stdin="n\n")
+    assert (refused.code, "was not installed" in refused.stderr) == (1, True)
+    assert commands.run("plugin", "list", "--format", "json").stdout == "[]\n"
+    done = commands.run("plugin", "install", str(repo.path), stdin="y\n")
+    lines = done.stdout.splitlines()
+    root = f"{commands.environ['XDG_DATA_HOME']}/opencode-tui/plugins/acme/package"
+    assert lines == [
+        "acme 1.0  (Agent Plugins 1.0.0)",
+        f"  from {repo.path}, as the folder is now",
+        "  skill    one: Does one.",
+        f"  server   acme:db runs in {root}: LEVEL=1 {root}/bin/db 'a b'",
+        "  files that are not only text: bin/db",
+        "installed acme",
+    ]
+    assert "Trust and install this? [y/N]" in done.stderr
+    shown = commands.run("config", "show").stdout
+    assert "plugin acme" in shown
+    assert not (tmp_path / "ran").exists()
+
+
+def test_without_a_terminal_nothing_is_installed(commands: Commands, repo: Repo) -> None:
+    done = commands.run("plugin", "install", str(repo.path), stdin="y\n")
+    assert (done.code, "this is no terminal" in done.stderr) == (1, True)
+
+
+def test_yes_is_only_for_a_whole_commit(commands: Commands, repo: Repo) -> None:
+    for ref in ("", "@main", f"@{repo.commit()[:12]}"):
+        done = commands.run("plugin", "install", f"{repo.path}{ref}", "--yes")
+        assert (done.code, "--yes needs a commit by its whole ID" in done.stderr) == (2, True), done
+    commit = repo.commit()
+    done = commands.run("plugin", "install", f"{repo.path}@{commit}", "--yes")
+    assert (done.code, done.stdout.splitlines()[-1]) == (0, "installed acme"), done
+    listed = json.loads(commands.run("plugin", "list", "--format", "json").stdout)
+    assert [(one["name"], one["commit"], one["version"]) for one in listed] == [("acme", commit, "1.0")]
+    assert "stays at commit" in commands.run("plugin", "update").stderr
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_an_update_shows_its_difference_and_asks_only_when_something_that_runs_changed(
+    commands: Commands, repo: Repo
+) -> None:
+    address = f"file://{repo.path}@main"
+    assert commands.run("plugin", "install", address, stdin="y\n").code == 0
+    assert "acme is up to date" in commands.run("plugin", "update", "acme").stderr
+    repo.commit(**{"skills/one/SKILL.md": SKILL.format("one") + "And more.\n"})
+    done = commands.run("plugin", "update")
+    assert (done.code, "?" in done.stderr) == (0, False)
+    assert "  changed  skills/one/SKILL.md" in done.stdout.splitlines()
+    assert "+And more." in done.stdout.splitlines()
+    changed = servers(db={"type": "stdio", "command": "./bin/db", "args": ["other"]})
+    repo.commit(**{"mcp.json": json.dumps(changed)})
+    done = commands.run("plugin", "update", stdin="n\n")
+    assert (done.code, "Something that runs has changed" in done.stderr) == (1, True)
+    repo.commit(**{"bin/db": "#!/bin/sh\nexit 0\n"})
+    done = commands.run("plugin", "update", stdin="y\n")
+    assert (done.code, done.stdout.splitlines()[-1]) == (0, "installed acme")
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_a_removal_leaves_nothing(commands: Commands, repo: Repo) -> None:
+    commands.run("plugin", "install", str(repo.path), stdin="y\n")
+    assert commands.run("plugin", "remove", "acme").stdout == "removed acme\n"
+    top = Path(commands.environ["XDG_DATA_HOME"]) / "opencode-tui" / "plugins"
+    assert [path for path in top.rglob("*") if path.is_file()] == []
+    assert "no plugin 'acme' is installed" in commands.run("plugin", "remove", "acme").stderr
+    assert "plugin acme" not in commands.run("config", "show").stdout
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_plugins_of_a_marketplace_are_listed_and_chosen(commands: Commands, tmp_path: Path) -> None:
+    market = make_repo(tmp_path / "market")
+    entries = [
+        {"name": "lint", "source": "./plugins/lint", "description": "Lints", "version": "3"},
+        {"name": "bare", "source": "./bare", "strict": False, "commands": ["./hi.md"]},
+        {"name": "out", "source": "../elsewhere"},
+        {"name": "npm", "source": {"source": "npm", "package": "x"}},
+    ]
+    market.write(
+        ".claude-plugin/marketplace.json", json.dumps({"name": "m", "owner": {"name": "o"}, "plugins": entries})
+    )
+    market.write("plugins/lint/.claude-plugin/plugin.json", json.dumps({"name": "lint", "outputStyles": "./x"}))
+    market.write("plugins/lint/commands/run.md", "---\ndescription: Runs\n---\n!`git status`\n")
+    hook = {"type": "command", "command": "echo a\nskill    fake: harmless"}
+    hooks = {"Stop": [{"hooks": [hook]}], "SubagentStop": [{"hooks": [hook]}]}
+    market.write("plugins/lint/hooks/hooks.json", json.dumps({"hooks": hooks}))
+    market.write("bare/hi.md", "Say hi.\n")
+    market.write("bare/commands/other.md", "Not listed.\n")
+    commit = market.commit()
+    done = commands.run("plugin", "install", str(market.path))
+    assert done.stdout.splitlines()[0] == "lint  Lints"
+    assert "marketplace of 4 plugins; name those to install" in done.stderr
+    done = commands.run("plugin", "install", f"{market.path}@{commit}", "lint", "bare", "--yes")
+    lines = done.stdout.splitlines()
+    assert lines[0] == "lint 3  (Claude Code)"
+    assert "  command  /lint:run: Runs" in lines
+    assert "           its use runs, by your rules: git status" in lines
+    assert [one for one in lines if one.startswith("  hook")] == [
+        r"  hook     Stop runs: echo a\x0askill    fake: harmless"
+    ]
+    assert "  left out: hooks of the event SubagentStop are not supported, and ignored" in lines
+    assert "  left out: `outputStyles` is not supported, and ignored" in lines
+    assert "  command  /bare:hi" in lines
+    assert "/bare:other" not in done.stdout
+    for name, reason in (("out", "leads out of its marketplace"), ("npm", "is not supported"), ("lnt", "'lint'?")):
+        done = commands.run("plugin", "install", f"{market.path}@{commit}", name, "--yes")
+        assert (done.code, reason in done.stderr) == (2, True), done
+
+
+def test_a_server_runs_in_its_folder_with_its_variables_and_its_data_folder(commands: Commands, tmp_path: Path) -> None:
+    made = make_repo(tmp_path / "plugins")
+    script = f'#!/bin/sh\n{{ pwd; env; }} > "$PLUGIN_DATA/seen"\nexec {PYTHON} -S {small_server.__file__}\n'
+    own = {"HOME": "/elsewhere", "PATH": "/bin:/usr/bin", "X": "${PLUGIN_DATA}"}
+    write_plugin(
+        made.path,
+        {"bin/db!": script, "mcp.json": servers(db={"type": "stdio", "command": "./bin/db", "env": own})},
+    )
+    assert commands.run("plugin", "install", f"{made.path}@{made.commit()}", "--yes").code == 0
+    top = Path(commands.environ["XDG_DATA_HOME"]) / "opencode-tui" / "plugins" / "acme"
+    (top / "data").rmdir()
+    done = commands.run("mcp", "tools", "acme:db")
+    assert (done.code, "echo" in done.stdout) == (0, True), done
+    folder, *variables = (top / "data" / "seen").read_text().splitlines()
+    assert folder == str(top / "package")
+    wanted = {"PLUGIN_ROOT": folder, "PLUGIN_DATA": f"{top}/data", **own, "X": f"{top}/data"}
+    assert {f"{name}={value}" for name, value in wanted.items()} <= set(variables)

@@ -29,3 +29,19 @@ def test_nothing_to_summarize_is_reported_in_one_line(commands, session_id):
 def test_a_model_that_is_none_is_refused(commands, session_id):
     done = commands.run("session", "compact", session_id, "--model", "fast")
     assert done.code == 2 and "provider/model" in done.stderr
+
+
+def test_what_a_compaction_keeps_is_shown_and_changed(commands, session_id):
+    view = json.loads(commands.run("session", "ledger", session_id, "--format", "json").stdout)
+    last = next(one for one in view["entries"] if one["kind"] == "last")
+    assert last["text"] == "list this folder" and not view["isCompacted"]
+    done = commands.run("session", "ledger", session_id, "--add", "Never push.", "--set", last["id"], "list src/")
+    assert done.code == 0 and "kept by the next compaction" in done.stderr
+    first = done.stdout.splitlines()[1].split(maxsplit=3)
+    assert first[1:] == ["added", "added", "Never push."]
+    kept = commands.run("session", "compact", session_id, "--dry-run").stdout
+    assert "## Added by the user\n- Never push.\n" in kept and "last request\nlist src/\n" in kept
+    gone = commands.run("session", "ledger", session_id, "--remove", last["id"])
+    assert "removed" in gone.stdout and "list src/" not in gone.stdout
+    wrong = commands.run("session", "ledger", session_id, "--remove", "rule-0")
+    assert (wrong.code, wrong.stdout, wrong.stderr.count("\n")) == (1, "", 1) and "no entry rule-0" in wrong.stderr

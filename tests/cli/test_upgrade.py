@@ -4,7 +4,8 @@ import json
 from importlib.metadata import Distribution
 from pathlib import Path
 
-from opencode_tui.cli.commands.upgrade import NAME, find_installation
+from opencode_tui.cli.commands.upgrade import find_installation
+from opencode_tui.origin import NAME
 from tests.support.rows import each
 from tests.support.world.in_process import Commands
 

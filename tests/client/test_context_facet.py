@@ -3,6 +3,7 @@
 import pytest
 
 from opencode_tui.schema.api.context import CompactSession
+from opencode_tui.schema.api.side_question import SideExchange, SideQuestion
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, OpencodeError
 from tests.support.provider.model_script import Answer, Call
 
@@ -35,6 +36,22 @@ async def test_a_call_is_pruned_and_restored(api):
     assert states == ["pruned"]
     assert (await api.client.context.restore(session_id)).parts == dry.parts
     assert (await api.client.context.restore(session_id)).parts == []
+
+
+async def test_a_side_question_repeats_the_next_request_and_leaves_the_messages(api):
+    session_id = await read_once(api)
+    before, following = await api.client.messages.list(session_id), await api.client.context.request(session_id)
+    api.model.script(Answer(calls=(Call("write", {"filePath": "b.py", "content": ""}),)), Answer(text="because"))
+    earlier = [SideExchange(question="what?", answer="rows")]
+    answer = await api.client.context.ask(session_id, SideQuestion(text="why?", earlier=earlier))
+    assert answer.text == "because" and answer.input > 0
+    first, second = (one.body for one in api.model.requests[-2:])
+    kept = len(following.body["messages"])
+    assert first["messages"][:kept] == following.body["messages"] and first["tools"] == following.body["tools"]
+    asked = first["messages"][kept:]
+    assert [one["role"] for one in asked] == ["user", "assistant", "user"] and "why?" in str(asked[-1])
+    assert second["messages"] == first["messages"] and second["tool_choice"] == "none"
+    assert await api.client.messages.list(session_id) == before
 
 
 async def test_what_does_not_exist_is_refused(api):

@@ -1,5 +1,7 @@
 """The folder, through either api."""
 
+import json
+
 import pytest
 
 from opencode_tui.schema.api.setting import SettingChange
@@ -40,6 +42,24 @@ async def test_files_that_differ_from_the_last_commit_are_told_with_their_lines(
 
 async def test_there_is_nothing_to_revoke_at_first(api):
     assert (await api.client.rules.grants("bash", None), await api.client.rules.revoke("bash", None)) == ([], [])
+
+
+async def test_a_grant_is_switched_changed_and_revoked(api, paths):
+    project = await api.client.project.current()
+    metadata = {"worktree": str(api.project.path.resolve()), "created": 1}
+    record = paths.storage / "permission" / f"{project.id}.json"
+    record.parent.mkdir(parents=True, exist_ok=True)
+    record.write_text(json.dumps([{"permission": "bash", "pattern": "npm *", "action": "allow", "metadata": metadata}]))
+    switched = await api.client.rules.switch("bash", None, is_on=False)
+    off = await api.client.rules.list(None)
+    assert [one.pattern for one in switched] == ["npm *"] and off.grants == []
+    assert [(one.pattern, one.is_on, one.used) for one in off.stored] == [("npm *", False, 0)]
+    await api.client.rules.switch("bash", "npm *", is_on=True)
+    assert (await api.client.rules.change("bash", "npm *", " npm ci ")).pattern == "npm ci"
+    with pytest.raises(NotFoundError):
+        await api.client.rules.change("bash", "npm *", "x")
+    assert [one.pattern for one in await api.client.rules.revoke("bash", None)] == ["npm ci"]
+    assert not await api.client.permissions.decline("per_gone")
 
 
 async def test_models_are_told_in_full(api):

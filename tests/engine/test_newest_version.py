@@ -5,6 +5,7 @@ from pathlib import Path
 from opencode_tui.engine.newest_version import CHECK_EVERY_MS, find_newer, is_newer
 from opencode_tui.storage.paths import Paths
 from tests.support.rows import each
+from tests.support.world.distribution import installed
 
 
 @each(
@@ -38,14 +39,27 @@ async def test_it_is_looked_up_once_a_day(tmp_path: Path, paths: Paths, environ:
     paths.cache.mkdir(parents=True, exist_ok=True)
     environ = {**environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder)}
     now = CHECK_EVERY_MS * 100
-    assert await find_newer(paths, environ, lambda: now) == "98.0.0"
+    from_index = installed(tmp_path / "site")
+    assert await find_newer(paths, environ, lambda: now, from_index) == "98.0.0"
     (folder / "opencode_tui-99.0.0-py3-none-any.whl").touch()
-    assert await find_newer(paths, environ, lambda: now + CHECK_EVERY_MS - 1) == "98.0.0"
-    assert await find_newer(paths, environ, lambda: now + CHECK_EVERY_MS) == "99.0.0"
+    assert await find_newer(paths, environ, lambda: now + CHECK_EVERY_MS - 1, from_index) == "98.0.0"
+    assert await find_newer(paths, environ, lambda: now + CHECK_EVERY_MS, from_index) == "99.0.0"
 
 
-async def test_an_index_without_an_answer_is_no_error(paths: Paths, environ: dict[str, str]) -> None:
+async def test_the_name_in_an_index_counts_only_for_an_installation_from_one(
+    tmp_path: Path, paths: Paths, environ: dict[str, str]
+) -> None:
+    (tmp_path / "opencode_tui-98.0.0-py3-none-any.whl").touch()
+    paths.cache.mkdir(parents=True, exist_ok=True)
+    environ = {**environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    from_clone = installed(tmp_path / "site", "file:///src/opencode-tui")
+    for found in (from_clone, None):
+        assert await find_newer(paths, environ, lambda: CHECK_EVERY_MS * 100, found) == ""
+
+
+async def test_an_index_without_an_answer_is_no_error(tmp_path: Path, paths: Paths, environ: dict[str, str]) -> None:
     paths.cache.mkdir(parents=True, exist_ok=True)
     (paths.cache / "newest-version.json").write_text('{"newest": 3')
     environ = {**environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "/nonexistent"}
-    assert await find_newer(paths, environ, lambda: CHECK_EVERY_MS * 100) == ""
+    found = installed(tmp_path / "site")
+    assert await find_newer(paths, environ, lambda: CHECK_EVERY_MS * 100, found) == ""

@@ -32,6 +32,7 @@ from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import provider_config
 from tests.support.share.server import recorded_server
 from tests.support.world.cli import CommandLine
+from tests.support.world.distribution import installed
 from tests.support.world.engine import opened
 from tests.support.world.in_process import in_process
 from tests.support.world.pages import Pages, serve
@@ -255,4 +256,5 @@ async def test_an_index_of_packages_that_stalls_is_no_newer_version(
     paths = find_paths(environ)
     with FaultProxy(site, Fault("stall", "headers")) as proxy:
         given = {**environ, "PIP_INDEX_URL": proxy.url, "PIP_CONFIG_FILE": os.devnull}
-        assert await newest_version.find_newer(paths, given, lambda: newest_version.CHECK_EVERY_MS * 100) == ""
+        found = installed(tmp_path / "site")
+        assert await newest_version.find_newer(paths, given, lambda: newest_version.CHECK_EVERY_MS * 100, found) == ""

@@ -50,7 +50,7 @@ class Child:
         self.raw = b""
         self.process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM, body, *arguments],
-            env={SWITCH: "1", "TERM": "xterm", "PYTHONPATH": str(PACKAGE_ROOT), "PATH": os.environ["PATH"], **environ},
+            env={"TERM": "xterm", "PYTHONPATH": str(PACKAGE_ROOT), "PATH": os.environ["PATH"], **environ},
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
@@ -129,6 +129,12 @@ def test_keys_that_a_terminal_changes_in_its_own_lines_are_the_keys_again(start,
     child.sees(repr(keys).encode())
 
 
+@pytest.mark.parametrize(("end", "seconds"), [("hand_over", "0.0005"), ("end", "0.005")])
+def test_the_screen_keeps_that_threads_give_way_to_keys(start, end: str, seconds: str) -> None:
+    child = start(f"screen.live().{end}(); print('switches after', sys.getswitchinterval(), flush=True)")
+    child.sees(f"switches after {seconds}\r\n".encode())
+
+
 def test_it_imports_nothing_that_costs_time(start) -> None:
     child = start("screen.end(); print('[', *more, ']')")
     child.sees(b"]\r\n")
@@ -185,7 +191,7 @@ def test_it_stops_as_the_shell_asks_and_goes_on(start) -> None:
         (["/nonexistent/folder"], {}),
         ([], {"TERM": "dumb"}),
         ([], {"LINES": "24"}),
-        ([], {SWITCH: ""}),
+        ([], {SWITCH: "false"}),
         ([], {SWITCH: "0"}),
     ],
 )

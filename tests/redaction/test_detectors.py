@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import opencode_tui
-from opencode_tui.redaction.detectors import PIECE, redact
+from opencode_tui.redaction.detectors import PIECE, redact, redact_cut
 from tests.support.rows import each
 
 L = "q7Zr2Vx9Kd4Tn8Bs6Wm1Hc5Jp3Lf0Gy"
@@ -227,3 +227,22 @@ def test_a_long_line_is_searched_in_linear_time():
     for piece in ("a", "password ", "://", "key=", "@a.", "sk-", "-----BEGIN ", "token = ", "A_KEY"):
         redact(piece * (200_000 // len(piece)), counts)
     assert counts.total() < 200_000
+
+
+@each(
+    ("text", "left"),
+    [
+        ("mail bob@exam…", "mail [hidden:e-mail]…"),
+        ("mail bob@…", "mail [hidden:e-mail]…"),
+        ("open https://ada:pass…", "open [hidden:password-in-address]…"),
+        ("the key sk-abcdefgh12…", "the key [hidden:key]…"),
+        ("open http://localhost:80…", "open http://localhost:80…"),
+        ("clone git@github.com:a/b…", "clone git@github.com:a/b…"),
+        ("use @decorator…", "use @decorator…"),
+        ("mail bob@exam", "mail bob@exam"),
+    ],
+)
+def test_the_start_of_a_secret_at_a_cut_end_is_covered(text: str, left: str):
+    counts = Counter[str]()
+    assert redact_cut(text, counts) == left
+    assert sum(counts.values()) == (text != left)

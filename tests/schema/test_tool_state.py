@@ -54,7 +54,7 @@ def test_a_failing_call_says_what_its_error_is_about_next_to_the_text():
 def test_every_detail_of_an_error_is_stored():
     rule = Rule(permission="bash", pattern="*", action="deny")
     details = ErrorDetails(
-        subject="s", dismissed=True, feedback="f", unasked=True, rule=rule, nearest=["a"], problem="p"
+        subject="s", dismissed=True, feedback="f", unasked=True, rule=rule, built_in=True, nearest=["a"], problem="p"
     )
     assert details.model_fields_set == ErrorDetails.model_fields.keys()
     assert fail(RUNNING, error="no", now=20, details=details).to_dict() == FAILED.to_dict() | details.to_dict()

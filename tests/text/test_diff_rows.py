@@ -3,8 +3,7 @@
 import pytest
 
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.text.diff_rows import DiffRow, changed_words, read_diff
-from opencode_tui.tui.diff.cells import unified
+from opencode_tui.text.diff_rows import DiffRow, changed_words, read_diff, unified
 
 HEAD = "--- a/x.py\n+++ b/x.py\n"
 

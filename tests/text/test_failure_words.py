@@ -2,6 +2,7 @@
 
 import pytest
 
+from opencode_tui.engine.permission.defaults import rule
 from opencode_tui.schema.error import (
     CommandRefusedError,
     DeniedError,
@@ -46,6 +47,13 @@ CASES: list[tuple[str, OpencodeError, StopReason | None, str, str]] = [
         "denied by rule",
     ),
     ("edit", DeniedError("edit", "a", RULES[0], RULES), "denied", 'Denied by your rule "*" (edit).', "denied by rule"),
+    (
+        "edit",
+        DeniedError("edit", "a", rule("edit", "*", "deny"), RULES),
+        "denied",
+        'Denied by a built-in rule of this agent, "*" (edit).',
+        "denied by rule",
+    ),
     (
         "bash",
         CommandRefusedError("This agent may not edit files.", "Ask the user to do it."),

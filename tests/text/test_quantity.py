@@ -32,9 +32,10 @@ def test_an_hour_is_an_hour():
 
 
 def test_one_of_a_thing_has_no_plural():
-    assert [plural(1, "tool"), plural(2, "tool"), plural(2, "match"), plural(0, "entry")] == [
+    assert [plural(1, "tool"), plural(2, "tool"), plural(2, "match"), plural(0, "entry"), plural(2, "address")] == [
         "1 tool",
         "2 tools",
         "2 matches",
         "0 entries",
+        "2 addresses",
     ]

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.text.diff_rows import DiffRow, read_diff
-from opencode_tui.tui.diff.cells import HEAD, CodeRow, code_rows, unified
+from opencode_tui.text.diff_rows import DiffRow, read_diff, unified
+from opencode_tui.tui.diff.cells import HEAD, CodeRow, code_rows
 from opencode_tui.tui.diff.headings import name_gaps
 from opencode_tui.tui.diff.layout import DiffForm, DiffLayout
 from tests.support.terminal.screen import look

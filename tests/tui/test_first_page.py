@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.instant.page import SWITCH, plain_page
+from opencode_tui.instant.page import plain_page
 from opencode_tui.tui.base_app import COMPLETE_S, TYPED_S
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
-ON = {SWITCH: "1"}
 TRIES = 5
 _TAKEN = b"\x1b[>25u"
 """What the driver writes when it owns the terminal."""
@@ -65,12 +64,12 @@ def keep_a_page(start: Open, home: dict[str, str], **options: Any) -> None:
 def test_the_first_frame_is_the_real_one_with_what_was_typed(
     start: Open, environ: dict[str, str], term: str, size: tuple[int, int], variables: dict[str, str]
 ) -> None:
-    keep_a_page(start, environ, term=term, size=size, environ={**ON, **variables})
+    keep_a_page(start, environ, term=term, size=size, environ=variables)
     stored = pages(environ)[0].read_text().split("\n")[3].split()[:3]
     assert plain_page(size).prompt == tuple(map(int, stored))
     for _ in range(TRIES):
         began = time.monotonic()
-        with start(term=term, size=size, environ={**ON, **variables}) as terminal:
+        with start(term=term, size=size, environ=variables) as terminal:
             terminal.read_until(lambda: b"Ask" in terminal.raw)
             terminal.type("some w\x1b[D\x1b[Do\x7fo")
             terminal.sees("someo w")
@@ -91,7 +90,7 @@ def test_the_first_frame_is_the_real_one_with_what_was_typed(
 
 
 def test_what_is_typed_from_the_start_on_is_sent_in_order(start: Open, server: ModelServer) -> None:
-    with start(environ=ON) as terminal:
+    with start() as terminal:
         terminal.read_until(lambda: b"Ask" in terminal.raw)
         terminal.type("one\rtwo\x7f\x7fhree\x1b[H\x1b[C")
         terminal.type("X")
@@ -106,7 +105,7 @@ def test_what_is_typed_from_the_start_on_is_sent_in_order(start: Open, server: M
 
 @pytest.mark.parametrize("other", [(140, 40), (60, 20)])
 def test_a_window_that_has_another_size_for_a_moment_shows_every_cell(start: Open, other: tuple[int, int]) -> None:
-    with start(environ=ON) as terminal:
+    with start() as terminal:
         terminal.read_until(lambda: _TAKEN in terminal.raw)
         terminal.type("one 字 two")
         for words in ("one 字 two", "Type a request", "▣ sandbox", "f1 help"):
@@ -114,7 +113,7 @@ def test_a_window_that_has_another_size_for_a_moment_shows_every_cell(start: Ope
         terminal.sees_no_more("Opening")
         whole = terminal.lines()
     for pause in (0.0, 0.3, 0.7):
-        with start(environ=ON) as terminal:
+        with start() as terminal:
             terminal.read_until(lambda terminal=terminal: b"Ask" in terminal.raw)
             terminal.type("one 字")
             terminal.read_for(pause)
@@ -127,7 +126,7 @@ def test_a_window_that_has_another_size_for_a_moment_shows_every_cell(start: Ope
 
 @pytest.mark.parametrize("pause", [0.0, 0.2, 0.4, 0.6, 0.8])
 def test_a_start_that_is_stopped_goes_on_with_what_was_typed(start: Open, pause: float) -> None:
-    with start(environ=ON) as terminal:
+    with start() as terminal:
         terminal.read_until(lambda: b"Ask" in terminal.raw)
         terminal.type("some words")
         terminal.read_for(pause)
@@ -143,7 +142,7 @@ def test_a_start_that_is_stopped_goes_on_with_what_was_typed(start: Open, pause:
 
 
 def test_a_screen_that_is_continued_without_having_left_is_not_started_again(start: Open) -> None:
-    with start(environ=ON) as terminal:
+    with start() as terminal:
         terminal.read_until(lambda: _TAKEN in terminal.raw)
         terminal.type("ab")
         terminal.sees("▎ ab")
@@ -165,7 +164,7 @@ def test_a_screen_that_is_continued_without_having_left_is_not_started_again(sta
 def test_an_interrupt_in_a_callback_of_an_import_ends_the_program(start: Open, tmp_path: Path) -> None:
     # Python ignores exceptions there
     (tmp_path / "sitecustomize.py").write_text(_INTERRUPTED)
-    with start(environ={**ON, "PYTHONPATH": str(tmp_path)}) as terminal:
+    with start(environ={"PYTHONPATH": str(tmp_path)}) as terminal:
         assert terminal.ends() == 130
         assert terminal.attributes() == terminal.attributes_before
         assert terminal.raw.count(b"\x1b[?1049h") == terminal.raw.count(b"\x1b[?1049l") == 1
@@ -180,7 +179,7 @@ def test_the_key_that_quits_is_pressed_twice_while_the_first_page_is_shown(
     stalls.parent.mkdir()
     stalls.write_text("#!/bin/sh\nsleep 600\n")
     stalls.chmod(0o755)
-    with start(environ={**ON, "PATH": f"{stalls.parent}:{environ['PATH']}"}) as terminal:
+    with start(environ={"PATH": f"{stalls.parent}:{environ['PATH']}"}) as terminal:
         terminal.read_until(lambda: b"Ask" in terminal.raw)
         terminal.type("\x03x")  # the first page shows neither
         terminal.sees("▎ x")

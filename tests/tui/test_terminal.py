@@ -174,6 +174,7 @@ def test_keys_act_in_order_the_window_changes_and_closing_it_during_a_turn_leave
 @pytest.mark.skipif(
     sys.platform != "linux" or platform.machine() != "x86_64", reason="reads system calls by their numbers"
 )
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may read the system calls of the program")
 def test_at_rest_one_thread_looks_at_the_branch_and_nothing_else_wakes_the_program(place: Place) -> None:
     make_repo(place.folder)
     with place.open() as screen:

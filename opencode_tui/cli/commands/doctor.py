@@ -21,13 +21,16 @@ from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.client.logout import ends_at_logout
 from opencode_tui.config.auth import AuthStore
+from opencode_tui.engine.importing.opencode_json import OpenCodeJson
 from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite
+from opencode_tui.engine.importing.source import SessionSource
 from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.sandbox.caches import repair_caches
 from opencode_tui.engine.sandbox.temp import list_caches, size_of_folder
 from opencode_tui.engine.sandbox.tier import Tier, candidates, find_version, probe
 from opencode_tui.engine.sandbox.tiers.bubblewrap import find_program as find_bubblewrap
+from opencode_tui.engine.skill.skills import discover_skills, search_of
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, missing_ripgrep
 from opencode_tui.programs import find_program
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
@@ -104,7 +107,7 @@ def _listed_by_command() -> list[tuple[str, str]]:
     help="Also send each provider with a key its cheapest request.",
 )
 def doctor(is_fixing: bool, is_online: bool) -> int:
-    """Check the data folder, the store, keys, git, ripgrep, the sandbox, its caches, settings, models and language servers.
+    """Check the data folder, the store, keys, git, ripgrep, the sandbox, its caches, settings, skills, models and language servers.
 
     With --online it also tries the providers that are ready, and says what fails: key, name, proxy, certificate or region.
 
@@ -291,23 +294,36 @@ def check_trash(paths: Paths) -> Check:
 
 
 def check_left_behind(paths: Paths, environ: Mapping[str, str]) -> Iterator[Check]:
-    """Yield a result for each database whose sessions of OpenCode 1 are shown without messages by OpenCode 2. Blocks."""
-    for source in Sources(paths, environ).find():
-        try:
-            titles = source.left_behind() if isinstance(source, OpenCodeSqlite) else ()
-        except OpencodeError as error:
-            yield Check("opencode", "warning", str(error))
-            continue
-        finally:
+    """Yield a result for each store of OpenCode with sessions that a newer version left behind in it. Blocks."""
+    sources = Sources(paths, environ).find()
+    try:
+        for source in sources:
+            try:
+                yield from _left_in(source, [one for one in sources if isinstance(one, OpenCodeSqlite)])
+            except OpencodeError as error:
+                yield Check("opencode", "warning", str(error))
+    finally:
+        for source in sources:
             source.close()
-        if titles:
-            text = f"{plural(len(titles), 'session')} in {source.path} that OpenCode 2 shows without messages"
-            details: list[tuple[Level, str]] = [("ok", make_safe(title)) for title in titles[:_NAMED_TITLES]]
-            if len(titles) > _NAMED_TITLES:
-                details.append(("ok", f"… {len(titles) - _NAMED_TITLES} more"))
-            yield Check(
-                "opencode", "ok", text, [*details, ("ok", "`opencode-tui import opencode` brings them here whole")]
-            )
+
+
+def _left_in(source: SessionSource, databases: Sequence[OpenCodeSqlite]) -> Iterator[Check]:
+    """Yield a result if OpenCode 2 shows sessions without messages, or if sessions of a folder are in no database beside it."""
+    text = ""
+    titles: Sequence[str] = []
+    if isinstance(source, OpenCodeSqlite):
+        titles = source.left_behind()
+        text = f"{plural(len(titles), 'session')} in {source.path} that OpenCode 2 shows without messages"
+    elif isinstance(source, OpenCodeJson):
+        beside = [one for one in databases if one.path.parent == source.path.parent]
+        titles = source.titles_besides({name for one in beside for name in one.ids()}) if beside else []
+        text = f"{plural(len(titles), 'session')} in {source.path} that no database beside it has: not moved there, or deleted"
+    if not titles:
+        return
+    details: list[tuple[Level, str]] = [("ok", make_safe(title)) for title in titles[:_NAMED_TITLES]]
+    if len(titles) > _NAMED_TITLES:
+        details.append(("ok", f"… {len(titles) - _NAMED_TITLES} more"))
+    yield Check("opencode", "ok", text, [*details, ("ok", "`opencode-tui import opencode` brings them here whole")])
 
 
 def _describe(findings: list[Finding]) -> list[tuple[Level, str]]:
@@ -363,6 +379,7 @@ def _examine(*, is_fixing: bool, is_online: bool) -> int:
         lambda: check_caches(paths),
         check_logout,
         _check_settings,
+        _check_skills,
         _check_models,
         _check_languages,
         *([_check_providers] if is_online else []),
@@ -384,6 +401,22 @@ def _check_settings() -> Check:
     return Check(
         "settings", worst(level for level, _ in details), "valid, with warnings" if details else "valid", details
     )
+
+
+def _check_skills() -> Check:
+    """Return how many skills there are, with what is wrong in their files."""
+    environment = read_environment(os.environ)
+    try:
+        config = load_settings(environment)
+    except OpencodeError:  # another check has the reason
+        return Check("skills", "warning", "cannot look for skills before the above is repaired")
+    use_claude = not environment.flags.is_claude_code_disabled
+    found = discover_skills(
+        search_of(config, home=environment.paths.home, directory=environment.directory, use_claude=use_claude)
+    )
+    details: list[tuple[Level, str]] = [("warning", warning) for warning in found.warnings]
+    count = len(found.all())
+    return Check("skills", worst(level for level, _ in details), plural(count, "skill") if count else "none", details)
 
 
 def _check_models() -> Check:

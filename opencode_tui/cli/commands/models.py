@@ -14,8 +14,9 @@ from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import ProviderSummary
+from opencode_tui.schema.api.request import PromptInput
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.suggest import did_you_mean, nearest
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import make_safe
@@ -56,6 +57,8 @@ def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_ref
         found = await client.catalog.all_models() if is_all else await client.catalog.models()
         chosen = [model for model in found if provider in (None, model.provider_id, str(model.ref))]
         if provider and not chosen:
+            if (ref := parse_model_ref(provider)) is not None:  # says what `run -m` says of it
+                await client.prompts.check(PromptInput(model=ref, parts=[]))
             raise ConfigError(_no_models(provider, await client.catalog.all_models(), await client.catalog.providers()))
         ready = [one.id for one in await client.catalog.providers(only_ready=True)]
         return chosen, await client.catalog.default_model(), ready
@@ -87,8 +90,9 @@ def _no_models(provider: str, models: Sequence[Model], summaries: Sequence[Provi
     """Return why a provider, or a model, is not available, with a remedy."""
     known = {*(model.provider_id for model in models), *(one.id for one in summaries)}
     ready, names = {one.id for one in summaries if one.is_ready}, [str(model.ref) for model in models]
-    if provider in names:
-        provider = provider.partition("/")[0]
+    owner = provider.partition("/")[0]
+    if provider in names or (owner in known and owner not in ready):
+        provider = owner
     elif "/" in provider:
         hint = did_you_mean(nearest(provider, names, _NEAREST)) or "`opencode-tui models --all` lists all known ones"
         return f"{provider!r} is not listed; {hint} An unlisted name works too: -m {provider}"

@@ -12,8 +12,10 @@ from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, print_result, say
+from opencode_tui.schema.api.grants import PermissionRules
 from opencode_tui.schema.api.project import Places
-from opencode_tui.schema.permission import Action, PermissionReport, PermissionRules, Rule, Verdict
+from opencode_tui.schema.permission import Action, PermissionReport, Rule, Verdict
+from opencode_tui.text.grants import scope_words, use_words
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.safe_text import make_safe
 
@@ -93,10 +95,10 @@ def _list_rules(*, agent: str | None, style: str) -> None:
     sources = [short_source(source, places) or "built in" for source in found.sources]
     rows = [[*_row(rule), source] for rule, source in zip(found.rules, sources, strict=True)]
     sys.stdout.write(render_table(["PERMISSION", "PATTERN", "ACTION", "FROM"], rows, look) + "\n")
-    if found.grants:
+    if found.stored:
         print_result("\nAlways allowed in this project (see `permission revoke`)")
-        rows = [_row(rule)[:2] for rule in found.grants]
-        sys.stdout.write(render_table(["PERMISSION", "PATTERN"], rows, look) + "\n")
+        rows = [[one.permission, one.pattern, use_words(one), scope_words(one)] for one in found.stored]
+        sys.stdout.write(render_table(["PERMISSION", "PATTERN", "USE", ""], rows, look) + "\n")
 
 
 def _explain(name: str, subject: str, *, agent: str | None, style: str) -> None:

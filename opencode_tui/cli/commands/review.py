@@ -9,7 +9,7 @@ from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.client.findings import as_github, find_problems
-from opencode_tui.client.local import choose_policy
+from opencode_tui.client.policy import choose_policy
 from opencode_tui.schema.api.findings import Findings
 from opencode_tui.schema.api.review import ChangedPath
 from opencode_tui.schema.model import require_model_ref

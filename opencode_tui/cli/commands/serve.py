@@ -5,6 +5,7 @@ import os
 import secrets
 import signal
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -34,8 +35,16 @@ PORT = 4096
     help=f"Port (0 = any free port). Default: server.port or {PORT}.",
 )
 @click.option("--password-file", metavar="FILE", help="File with the password, which only you may read.")
+@click.option("--as-opencode2", is_flag=True, help="Let OpenCode 2's own programs find this server, as theirs.")
 @click.pass_obj
-def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | None, password_file: str | None) -> int:
+def serve(
+    global_options: GlobalOptions,
+    /,
+    hostname: str | None,
+    port: int | None,
+    password_file: str | None,
+    as_opencode2: bool,
+) -> int:
     """Serve sessions over HTTP, for scripts and OpenCode's own clients.
 
     Every request needs the password (basic authorization with user opencode, or bearer). Ctrl+C shuts down cleanly.
@@ -47,10 +56,10 @@ def serve(global_options: GlobalOptions, /, hostname: str | None, port: int | No
         port=next(number for number in (port, settings and settings.port, PORT) if number is not None),
         origins=frozenset(settings.cors or () if settings else ()),
     )
-    check_reach(listening.host, has_password=environment.flags.server_password is not None)
+    check_reach(listening.host, has_password=as_opencode2 or environment.flags.server_password is not None)
     has_terminals = bool(settings and settings.pty)
     start_server_log(environment, global_options.log_level)
-    return asyncio.run(_serve(environment, listening, has_terminals=has_terminals))
+    return asyncio.run(_serve(environment, listening, has_terminals=has_terminals, is_found=as_opencode2))
 
 
 def read_server_environment(password_file: str | None) -> Environment:
@@ -77,7 +86,7 @@ def start_server_log(environment: Environment, level: str | None) -> None:
 _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: DONE}
 
 
-async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool) -> int:
+async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool, is_found: bool) -> int:
     from opencode_tui.client.local import open_clients  # not for the help
     from opencode_tui.server.serving import open_socket, serving
 
@@ -85,16 +94,32 @@ async def _serve(environment: Environment, listening: Listening, *, has_terminal
     async with open_clients(environment.environ, environment.directory) as clients:
         await report_notices(clients)
         opened = open_socket(listening)
-        credentials = make_credentials(environment)
+        credentials = make_opencode2_credentials(environment) if is_found else make_credentials(environment)
         terminals = environment.environ if has_terminals else None
         async with serving(
             clients, opened, listening=listening, credentials=credentials, terminals=terminals
         ) as address:
             if has_terminals:
                 say("server.pty is on: a client that has the password can start unconfined shells")
-            print_result(f"opencode server listening on {address.url}")
-            sys.stdout.flush()
-            return await ended
+            with _registered(environment, address.url, credentials) if is_found else nullcontext():
+                print_result(f"opencode server listening on {address.url}")
+                sys.stdout.flush()
+                return await ended
+
+
+def make_opencode2_credentials(environment: Environment) -> "Credentials":
+    """Return the password that OpenCode 2's programs read. Raises ConfigError."""
+    from opencode_tui.server.guard import Credentials
+    from opencode_tui.server.opencode2.discovery import choose_password, state_folder
+
+    folder = state_folder(environment.environ, environment.paths.home)
+    return Credentials(choose_password(folder, environment.flags.server_password))
+
+
+def _registered(environment: Environment, url: str, credentials: "Credentials") -> AbstractContextManager[None]:
+    from opencode_tui.server.opencode2.discovery import registered, state_folder
+
+    return registered(state_folder(environment.environ, environment.paths.home), url, credentials.password)
 
 
 def end_on_signals() -> "asyncio.Future[int]":

@@ -4,26 +4,23 @@ What installed the program is read from its own files. Nothing is contacted befo
 a newer version.
 """
 
-import json
 import os
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import click
-from msgspec import Struct, convert
+from msgspec import Struct
 
 from opencode_tui import __version__
 from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.origin import NAME, find_distribution, find_origin
 from opencode_tui.programs import find_program, present_folder, python_command, safe_environ
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import short_path
-
-NAME = "opencode-tui"
 
 
 class Installation(Struct, frozen=True):
@@ -46,7 +43,7 @@ def upgrade(is_agreed: bool, is_dry: bool) -> int:
 
     Nothing is contacted before you agree.
     """
-    found = find_installation(Path(sys.prefix), _distribution())
+    found = find_installation(Path(sys.prefix), find_distribution())
     home = os.path.expanduser("~")
     print_result(f"{NAME} {__version__}, installed by {found.by} in {short_path(found.place, home)}")
     if not found.command:
@@ -63,7 +60,7 @@ def find_installation(prefix: Path, found: Distribution | None) -> Installation:
     place = str(prefix)
     if found is None:
         return Installation("nothing", place, advice="It runs from its source; update that.")
-    source = _source(found)
+    source = find_origin(found)
     if source is not None and source.is_editable:
         advice = f"It runs from its source. Update that, e.g. with `git pull` in {source.folder}"
         return Installation("an editable installation", place, advice=advice)
@@ -80,42 +77,6 @@ def find_installation(prefix: Path, found: Distribution | None) -> Installation:
     if (found.read_text("INSTALLER") or "").strip() == "uv":
         return Installation("uv", place, ("uv", "pip", "install", "--python", place, "--upgrade", wanted))
     return Installation("pip", place, (*python_command("-m", "pip"), "install", "--upgrade", wanted))
-
-
-class _DirInfo(Struct, frozen=True):
-    editable: bool = False
-
-
-class _DirectUrl(Struct, frozen=True):
-    """What pip and uv write about a distribution that is from no index."""
-
-    url: str
-    dir_info: _DirInfo | None = None
-
-
-class _Source(Struct, frozen=True):
-    """Where a distribution was installed from that is from no index; `folder` is empty unless it is a folder here."""
-
-    folder: str
-    is_editable: bool
-
-
-def _source(found: Distribution) -> _Source | None:
-    """Return where it comes from, as its `direct_url.json` says; None from an index."""
-    text = found.read_text("direct_url.json")
-    if not text:
-        return None
-    direct = convert(json.loads(text), _DirectUrl)
-    address = urlsplit(direct.url)
-    folder = unquote(address.path) if address.scheme == "file" and direct.dir_info is not None else ""
-    return _Source(folder, direct.dir_info is not None and direct.dir_info.editable)
-
-
-def _distribution() -> Distribution | None:
-    try:
-        return distribution(NAME)
-    except PackageNotFoundError:
-        return None
 
 
 def _asks() -> bool:

@@ -32,7 +32,7 @@ from opencode_tui.cli.run.turn import (
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.style import PLAIN, Style, style_of
 from opencode_tui.cli.terminal import say
-from opencode_tui.client.local import AskPerson
+from opencode_tui.client.policy import AskPerson
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import CreateSession, ForkSession, PromptInput, ShellInput, UpdateSession
 from opencode_tui.schema.error import ConfigError, OpencodeError

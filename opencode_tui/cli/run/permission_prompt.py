@@ -30,6 +30,7 @@ from opencode_tui.text.permission import (
     reasons_of,
     sandbox_facts,
     subject_of,
+    suggestion_of,
     title_of,
     without_padding,
 )
@@ -241,7 +242,7 @@ def _why(question: Question) -> list[str]:
         places=question.places,
         no_sandbox=question.no_sandbox,
     )
-    sentences = [" ".join(reasons)]
+    sentences = [" ".join(reasons), *filter(None, [suggestion_of(question.request)])]
     if (
         question.call is not None
         and question.request.permission not in ("bash", "edit")

@@ -18,8 +18,7 @@ from opencode_tui.cli.run.json_report import JsonReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
-from opencode_tui.client.local import AskPerson, Policy, choose_policy
-from opencode_tui.engine.session.request.attachment import file_input
+from opencode_tui.client.policy import AskPerson, Policy, choose_policy
 from opencode_tui.schema.api.request import (
     CommandInput,
     CreateSession,
@@ -155,6 +154,10 @@ async def attach(files: Sequence[str], *, is_remote: bool) -> list[FileInput]:
 
     Raises ConfigError for a file that does not exist or cannot be read.
     """
+    if not files:
+        return []
+    from opencode_tui.engine.session.request.attachment import file_input  # much of the engine
+
     found: list[FileInput] = []
     for name in files:
         path = Path(name)

@@ -16,6 +16,7 @@ from opencode_tui.schema.api.catalog import (
 )
 from opencode_tui.schema.api.file import ChangedFile, FileContent, FileEntry, FindKind, LineMatch
 from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.grants import GrantChange, GrantSwitch, PermissionRules
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState, Symbol
 from opencode_tui.schema.api.mcp import (
     McpAdd,
@@ -38,10 +39,10 @@ from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.permission import (
     Approvals,
     ApprovalsMode,
+    OpenPermission,
     PermissionReply,
     PermissionReport,
     PermissionRequest,
-    PermissionRules,
     Reply,
     Rule,
     RuleQuestion,
@@ -55,6 +56,11 @@ class PermissionsFacet(Protocol):
     @opencode("GET", "/permission")
     async def pending(self) -> Sequence[PermissionRequest]:
         """Return them, oldest first."""
+        ...
+
+    @ours("POST", "/permission")
+    async def open(self, given: OpenPermission) -> PermissionRequest:
+        """Ask the user for what a client does itself; return the request, whose reply is an event."""
         ...
 
     @opencode("POST", "/permission/{request_id}/reply", body=PermissionReply, is_false_if_gone=True)
@@ -72,6 +78,14 @@ class PermissionsFacet(Protocol):
         `always` are the patterns that an `always` reply grants, else those of the request; with `host` it grants the host that
         the request suggests. Raises ConfigError for patterns that
         cannot be granted, StorageError when a grant could not be stored: the call is then allowed this once.
+        """
+        ...
+
+    @ours("POST", "/permission/{request_id}/decline-rule", is_false_if_gone=True)
+    async def decline(self, request_id: str) -> bool:
+        """Do not suggest the rule of a request any more, which stays open; return whether it still was.
+
+        Such a request has `allowedBefore` in its metadata, the number of equal answers `once`. Raises StorageError.
         """
         ...
 
@@ -122,12 +136,22 @@ class RulesFacet(Protocol):
 
     @ours("GET", "/rules/grants")
     async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        """Return the grants that `revoke` would delete."""
+        """Return the grants that `revoke` would delete, also those that are switched off."""
         ...
 
     @ours("DELETE", "/rules/grants")
     async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
         """Delete permanent grants; return those that were deleted."""
+        ...
+
+    @ours("POST", "/rules/grants/switch", body=GrantSwitch)
+    async def switch(self, permission: str, pattern: str | None, *, is_on: bool) -> Sequence[Rule]:
+        """Switch the grants of a permission, or of one pattern of it, on or off; return those that were switched."""
+        ...
+
+    @ours("POST", "/rules/grants/change", body=GrantChange)
+    async def change(self, permission: str, pattern: str, new_pattern: str) -> Rule:
+        """Give a grant that is on another pattern; return it. Raises NotFoundError, ConfigError for an empty pattern."""
         ...
 
 
@@ -423,6 +447,11 @@ class FilesFacet(Protocol):
     @opencode("GET", "/file/content")
     async def read(self, path: str) -> FileContent:
         """Return the content of a file. Raises NotFoundError, also for a path outside."""
+        ...
+
+    @ours("GET", "/file/bytes")
+    async def read_bytes(self, path: str) -> FileContent:
+        """Return the content of any file as base64; raises as `read`."""
         ...
 
     @opencode("GET", "/file/status")

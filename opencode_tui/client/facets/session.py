@@ -13,6 +13,8 @@ from opencode_tui.schema.api.context import (
     CompactionReport,
     CompactSession,
     ContextView,
+    LedgerChange,
+    LedgerView,
     PartChoice,
     PruneReport,
     RequestView,
@@ -30,6 +32,7 @@ from opencode_tui.schema.api.request import (
 )
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.api.share import ShareStatus
+from opencode_tui.schema.api.side_question import SideAnswer, SideQuestion
 from opencode_tui.schema.api.trash import TrashChoice, TrashedSession
 from opencode_tui.schema.api.until import RunCheck, SetCheck
 from opencode_tui.schema.api.usage import ProjectUsage
@@ -46,7 +49,7 @@ class SessionsFacet(Protocol):
 
     @opencode("POST", "/session")
     async def create(self, request: CreateSession) -> SessionInfo:
-        """Create a session."""
+        """Create a session. Raises SessionError when its id is in use."""
         ...
 
     @ours("GET", "/session")
@@ -320,6 +323,14 @@ class ContextFacet(Protocol):
         """Return the next request as it would be sent, keys redacted; changes nothing. Raises as `items`."""
         ...
 
+    @ours("POST", "/session/{session_id}/side-question", reads=True, waits=True)
+    async def ask(self, session_id: str, question: SideQuestion) -> SideAnswer:
+        """Return the answer to a question about a session that is not a part of it, also while its turn runs.
+
+        The cost is that of the session, which keeps nothing else. Raises as `items`, BudgetError, AuthError, ProviderError.
+        """
+        ...
+
     @ours("POST", "/session/{session_id}/prune", body=PartChoice)
     async def prune(self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False) -> PruneReport:
         """Leave the outputs of these calls out of later requests; without `parts` those that the rules choose.
@@ -334,6 +345,19 @@ class ContextFacet(Protocol):
         self, session_id: str, parts: Sequence[str] | None = None, *, dry_run: bool = False
     ) -> PruneReport:
         """Send the outputs of these calls, or of all, again; later pruning skips them. Raises as `prune`."""
+        ...
+
+    @ours("GET", "/session/{session_id}/ledger")
+    async def ledger(self, session_id: str) -> LedgerView:
+        """Return what a compaction would keep word for word now; changes nothing. Raises ModelNotFoundError."""
+        ...
+
+    @ours("POST", "/session/{session_id}/ledger")
+    async def change_ledger(self, session_id: str, change: LedgerChange) -> LedgerView:
+        """Add, replace, remove or restore an entry of the ledger, which the next request has; return the ledger.
+
+        Raises NotFoundError for an unknown entry, SessionError for a text that is too long, BusyError while the session runs.
+        """
         ...
 
     @ours("POST", "/session/{session_id}/compact")
@@ -397,6 +421,11 @@ class UndoFacet(Protocol):
     @ours("POST", "/session/{session_id}/unrevert")
     async def unrevert(self, session_id: str) -> RevertReport:
         """Redo what the current undo reverted. Raises NothingToRevertError."""
+        ...
+
+    @ours("POST", "/session/{session_id}/revert/commit")
+    async def commit(self, session_id: str) -> bool:
+        """Remove what the current undo hides, as the next prompt does; return whether there was an undo."""
         ...
 
 

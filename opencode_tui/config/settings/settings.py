@@ -78,6 +78,8 @@ class McpLocalSettings(Section):
     """The program and its arguments."""
     environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables."""
+    cwd: Text | None = None
+    """The folder that it starts in, absolute or below `~/`; the project's where this is not set."""
     enabled: bool | None = None
     """Start it."""
     timeout: Milliseconds | None = None
@@ -338,6 +340,8 @@ class CommandHook(Section):
     """Always `command`."""
     command: Text
     """The command for /bin/sh; the event is JSON on its standard input."""
+    environment: Variables | None = Field(default=None, repr=False)
+    """Its environment variables, besides those of this program."""
     timeout: Annotated[float, Field(gt=0, le=3600)] | None = None
     """Seconds that it may take; 60 by default."""
 
@@ -474,8 +478,8 @@ class ExperimentalSettings(Section):
     """Show a long pasted text in full."""
     batch_tool: Annotated[bool | None, HARMLESS, Mark.UNSUPPORTED] = None
     """Add a tool that calls several tools."""
-    openTelemetry: Annotated[bool | None, Trust(SENDS, unless=(False,)), Mark.UNSUPPORTED] = None
-    """Send traces."""
+    openTelemetry: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None
+    """Send traces and metrics of turns, requests and tools by OTLP, to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."""
     primary_tools: Annotated[list[Text] | None, HARMLESS] = None
     """Tools that only primary agents have."""
     continue_loop_on_deny: bool | None = None
@@ -535,7 +539,8 @@ class Settings(Section):
     autoshare: Annotated[bool | None, Trust(SENDS, unless=(False,)), Former("share")] = None
     """Former name of `share: auto`."""
     autoupdate: Annotated[bool | Literal["notify"] | None, Trust(STARTS, unless=(False, "notify"))] = None
-    """`notify`: report a newer version on the screen, looked up with pip once a day. This program never updates itself."""
+    """`notify`: report a newer version on the screen, looked up with pip once a day if it was installed
+    from a package index. This program never updates itself."""
     disabled_providers: Annotated[list[Text] | None, Trust(SENDS)] = None
     """Providers that are not used."""
     local_models: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None

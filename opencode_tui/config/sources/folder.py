@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from opencode_tui.config.notice import Notice, describe
 from opencode_tui.config.sources.jsonc import KeyPath, Position
-from opencode_tui.config.sources.layer import Layer, Origin, visit
+from opencode_tui.config.sources.layer import Layer, Origin, in_own_form, visit
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 
@@ -121,4 +121,4 @@ def _read_one(path: Path, section: str, name: str, origin: Origin) -> Layer:
     )
     layer = Layer(str(path), origin, path.parent, value, positions, repeated, has_placeholders=False)
     visit(value, layer.error)
-    return layer
+    return in_own_form(layer)

@@ -4,16 +4,20 @@ import re
 from collections.abc import Callable, Mapping, Set
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opencode_tui.config.notice import Notice, config_error, describe, dotted
 from opencode_tui.config.sources.jsonc import Document, JsoncError, KeyPath, Position, parse
+from opencode_tui.config.sources.newer_form import is_newer_form
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from opencode_tui.config.sources.opencode2 import Converted
 
 Origin = Literal["user", "repository", "administrator"]
 """The owner of a source: settings of a repository need trust, those of the administrator come last."""
@@ -39,9 +43,19 @@ class Layer(Struct, frozen=True):
     warnings: tuple[Notice, ...] = ()
     has_placeholders: bool = True
     """Whether `{env:…}` and `{file:…}` are replaced; not in markdown files."""
+    written: dict[KeyPath, KeyPath] = field(default_factory=dict[KeyPath, KeyPath])
+    """Paths in the text of values that have another name here, because the text has the form of OpenCode 2."""
+
+    def as_written(self, path: KeyPath) -> KeyPath:
+        """Return the path that a value has in the text."""
+        for end in range(len(path), 0, -1) if self.written else ():
+            if path[:end] in self.written:
+                return (*self.written[path[:end]], *path[end:])
+        return path
 
     def position(self, path: KeyPath) -> Position | None:
         """Return the position of a key or of its nearest parent; a renamed key is found by its former name."""
+        path = self.as_written(path)
         for end in range(len(path), 0, -1):
             inner = path[:end]
             if inner in self.positions:
@@ -53,12 +67,12 @@ class Layer(Struct, frozen=True):
 
     def error(self, path: KeyPath, message: str) -> ConfigError:
         """Return the error to raise for a key of this source."""
-        return config_error(self.source, self.position(path), dotted(path), message)
+        return config_error(self.source, self.position(path), dotted(self.as_written(path)), message)
 
     def notice(self, path: KeyPath, message: str) -> Notice:
         """Return a notice about a key of this source."""
         position = self.position(path)
-        return Notice(self.source, dotted(path), message, position.line if position else None)
+        return Notice(self.source, dotted(self.as_written(path)), message, position.line if position else None)
 
 
 class Origins(Struct, frozen=True):
@@ -77,20 +91,21 @@ class Origins(Struct, frozen=True):
 
     def notice(self, path: KeyPath, message: str) -> Notice:
         """Return a notice about a value of the merged settings."""
-        source, line = self._find(path)
-        return Notice(source, dotted(path), message, line)
+        source, line, written = self._find(path)
+        return Notice(source, dotted(written), message, line)
 
     def error(self, path: KeyPath, message: str) -> ConfigError:
         """Return the error to raise for a value of the merged settings."""
-        source, line = self._find(path)
-        return ConfigError(describe(source or "settings", line, dotted(path), message))
+        source, line, written = self._find(path)
+        return ConfigError(describe(source or "settings", line, dotted(written), message))
 
-    def _find(self, path: KeyPath) -> tuple[str, int | None]:
-        """Return the source of the value at a path, or of its nearest parent, and its line there."""
+    def _find(self, path: KeyPath) -> tuple[str, int | None, KeyPath]:
+        """Return the source of the value at a path, or of its nearest parent, its line there, and its path there."""
         known = (self.sources.get(dotted(path[:end])) for end in range(len(path), 0, -1))
         source = next(filter(None, known), "")
-        position = self.layers[source].position(path) if source in self.layers else None
-        return source, position.line if position else None
+        layer = self.layers.get(source)
+        position = layer.position(path) if layer is not None else None
+        return source, position.line if position else None, layer.as_written(path) if layer is not None else path
 
 
 def read_layer(path: Path, origin: Origin) -> Layer | None:
@@ -105,11 +120,19 @@ def read_layer(path: Path, origin: Origin) -> Layer | None:
         raise ConfigError(describe(str(path), None, "", str(error))) from None
     if path.name == MCP_FILE:
         return _read_mcp_file(text, path, origin)
+    if path.name == CLI_FILE:
+        return _read_cli_file(text, path, origin)
     return parse_layer(text, source=str(path), origin=origin, folder=path.parent)
 
 
+PLUGIN_SOURCE = "plugin "
+"""How the name of a source begins that is an installed plugin; no path and no variable does."""
+
 MCP_FILE = ".mcp.json"
 """The file of a project in which Claude Code and others keep MCP servers, in a form of their own."""
+
+CLI_FILE = "cli.json"
+"""The file of the user's folder in which OpenCode 2 keeps the settings of its screen, in a form of their own."""
 
 _VARIABLE = re.compile(r"\$\{(\w+)(?::-([^{}]*))?\}")
 
@@ -138,6 +161,19 @@ def _read_mcp_file(text: str, path: Path, origin: Origin) -> Layer:
         else:
             warnings.append(layer.notice(("mcp", name), f"{problem}; the server is left out until you correct it"))
     return replace(layer, value={"mcp": found} if found else {}, warnings=tuple(warnings))
+
+
+def _read_cli_file(text: str, path: Path, origin: Origin) -> Layer:
+    """Return what such a file sets of our screen."""
+    from opencode_tui.config.sources import opencode2_cli
+
+    source = str(path)
+    document = _parse(text, source)
+    if not isinstance(document.value, dict):
+        raise ConfigError(f"{source} line 1: expected an object; put the settings between {{ and }}")
+    layer = Layer(source, origin, path.parent, cast("JsonObject", document.value), document.positions)
+    visit(layer.value, layer.error)
+    return _converted(layer, opencode2_cli.convert(layer.value, layer.error))
 
 
 def _find_problem(name: str, entry: Any) -> str | None:
@@ -212,7 +248,21 @@ def _layer(document: Document, *, source: str, origin: Origin, folder: Path) -> 
     )
     layer = Layer(source, origin, folder, cast("JsonObject", document.value), document.positions, repeated)
     visit(layer.value, layer.error)
-    return layer
+    return in_own_form(layer)
+
+
+def in_own_form(layer: Layer) -> Layer:
+    """Return a layer with what it has in the form of OpenCode 2 in the form of OpenCode 1. Raises ConfigError."""
+    if not is_newer_form(layer.value):
+        return layer
+    from opencode_tui.config.sources import opencode2
+
+    return _converted(layer, opencode2.convert(layer.value, layer.error))
+
+
+def _converted(layer: Layer, newer: "Converted") -> Layer:
+    notices = tuple(layer.notice(path, message) for path, message in newer.notes)
+    return replace(layer, value=newer.value, written=newer.written, warnings=(*layer.warnings, *notices))
 
 
 _FREE_FORM = {"options", "initialization", "variants"}

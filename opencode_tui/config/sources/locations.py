@@ -1,8 +1,8 @@
 """The sources of settings in their order: later wins.
 
-The user's folder, `~/.opencode`, OPENCODE_CONFIG, then per folder from the repository's root down to the directory
-`.mcp.json`, `opencode.jsonc`, `opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and OPENCODE_CONFIG_CONTENT; the
-administrator's folder last. Source: docs/internals/settings.md#order.
+The user's folder with `cli.json` before its other files, `~/.opencode`, OPENCODE_CONFIG, then per folder from the repository's
+root down to the directory `.mcp.json`, `opencode.jsonc`, `opencode.json` and `.opencode/`, then OPENCODE_CONFIG_DIR and
+OPENCODE_CONFIG_CONTENT; the administrator's folder last. Source: docs/internals/settings.md#order.
 """
 
 import os
@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.notice import Notice
-from opencode_tui.config.sources.layer import MCP_FILE, Origin
+from opencode_tui.config.sources.layer import CLI_FILE, MCP_FILE, Origin
 from opencode_tui.config.sources.project_file import RULES_FILES, find_objection
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import APP_NAME, Paths
@@ -66,7 +66,8 @@ def find_linked_rules(directory: Path, worktree: Path) -> Iterator[Notice]:
 
 def list_sources(*, paths: Paths, flags: Flags, directory: Path, worktree: Path) -> list[SettingsSource]:
     """Return all possible sources, lowest precedence first, including those that do not exist."""
-    own = [*_folder(paths.config, "user"), *_folder(paths.home / ".opencode", "user")]
+    screen = SettingsSource("file", "user", str(paths.config / CLI_FILE), paths.config / CLI_FILE)
+    own = [screen, *_folder(paths.config, "user"), *_folder(paths.home / ".opencode", "user")]
     if flags.config is not None:
         own.append(SettingsSource("file", "user", "OPENCODE_CONFIG", directory / flags.config, is_required=True))
     own_folders = {os.path.realpath(source.path) for source in own if source.kind == "folder"}

@@ -18,7 +18,8 @@ from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.tools import OLD_TOOLS, TOOLS
 
 PromptName = Literal[
-    "plan", "build_switch", "explore", "general", "commit_message", "compaction", "title", "summary", "subtask_report"
+    "plan", "build_switch", "explore", "general", "commit_message", "compaction", "title", "summary", "side_question",
+    "subtask_report",
 ]  # fmt: skip
 
 

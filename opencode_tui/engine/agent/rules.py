@@ -2,19 +2,25 @@
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from opencode_tui.config.redact import redact_settings
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
-from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.grants import Grant, Grants
 from opencode_tui.engine.permission.ruleset import disabled
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.permission import PermissionReport, PermissionRules, Rule
+from opencode_tui.schema.permission import PermissionReport, Rule
 from opencode_tui.schema.record import JsonObject
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.permission.memory import PermissionMemory
+    from opencode_tui.schema.api.grants import PermissionRules
 
 TRIED = "the rule being tested"
 """The origin of a rule that is only being tested."""
@@ -30,6 +36,7 @@ class AgentRules(Struct, frozen=True):
     agents: AgentRegistry
     tools: ToolRegistry
     grants_store: Grants
+    memory: "Lazy[PermissionMemory]"
     project: Project
     home: Path
     tier: Callable[[], Awaitable[str]]
@@ -54,14 +61,17 @@ class AgentRules(Struct, frozen=True):
             "tools": [tool for tool in self.tools.names if tool not in hidden],
         }
 
-    async def list(self, agent: str | None) -> PermissionRules:
+    async def list(self, agent: str | None) -> "PermissionRules":
         """Return the rules of an agent (default: the default agent) and the grants of this worktree."""
-        chosen = self._agent(agent)
+        from opencode_tui.schema.api.grants import PermissionRules  # most runs list none
+
+        chosen, grants = self._agent(agent), await self.grants_store.listed()
         return PermissionRules(
             agent=chosen.name,
             rules=chosen.permission,
-            grants=[*await self.grants_store.listed()],
+            grants=[*grants],
             sources=self.agents.origins(chosen),
+            stored=await self.memory.get().listed(grants),
         )
 
     async def explain(
@@ -87,16 +97,51 @@ class AgentRules(Struct, frozen=True):
         return await explain(permission, subject, scope)
 
     async def grants(self, permission: str, pattern: str | None) -> Sequence[Rule]:
-        """Return the grants that `revoke` would delete."""
-        return [
+        """Return the grants that `revoke` would delete, also those that are switched off."""
+        on = [
             grant
             for grant in await self.grants_store.listed()
             if grant.permission == permission and pattern in (None, grant.pattern)
         ]
+        return [*on, *await self._only_off(permission, pattern, on)]
 
     async def revoke(self, permission: str, pattern: str | None) -> Sequence[Rule]:
         """Delete the grants of a permission, or of one pattern of it, and return them."""
-        return await self.grants_store.revoke(permission, pattern)
+        on = await self.grants_store.revoke(permission, pattern)
+        off = await self._only_off(permission, pattern, on)
+        await self.memory.get().remove_off(permission, pattern)
+        await self.memory.get().evict_uses(permission, pattern)
+        return [*on, *off]
+
+    async def _only_off(self, permission: str, pattern: str | None, on: Sequence[Grant]) -> Sequence[Grant]:
+        known = {one.pattern for one in on}
+        return [one for one in await self.memory.get().off(permission, pattern) if one.pattern not in known]
+
+    async def switch(self, permission: str, pattern: str | None, *, is_on: bool) -> Sequence[Rule]:
+        """Switch the grants of a permission, or of one pattern of it, on or off; return them."""
+        if is_on:
+            found = await self.memory.get().off(permission, pattern)
+            await self.grants_store.restore(found)
+            await self.memory.get().remove_off(permission, pattern)
+            return found
+        found = [
+            grant
+            for grant in await self.grants_store.listed()
+            if grant.permission == permission and pattern in (None, grant.pattern)
+        ]
+        if found:
+            await self.memory.get().add_off(found)
+            await self.grants_store.revoke(permission, pattern)
+        return found
+
+    async def change(self, permission: str, pattern: str, new_pattern: str) -> Rule:
+        """Give a grant that is on another pattern, and return it; its count begins anew."""
+        new = new_pattern.strip()
+        if not new:
+            raise ConfigError("a grant needs a pattern; revoke it instead")
+        grant = await self.grants_store.replace(permission, pattern, new)
+        await self.memory.get().evict_uses(permission, pattern)
+        return grant
 
     def _agent(self, name: str | None) -> AgentInfo:
         if name is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.sources.layer import PLUGIN_SOURCE
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.skill.skills import Skill, Skills
@@ -281,6 +282,6 @@ def prompt_arguments(prompt: "McpPrompt", arguments: str) -> dict[str, str]:
 
 
 def _is_own(name: str, config: LoadedConfig) -> bool:
-    """Return whether the command's template is not from a file of the repository."""
+    """Return whether the command's template is not from a file of the repository, and not of an installed plugin."""
     source = config.sources.get(f"command.{name}.template", "")
-    return not source.startswith(f"{config.worktree}/")
+    return not source.startswith((f"{config.worktree}/", PLUGIN_SOURCE))

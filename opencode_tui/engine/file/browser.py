@@ -35,8 +35,28 @@ class FileBrowser:
         found = [self._entry(entry, rules) for entry in os.scandir(folder) if entry.name not in _LEFT_OUT]
         return sorted(found, key=lambda entry: (entry.type == "file", entry.name))
 
+    def read_bytes(self, path: str) -> FileContent:
+        """Return the content of any file as base64; raises as `read`."""
+        file, data = self._read(path)
+        mime = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        content = base64.b64encode(data).decode()
+        return FileContent(type="binary", content=content, encoding="base64", mime_type=mime)
+
     def read(self, path: str) -> FileContent:
         """Return the content of a file. Raises NotFoundError, and OpencodeError for a file that is too large."""
+        file, data = self._read(path)
+        mime = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+        if mime.startswith(_SHOWN) and not mime.endswith("+xml"):
+            return FileContent(
+                type="binary", content=base64.b64encode(data).decode(), encoding="base64", mime_type=mime
+            )
+        text = _text(data)
+        if text is None:
+            return FileContent(type="binary", content="", mime_type=mime)
+        return FileContent(type="text", content=text)
+
+    def _read(self, path: str) -> tuple[Path, bytes]:
+        """Return a file with its bytes. Raises as `read`."""
         file = self._inside(path)
         if not file.is_file():
             raise NotFoundError(f"no file {path!r} in this project")
@@ -47,15 +67,7 @@ class FileBrowser:
             raise NotFoundError(f"no file {path!r} in this project") from None
         if max(len(data), status.st_size) > SIZE_LIMIT:
             raise OpencodeError(f"{path!r} is larger than {SIZE_LIMIT >> 20} MB; open it with another program")
-        mime = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-        if mime.startswith(_SHOWN) and not mime.endswith("+xml"):
-            return FileContent(
-                type="binary", content=base64.b64encode(data).decode(), encoding="base64", mime_type=mime
-            )
-        text = _text(data)
-        if text is None:
-            return FileContent(type="binary", content="", mime_type=mime)
-        return FileContent(type="text", content=text)
+        return file, data
 
     def _inside(self, path: str) -> Path:
         """Return the real path of a path in the work tree."""

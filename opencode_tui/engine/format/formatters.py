@@ -46,7 +46,8 @@ class Formatters:
     """The formatters of a folder.
 
     `make_table` looks for programs, in a thread; `make_environ` returns their environment, by whether they are confined;
-    `start_confined` starts those that are. Copies for some programs are made in the folder `scratch`.
+    `start_confined` starts those that are. Copies for some programs are made in the folder `scratch`. `report` is called once with
+    each reason for which a formatter of the settings does not run.
     """
 
     def __init__(
@@ -56,8 +57,11 @@ class Formatters:
         make_environ: Callable[[bool], Mapping[str, str]],
         start_confined: Start,
         scratch: Path,
+        report: Callable[[str], None],
     ) -> None:
         self._make_table = make_table
+        self._report = report
+        self._reported: set[str] = set()
         self._make_environ = make_environ
         self._start_confined = start_confined
         self._scratch = scratch
@@ -73,6 +77,8 @@ class Formatters:
         """Return the text of a file after an edit, formatted where it was edited; unchanged when that fails. Never raises."""
         try:
             found = await asyncio.to_thread((await self._found_table()).find, path)
+            if found is None:
+                await self._report_idle(path)
             if found is None or found[0].id in self._late or before == after or _is_long(after):
                 return Formatted(after)
             plain, is_crlf = after.replace("\r\n", "\n"), "\r\n" in after
@@ -87,6 +93,12 @@ class Formatters:
             logger.info("%s was not formatted: %s", path, error)
             return Formatted(after)
         return Formatted(result.replace("\n", "\r\n") if is_crlf else result, message)
+
+    async def _report_idle(self, path: Path) -> None:
+        reason = await asyncio.to_thread((await self._found_table()).describe_idle, path)
+        if reason and reason not in self._reported:
+            self._reported.add(reason)
+            self._report(reason)
 
     async def _found_table(self) -> FormatterTable:
         if self._table is None:

@@ -75,6 +75,14 @@ class FormatterTable:
                     return formatter, program
         return None
 
+    def describe_idle(self, path: Path) -> str:
+        """Return why no formatter of the settings runs for a file: what keeps the first that is for it; else empty. Blocks."""
+        for formatter in self._formatters if path.is_relative_to(self.worktree) else ():
+            is_wanted = formatter.is_chosen or self._is_enabled(formatter, path)
+            if path.suffix in formatter.extensions and is_wanted and (reason := self._reason(formatter)):
+                return f"{formatter.id} does not format: {reason}"
+        return ""
+
     def states(self) -> list[FormatterState]:
         """Return all known formatters and those of the settings. Blocks."""
         chosen = {one.id: one for one in self._formatters}

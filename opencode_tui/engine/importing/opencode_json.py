@@ -7,7 +7,7 @@ secrets, permissions and credentials are not read.
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -67,6 +67,14 @@ class OpenCodeJson:
         if newest is not None and "." in newest.version:
             self.label = f"OpenCode {newest.version.rpartition('.')[0]}"
         yield from parents_first(found)
+
+    def titles_besides(self, known: Collection[str]) -> Sequence[str]:
+        """Return the titles of sessions that are not among these ids, newest first; reads sessions only if there are any."""
+        keys = (key for store in self._stores for key in store.reader.list(("session",)) if len(key) == 3)
+        if all(key[-1] in known for key in keys):
+            return []
+        left = [one for one in self.list() if one.id not in known]
+        return [one.title for one in sorted(left, key=lambda one: one.updated, reverse=True)]
 
     def read(self, found: FoundSession) -> ImportedSession:
         """Return a session; its messages are read one by one."""

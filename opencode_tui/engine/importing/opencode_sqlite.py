@@ -89,6 +89,10 @@ class OpenCodeSqlite:
             project=self._project(info.project_id),
         )
 
+    def ids(self) -> set[str]:
+        """Return the ids of all sessions; raises StorageError."""
+        return {str(row["id"]) for row in self._rows("SELECT id FROM session")}
+
     def left_behind(self) -> Sequence[str]:
         """Return the titles of sessions that OpenCode 2 shows without messages, because OpenCode 1 wrote them; newest first.
 

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -108,8 +109,8 @@ class ServerTable:
         return self.directory if path.is_relative_to(self.directory) else self.worktree
 
     def fitting(self) -> list[KnownServer]:
-        """Return the servers whose markers the project has at its top, and those of the settings. Blocks."""
-        folders = {self.directory, self.worktree}
+        """Return the servers whose markers the project has at its top or one folder down, and those of the settings. Blocks."""
+        folders = {self.directory, self.worktree, *_inner(self.directory)}
         names = {entry for folder in folders for entry in _names(folder)}
         packages = "".join(_text(folder / "package.json") for folder in folders) if "package.json" in names else ""
         return [
@@ -175,6 +176,25 @@ def _changed(server: KnownServer, entry: LspSettings) -> KnownServer:
         return changed
     command = tuple(entry.command)
     return replace(changed, command=command, advice="", group="", least_version=0, is_configured=True)
+
+
+_MOST_FOLDERS = 50
+_GENERATED = frozenset({"node_modules", "venv", "build", "dist", "target", "vendor"})
+"""Folders whose projects are not the user's."""
+
+
+def _inner(folder: Path) -> list[Path]:
+    """Return the first folders in a folder, without hidden ones, generated ones and links."""
+    try:
+        with os.scandir(folder) as entries:
+            found = (Path(one.path) for one in entries if _is_own(one))
+            return list(islice(found, _MOST_FOLDERS))
+    except OSError:
+        return []
+
+
+def _is_own(entry: "os.DirEntry[str]") -> bool:
+    return not entry.name.startswith(".") and entry.name not in _GENERATED and entry.is_dir(follow_symlinks=False)
 
 
 def _names(folder: Path) -> list[str]:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from opencode_tui.cancellation import consume_error
 from opencode_tui.config.settings.settings import McpLocalSettings, McpRemoteSettings
+from opencode_tui.config.sources.substitute import resolve_file
 from opencode_tui.engine.mcp.credentials import McpCredentials
 from opencode_tui.engine.mcp.lists import (
     ConnectionLost,
@@ -35,6 +36,7 @@ from opencode_tui.engine.mcp.sign_in import ServerSignIn
 from opencode_tui.programs import find_program, is_below, safe_environ
 from opencode_tui.schema.api.mcp import McpState
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.paths import ensure
 
 if TYPE_CHECKING:
     from opencode_tui.engine.mcp.sdk import Connection
@@ -88,7 +90,8 @@ class ServerWorld(Struct, frozen=True):
     """What all servers of a folder share: its path and roots, our environment, the cached lists and the credentials.
 
     `is_trusted` returns whether the user trusts the folder, and may block for a file; until then servers start in `home`. Only the
-    servers `of_repository`, which its settings name, may have modules in it.
+    servers `of_repository`, which its settings name, may have modules in it. `data` has folders that are made before a server of
+    this name starts.
     """
 
     folder: Path
@@ -100,6 +103,7 @@ class ServerWorld(Struct, frozen=True):
     credentials: McpCredentials
     default_timeout_s: float | None = None
     of_repository: frozenset[str] = frozenset()
+    data: Mapping[str, Path] = {}
 
 
 class McpStopped(McpError):
@@ -496,7 +500,18 @@ class McpServer:
             raise McpError(
                 f"`{program}` is not on PATH, without the folders of the project; install it, or give its absolute path"
             )
-        return [found, *arguments], folder if self._world.is_trusted() else self._world.home, environ
+        return [found, *arguments], self._find_folder(entry), environ
+
+    def _find_folder(self, entry: McpLocalSettings) -> Path:
+        """Return the folder that a local server starts in. Raises McpError. Blocks."""
+        if (data := self._world.data.get(self.name)) is not None:
+            ensure(data)
+        if entry.cwd is None:
+            return self._world.folder if self._world.is_trusted() else self._world.home
+        folder = resolve_file(entry.cwd, self._world.folder, self._world.home)
+        if not folder.is_dir():
+            raise McpError(f"its folder {folder} does not exist; create it, or correct `cwd`")
+        return folder
 
     async def _end_process(self, process: ServerProcess) -> None:
         self._output = process.output

@@ -117,6 +117,30 @@ class Grants:
                 await self._write([grant for grant in grants if grant not in revoked])
         return revoked
 
+    async def restore(self, grants: Sequence[Grant]) -> None:
+        """Store grants as they were; those with the same pattern that there are stay. Raises StorageError."""
+        async with self._lock():
+            present = await self._all()
+            known = {(grant.permission, grant.pattern) for grant in present if self._is_ours(grant)}
+            missing = [one for one in grants if self._is_ours(one) and (one.permission, one.pattern) not in known]
+            if missing:
+                await self._write([*present, *missing])
+        self.version += 1
+
+    async def replace(self, permission: str, pattern: str, changed: str) -> Grant:
+        """Give a grant another pattern, and return it. Raises NotFoundError, StorageError."""
+        async with self._lock():
+            grants = await self._all()
+            mine = [one for one in grants if self._is_ours(one) and one.permission == permission]
+            old = next((one for one in mine if one.pattern == pattern), None)
+            if old is None:
+                raise NotFoundError(f"no grant {permission} {pattern}; it may have been revoked meanwhile")
+            new = old.changed(pattern=changed)
+            rest = [one for one in grants if one is old or not (one in mine and one.pattern == changed)]
+            await self._write([new if one is old else one for one in rest])
+        self.version += 1
+        return new
+
     def _is_ours(self, grant: Grant) -> bool:
         return grant.metadata.get("worktree") == self._worktree and grant.action == "allow"
 

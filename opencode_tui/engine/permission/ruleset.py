@@ -19,6 +19,11 @@ from opencode_tui.schema.tools import permission_of
 class BuiltInRule(Rule):
     """A rule of the program: it is no approval of the user."""
 
+    @property
+    def is_built_in(self) -> bool:
+        """Return true."""
+        return True
+
 
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -58,9 +63,16 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], forms: Se
 def _evaluate(permission: str, texts: Sequence[str], rulesets: Sequence[Sequence[Rule]]) -> Rule:
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
-            if matches(rule.permission, permission) and any(matches(rule.pattern, text) for text in texts):
+            if matches(rule.permission, permission) and any(_holds(rule, text) for text in texts):
                 return rule
     return Rule(permission=permission, pattern="*", action="ask")
+
+
+def _holds(rule: Rule, text: str) -> bool:
+    """Return whether a rule is about a text. One that does not allow also is if only the direction of slashes differs."""
+    if matches(rule.pattern, text):
+        return True
+    return rule.action != "allow" and "\\" in text and matches(rule.pattern, text.replace("\\", "/"))
 
 
 def merge(*rulesets: Sequence[Rule]) -> list[Rule]:
@@ -113,7 +125,9 @@ def from_config(permission: JsonObject | str, *, home: Path) -> list[Rule]:
 
 
 def expand_home(pattern: str, home: Path) -> str:
-    """Return the pattern with a leading `~` or `$HOME` replaced by `home`."""
+    """Return the pattern with a leading `~` or `$HOME` replaced by `home`; a backslash before it keeps it."""
+    if pattern.startswith(("\\~", "\\$HOME")):
+        return pattern[1:]
     head, slash, rest = pattern.partition("/")
     return f"{home}{slash}{rest}" if head in ("~", "$HOME") else pattern
 

@@ -8,12 +8,13 @@ Source: docs/internals/permissions.md#requests.
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.config.sources.project_file import is_secret
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.decision import (
     Query,
     always_of,
@@ -30,8 +31,20 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.permission import Approvals, PermissionRequest, Reply, Rule, Ruleset, ToolCallRef
+from opencode_tui.schema.permission import (
+    ALLOWED_BEFORE,
+    Approvals,
+    OpenPermission,
+    PermissionRequest,
+    Reply,
+    Rule,
+    Ruleset,
+    ToolCallRef,
+)
 from opencode_tui.schema.session.sandbox import KEY, sandbox_of
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.permission.memory import PermissionMemory
 
 Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
@@ -79,14 +92,16 @@ class PermissionService:
         has_sandbox: Callable[[], Awaitable[bool]] | None = None,
         allows_outside: bool = False,
         approvals: Callable[[str], Awaitable[Approvals]] | None = None,
+        memory: "Lazy[PermissionMemory] | None" = None,
     ) -> None:
-        """`approvals` returns the mode of a session, without it all are normal.
+        """`approvals` returns the mode of a session, without it all are normal. `memory` counts answers and the use of grants.
 
         `has_sandbox` returns whether commands are confined here; `allows_outside`: automatic answers may leave the sandbox.
         """
         self._has_sandbox = has_sandbox
         self._allows_outside = allows_outside
         self._approvals = approvals
+        self._memory = memory
         self._advise = advise
         self._publish = publish
         self._identifier = identifier
@@ -102,7 +117,7 @@ class PermissionService:
         if not undecided:
             return
         grants = await self._current_grants()
-        undecided = [(one, pattern) for one, pattern in undecided if not is_granted(one, pattern, grants)]
+        undecided = self._without_granted(undecided, grants)
         if not undecided:
             return
         request = await self._marked(self._request(query, undecided))
@@ -110,7 +125,30 @@ class PermissionService:
             request = request.changed(metadata={**request.metadata, "reasons": [_CHANGED]})
         if await self._is_advised(request) or policy.decide(request):
             return
+        if self._memory is not None and (count := await self._memory.get().suggests(request)):
+            request = request.changed(metadata={**request.metadata, ALLOWED_BEFORE: count})
         await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
+
+    def open(self, given: OpenPermission) -> PermissionRequest:
+        """Return a request of a client, which waits for the user like those of tools; nothing here waits for the reply."""
+        query = Query(
+            session_id=given.session_id,
+            permission=given.permission,
+            patterns=given.patterns,
+            always=given.always,
+            metadata=given.metadata,
+            tool=given.tool,
+            is_optional=True,
+        )
+        undecided = [(query, pattern) for pattern in query.patterns]
+        answer = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(
+            lambda done: done.cancelled() or done.exception()
+        )  # an error that nobody reads is logged
+        pending = _Pending(self._request(query, undecided), undecided, answer)
+        self._pending[pending.request.id] = pending
+        self._publish(PermissionAsked.model_validate(pending.request.model_dump()))
+        return pending.request
 
     async def reply(
         self,
@@ -140,8 +178,18 @@ class PermissionService:
         self._pending.pop(request_id)
         if reply == "once":
             self._close(pending, "once")
+            if self._memory is not None:
+                await self._memory.get().count_once(pending.request)
         else:
             self._reject(pending, message)
+        return True
+
+    async def decline(self, request_id: str) -> bool:
+        """Do not suggest the rule of a request any more, which stays open; return whether it is pending. Raises StorageError."""
+        pending = self._pending.get(request_id)
+        if pending is None or self._memory is None:
+            return False
+        await self._memory.get().decline(pending.request)
         return True
 
     def pending(self, session_id: str | None = None) -> list[PermissionRequest]:
@@ -165,6 +213,22 @@ class PermissionService:
     async def is_always_outside(self, query: Query) -> bool:
         """Return whether the user always lets the commands of a query run outside the sandbox."""
         return is_always_outside(query, await self._current_grants())
+
+    def _without_granted(
+        self, undecided: Sequence[tuple[Query, str]], grants: Sequence[Rule]
+    ) -> list[tuple[Query, str]]:
+        """Return what no grant decides; those that do are counted."""
+        left: list[tuple[Query, str]] = []
+        used: list[Rule] = []
+        for query, pattern in undecided:
+            deciding = next((grant for grant in grants if is_granted(query, pattern, [grant])), None)
+            if deciding is None:
+                left.append((query, pattern))
+            elif deciding not in used:
+                used.append(deciding)
+        if self._memory is not None and used:
+            self._memory.get().count_uses(used)
+        return left
 
     async def _marked(self, request: PermissionRequest) -> PermissionRequest:
         """Return the request of a tool with `outside` in its metadata if a confined command could not do the same."""

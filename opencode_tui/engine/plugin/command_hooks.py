@@ -172,7 +172,8 @@ class CommandHooks:
 
     async def _start(self, hook: CommandHook, data: bytes, is_context: bool) -> _Outcome:
         limit = hook.timeout or TIMEOUT_S
-        code, out, err = await _run_shell(hook.command, data, folder=self._folder, environ=self._environ, limit_s=limit)
+        environ = {**self._environ, **(hook.environment or {})}
+        code, out, err = await _run_shell(hook.command, data, folder=self._folder, environ=environ, limit_s=limit)
         return _outcome(hook, code, out, err, is_context=is_context)
 
 

@@ -56,6 +56,16 @@ async def read_changes(
                 await asyncio.to_thread(_move, kept, place)
 
 
+async def find_identity(git: SafeGit) -> Mapping[str, str]:
+    """Return variables with a name for commits, none when git knows the user's."""
+    try:
+        await git.run("var", "GIT_COMMITTER_IDENT")
+    except GitUnavailableError:
+        names = {"NAME": "opencode-tui", "EMAIL": "opencode-tui@localhost"}
+        return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in names.items()}
+    return {}
+
+
 def copy_regular_file(source: Path, target: Path) -> bool:
     """Copy a file with its time and return True; return False when it does not exist or is a link or no regular file. Blocks.
 

@@ -15,6 +15,7 @@ neither a transport nor a setting of the user's repository takes part. `git repa
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from opencode_tui.engine.project.changes import (
     TIMEOUT_S,
     WorktreeChanges,
     copy_regular_file,
+    find_identity,
     name_alternates,
     read_changes,
 )
@@ -52,8 +54,11 @@ class IsolatedClones:
         self._objects = repository.common_dir / "objects"
         self._git = SafeGit(repository.worktree, environ=environ)
 
-    async def add(self, path: Path, commit: str) -> None:
-        """Create a clone at `path` of a commit, a full ID, with its files as they are in the repository, without filters."""
+    async def add(self, path: Path, commit: str, *, has_files: bool = True) -> None:
+        """Create a clone at `path` of a commit, a full ID, with its files as they are in the repository, without filters.
+
+        Without `has_files` it has only the index of the commit.
+        """
         form = "sha256" if len(commit) > 40 else "sha1"
         options = ("--quiet", "--template=", f"--object-format={form}")
         await self._git.run("init", *options, str(path), more=_NO_REFLOG)
@@ -69,8 +74,26 @@ class IsolatedClones:
             "GIT_OBJECT_DIRECTORY": str(git_dir / "objects"),
         }
         await self._git.run("read-tree", commit, folder=path, more=variables)
-        words = ("checkout-index", "--all", "--index", "--quiet")
-        await self._git.run(*words, folder=path, more=variables, timeout_s=TIMEOUT_S)
+        if has_files:
+            words = ("checkout-index", "--all", "--index", "--quiet")
+            await self._git.run(*words, folder=path, more=variables, timeout_s=TIMEOUT_S)
+
+    async def record(self, path: Path, commit: str, message: str) -> str:
+        """Return a commit of the repository with the files of a clone, on top of `commit`, or this one if they are the same.
+
+        No branch names it. To be called before anything else works in the clone.
+        """
+        filters = await self._git.without_filters(self._repository)
+        variables = {**filters, "GIT_WORK_TREE": str(path)}
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="index-") as folder:
+            variables["GIT_INDEX_FILE"] = str(Path(folder, "index"))
+            await self._git.run("read-tree", commit, folder=path, more=variables)
+            await self._git.run("add", "--all", "--", ".", folder=path, more=variables, timeout_s=TIMEOUT_S)
+            tree = (await self._git.run("write-tree", folder=path, more=variables)).strip()
+        if tree == (await self._git.run("rev-parse", f"{commit}^{{tree}}")).strip():
+            return commit
+        author = await find_identity(self._git)
+        return (await self._git.run("commit-tree", tree, "-p", commit, "-m", message, more=author)).strip()
 
     async def _copy_objects(self, git_dir: Path, commit: str, borrowing: Mapping[str, str]) -> None:
         """Copy the commit with its history, without it where the repository lacks older objects."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.project.changes import TIMEOUT_S, WorktreeChanges, read_changes, split_names
+from opencode_tui.engine.project.branch_files import BranchFile, read_branch_files
+from opencode_tui.engine.project.changes import TIMEOUT_S, WorktreeChanges, find_identity, read_changes, split_names
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
@@ -225,7 +226,7 @@ class DetachedWorktrees:
 
         An existing branch with the same files is returned; if it has others, the new one gets a number.
         """
-        more = {"GIT_INDEX_FILE": str(patch.parent / "index"), **await self._identity()}
+        more = {"GIT_INDEX_FILE": str(patch.parent / "index"), **await find_identity(self._git)}
         await self._git.run("read-tree", base, more=more)
         await self._git.run("apply", "--cached", "--binary", "--whitespace=nowarn", str(patch), more=more)
         tree = (await self._git.run("write-tree", more=more)).strip()
@@ -246,14 +247,10 @@ class DetachedWorktrees:
         except GitUnavailableError:
             return ""
 
-    async def _identity(self) -> Mapping[str, str]:
-        """Return variables with a name for commits, none when git knows the user's."""
-        try:
-            await self._git.run("var", "GIT_COMMITTER_IDENT")
-        except GitUnavailableError:
-            names = {"NAME": "opencode-tui", "EMAIL": "opencode-tui@localhost"}
-            return {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER") for key, value in names.items()}
-        return {}
+    async def read_files(self, base: str, commit: str, folder: Path) -> tuple[BranchFile, ...]:
+        """Return the files in which two commits differ; `folder` is an empty one."""
+        variables = await self._git.without_filters(self._repository)
+        return await read_branch_files(self._git, base, commit, variables, folder=folder)
 
     async def find_conflict(self, patch: Path, files: Sequence[str]) -> str:
         """Return why a patch to these files cannot be applied to the work tree; empty when it can."""

@@ -7,7 +7,6 @@ decompressed body and the time without data are limited. The first request impor
 """
 
 import asyncio
-import sys
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -277,9 +276,6 @@ class HttpProvider:
 
 def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
     """Return a client. Blocks: imports httpx and, for https, loads the certificates (about 0.1 s)."""
-    # The imports of its command line (rich, pygments) and of HTTP/2 take as long as the rest.
-    for unused in ("httpx._main", "h2"):
-        sys.modules.setdefault(unused, None)  # pyright: ignore[reportArgumentType] - None keeps a module from being imported
     import httpx  # the only import of httpx that loads it
 
     from opencode_tui.network import client_options  # only with the first request

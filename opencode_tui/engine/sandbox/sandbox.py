@@ -489,7 +489,7 @@ class Sandbox:
         worktree, own = self._project.worktree, self._project.repository
         if own is None or own.common_dir != worktree / ".git":
             return ()
-        origin = task_origin(self._paths, worktree)
+        origin = task_origin(self._paths, worktree, is_secret=True)
         repository = None if origin is None else find_repository(Path(origin))
         return () if repository is None else (repository.main_worktree, repository.common_dir, repository.worktree)
 

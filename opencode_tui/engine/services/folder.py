@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.provider.llm import Llm
     from opencode_tui.engine.provider.provider import Endpoint
     from opencode_tui.engine.tool.files.transaction import Change
+    from opencode_tui.engine.tool.kit import Excerpt
     from opencode_tui.engine.tool.plugin_tool import PluginTool
     from opencode_tui.engine.tool.registry import InnerCall
     from opencode_tui.engine.tool.search_service import SearchService
@@ -89,8 +90,16 @@ class FolderServices:
         self.skills = skills
         self.commands = commands
         self.background = Background()
+
+    def follow_prompts(self) -> None:
+        """Let the commands have the prompts of MCP servers."""
         if self.programs.has_mcp:
-            commands.follow(lambda: self.programs.mcp.get().prompts())
+            self.commands.follow(lambda: self.programs.mcp.get().prompts())
+
+    @property
+    def read_only(self) -> Path | None:
+        """A work tree in which tools change nothing."""
+        return None
 
     def watch_branch(self) -> None:
         """Publish every change of the branch until the folder is closed."""
@@ -140,6 +149,7 @@ class FolderServices:
             agents=self.agents,
             tools=self.tools,
             grants_store=self.grants,
+            memory=self.permission_memory,
             project=self.project,
             home=self.core.paths.home,
             tier=self.programs.tier,
@@ -290,6 +300,23 @@ class FolderServices:
             clock=core.clock,
         )
 
+    @service
+    def permission_memory(self):
+        """What is remembered about answers and grants."""
+        from opencode_tui.engine.permission.memory import PermissionMemory
+
+        core, project = self.core, self.project
+        memory = PermissionMemory(
+            store=core.storage,
+            lock=core.locks.store,
+            project_id=project.id,
+            worktree=project.worktree,
+            clock=core.clock,
+            start=partial(self.background.start, name="counting the use of a grant"),
+        )
+        self.background.at_close(memory.flush)
+        return memory
+
     @cached_property
     def permissions(self) -> PermissionService:
         """The permission requests to the user."""
@@ -302,6 +329,7 @@ class FolderServices:
             has_sandbox=self._has_sandbox,
             allows_outside=sandbox is not None and sandbox.auto == "outside",
             approvals=self.approvals.approvals,
+            memory=self.permission_memory,
         )
 
     @cached_property
@@ -358,6 +386,7 @@ class FolderServices:
             protected=self._protected_folders(),
             languages=programs.languages if programs.has_languages else None,
             formatters=programs.formatters if config.settings.formatter else None,
+            read_only=self.read_only,
         )
         shell = ShellEnvironment(
             environ=core.environ,
@@ -381,6 +410,7 @@ class FolderServices:
             todos=self.todos,
             skills=self.skills,
             read_outputs=partial(read_outputs, core.store),
+            search_history=self._search_history,
             find_search=self._find_search,
         )
         return ToolRegistry(
@@ -389,6 +419,11 @@ class FolderServices:
             find_inner=self._find_inner_call,
             find_useless=self._find_useless_tools,
         )
+
+    async def _search_history(self, session_id: str, words: str) -> "Sequence[Excerpt]":
+        from opencode_tui.engine.session.compaction.recall import search_history
+
+        return await search_history(self.core.store, session_id, words)
 
     async def _find_inner_call(self, name: str, arguments: Mapping[str, Any]) -> "InnerCall | None":
         turns = self.mcp_turns()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from opencode_tui.config.load import LoadedConfig
+from opencode_tui.config.sources.layer import PLUGIN_SOURCE
 from opencode_tui.config.trust.store import TrustStore
 from opencode_tui.engine.lazy import service
 from opencode_tui.engine.permission.grants import Grants
@@ -56,6 +57,10 @@ class FolderPrograms:
         self._readable = readable
         self._grants = grants
         self._tool_names = tool_names
+
+    def share_servers(self, other: "FolderPrograms") -> None:
+        """Use the MCP servers of another folder, which ends them."""
+        vars(self)["mcp"] = other.mcp
 
     @property
     def sandbox_settings(self) -> "SandboxSettings | None":
@@ -182,6 +187,7 @@ class FolderPrograms:
             credentials=self._mcp_credentials.get(),
             default_timeout_s=timeout_ms / 1000 if timeout_ms else None,
             of_repository=frozenset(name for name in settings.mcp or () if self._is_of_repository(name)),
+            data=self._find_data_folders(),
         )
         servers = McpServers(
             settings.mcp or {},
@@ -193,6 +199,15 @@ class FolderPrograms:
         )
         self._background.at_close(servers.close)
         return servers
+
+    def _find_data_folders(self) -> dict[str, Path]:
+        """Return the data folders of the installed plugins by the names of their servers."""
+        found: dict[str, Path] = {}
+        for name in self._config.settings.mcp or ():
+            source = self._config.sources.get(f"mcp.{name}.command", "")
+            if source.startswith(PLUGIN_SOURCE):
+                found[name] = self._core.paths.plugins / source.removeprefix(PLUGIN_SOURCE) / "data"
+        return found
 
     def _is_of_repository(self, server: str) -> bool:
         """Return whether the command of an MCP server is from a file of the repository."""
@@ -267,6 +282,7 @@ class FolderPrograms:
             make_environ=self._program_environment,
             start_confined=self._start_confined,
             scratch=self._core.paths.cache / "format",
+            report=self._warn,
         )
 
     def is_trusted(self) -> bool:

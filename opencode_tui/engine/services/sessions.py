@@ -1,16 +1,15 @@
 """Builds the session services of one folder: the loop that runs turns, undo, forks, compaction."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from opencode_tui.config.load import LoadedConfig
-from opencode_tui.engine.command.commands import Commands, SnippetShell
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.command.commands import SnippetShell
 from opencode_tui.engine.lazy import Lazy, service
-from opencode_tui.engine.plugin.plugins import Plugins
-from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.session.agent_tree import AgentLimits, AgentTrees
@@ -35,18 +34,20 @@ from opencode_tui.engine.session.step.processor import NewMessages, StepProcesso
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
 from opencode_tui.engine.session.step.unread import Unread
-from opencode_tui.engine.session.subagent import SessionSubagents
-from opencode_tui.engine.skill.skills import Skills
+from opencode_tui.engine.session.subagent import Prompter, SessionSubagents
 from opencode_tui.engine.tool.registry import read_specs
+from opencode_tui.schema.session.agent_branch import agent_branch
 
 if TYPE_CHECKING:
     import asyncio
 
     from opencode_tui.engine.review.message import MessageWriter
+    from opencode_tui.engine.session.agent_worktree import AgentWorktree
     from opencode_tui.engine.session.turn_errors import TurnErrors
     from opencode_tui.engine.tool.tool import ToolContext, ToolResult
     from opencode_tui.schema.model import Model
     from opencode_tui.schema.session.message import AssistantMessage
+    from opencode_tui.schema.session.session import SessionInfo
 
 _Step = TypeVar("_Step", bound=StepProcessor)
 
@@ -61,19 +62,11 @@ class SessionServices:
     Those that most turns do not need are a `service`: the attribute is its `Lazy`, and the method imports what it needs.
     """
 
-    def __init__(
-        self,
-        core: Core,
-        project: Project,
-        config: LoadedConfig,
-        *,
-        plugins: Plugins,
-        skills: Skills,
-        commands: Commands,
-    ) -> None:
-        """`folder` are the services that do not depend on sessions; the arguments are theirs."""
+    def __init__(self, core: Core, folder: FolderServices, *, trees: AgentTrees | None = None) -> None:
+        """`folder` are the services that do not depend on sessions; `trees` are the agents of another folder to join."""
         self._core = core
-        self.folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
+        self.folder = folder
+        self._joined_trees = trees
         self._too_large: set[tuple[str, str]] = set()
         """Sessions and models about whose context a line was shown."""
 
@@ -110,6 +103,7 @@ class SessionServices:
             recent=core.recent,
             commands=self._slash_commands,
             agents=self._agent_trees,
+            is_isolated=self._joined_trees is not None,
         )
 
     @cached_property
@@ -214,6 +208,8 @@ class SessionServices:
 
     @cached_property
     def _agent_trees(self) -> AgentTrees:
+        if self._joined_trees is not None:
+            return self._joined_trees
         limits = self.folder.config.settings.limits.agents
         return AgentTrees(
             AgentLimits(
@@ -236,6 +232,25 @@ class SessionServices:
         output = BackgroundOutput(folder.truncator.reserve, redactor=folder.programs.secrets.get().stream())
         call = BackgroundCall(AGENT_TOOL, words, context, output, work)
         return (await folder.commands_in_background.get().adopt(call)).id
+
+    @service
+    def _agent_worktrees(self):
+        from opencode_tui.engine.session.agent_worktree import AgentWorktrees  # few agents have one
+
+        folder = self.folder
+        return AgentWorktrees(folder.project, folder.snapshots, self._core.environ)
+
+    @asynccontextmanager
+    async def _isolate(self, child: "SessionInfo") -> "AsyncGenerator[tuple[Prompter, AgentWorktree]]":
+        """Make a worktree for an agent's session, and yield what runs its turns there; on leaving both are gone."""
+        from opencode_tui.engine.services.isolated import IsolatedFolder
+
+        async with self._agent_worktrees.get().made(f"agent-{child.slug}", agent_branch(child)) as made:
+            folder = IsolatedFolder(self.folder, made.project)
+            try:
+                yield SessionServices(self._core, folder, trees=self._agent_trees).prompts, made
+            finally:
+                await run_to_completion(folder.background.close())
 
     @cached_property
     def _prefixes(self) -> SessionPrefixes:
@@ -319,6 +334,7 @@ class SessionServices:
             rules=CompactionRules(self.folder.overflow, self.folder.config.settings.compaction.prepare),
             compaction=self._compaction,
             prepared=self._prepared_summaries,
+            questions=self.folder.questions,
             report_too_large=self._report_too_large,
         )
 
@@ -349,6 +365,8 @@ class SessionServices:
             bus=core.bus,
             trees=self._agent_trees,
             adopt=self._adopt_agent,
+            isolate=self._isolate,
+            worktrees=self._agent_worktrees,
             primary_tools=experimental.primary_tools or () if experimental else (),
         )
         return SessionLoop(
@@ -565,11 +583,28 @@ class SessionServices:
         )
 
     @service
-    def _preserved(self):
-        from opencode_tui.engine.session.compaction.compaction import PreservedTexts
+    def ledgers(self):
+        """What compactions keep word for word."""
+        from opencode_tui.engine.session.compaction.session_ledgers import SessionLedgers
 
-        folder = self.folder
-        return PreservedTexts(folder.todos, folder.commands_in_background, folder.overflow, folder.project.worktree)
+        core, folder, requests = self._core, self.folder, self._summary_requests
+        return SessionLedgers(
+            store=core.store,
+            lock=core.session_lock,
+            todos=folder.todos,
+            commands=folder.commands_in_background,
+            rules=folder.overflow,
+            place=self._ledger_place,
+            model=lambda user: requests.get().model(user, user.model),
+        )
+
+    def _ledger_place(self):
+        """Return the folder of ledgers, and its branch as it is now; blocks."""
+        from opencode_tui.engine.session.compaction.ledger import LedgerPlace
+
+        project = self.folder.project
+        main = None if project.repository is None else project.repository.main_worktree
+        return LedgerPlace(project.worktree, project.branch, None if main == project.worktree else main)
 
     @service
     def _compaction(self):
@@ -581,7 +616,7 @@ class SessionServices:
             new_step=self._maker_of(SummaryStep),
             messages=self._messages,
             requests=self._summary_requests.get(),
-            preserved=self._preserved.get(),
+            ledgers=self.ledgers.get(),
             providers=self.folder.providers,
             budgets=self._budgets,
             wait_until_copied=core.copies.wait_until_copied,
@@ -596,7 +631,7 @@ class SessionServices:
         core = self._core
         return ManualCompaction(
             compaction=self._compaction.get(),
-            preserved=self._preserved.get(),
+            ledgers=self.ledgers.get(),
             requests=self._summary_requests.get(),
             store=core.store,
             runs=self.runs,
@@ -645,6 +680,13 @@ class SessionServices:
             clock=core.clock,
             is_automatic=settings.prune and not core.flags.is_prune_disabled,
         )
+
+    @service
+    def side_questions(self):
+        """Answers questions about a session beside its turns."""
+        from opencode_tui.engine.session.context.side_question import SideQuestions
+
+        return SideQuestions(self.context.get(), self._core.store, self._budgets)
 
     @service
     def context(self):

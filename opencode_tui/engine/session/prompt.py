@@ -20,6 +20,7 @@ from opencode_tui.engine.session.runs import Run, SessionRuns
 from opencode_tui.schema.api.request import CommandInput, PromptInput
 from opencode_tui.schema.error import RunAborted, SessionError
 from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.session.agent_branch import agent_branch
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage, is_waiting
 from opencode_tui.schema.session.part import ToolPart
@@ -41,7 +42,7 @@ class _Request(Struct, frozen=True):
 
 
 class SessionPrompt(Struct, frozen=True):
-    """Accepts requests for the sessions of one folder's instance."""
+    """Accepts requests for the sessions of one folder's instance; with `is_isolated` for that of one agent in its worktree."""
 
     store: SessionStore
     runs: SessionRuns
@@ -50,6 +51,7 @@ class SessionPrompt(Struct, frozen=True):
     recent: RecentModels
     commands: SessionCommands
     agents: AgentTrees
+    is_isolated: bool = False
 
     def check(self, request: PromptInput) -> None:
         """Raise ConfigError or ModelNotFoundError when a request for a new session could not be answered."""
@@ -171,6 +173,11 @@ class SessionPrompt(Struct, frozen=True):
             return active
 
         async def body(run: Run) -> MessageWithParts:
+            if not self.is_isolated and agent_branch(await self.store.get(session_id)) is not None:
+                raise SessionError(
+                    "this agent works in a worktree of its own, which is there only while it works; "
+                    "ask for more in the session that started it"
+                )
             stored = await begin() if begin is not None else None
             if stored is not None:
                 return stored

@@ -86,7 +86,7 @@ class Sessions(Struct, frozen=True):
         """Return a new session of this folder, which is not stored; without a title it gets a default one."""
         now = self.identifier.clock()
         return SessionInfo(
-            id=self.identifier.descending("ses"),
+            id=request.id or self.identifier.descending("ses"),
             slug=new_slug(),
             version=__version__,
             project_id=self.project.id,

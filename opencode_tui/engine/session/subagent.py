@@ -2,36 +2,52 @@
 
 A child's decision is the most restrictive of its own and its parents', at every depth
 (docs/internals/permissions.md#order-of-rules).
-Interrupting the parent interrupts the child first. Source: docs/internals/loop.md#subagents.
+Interrupting the parent interrupts the child first. A child may have a worktree of its own (`agent_worktree.py`).
+Source: docs/internals/loop.md#subagents.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.bus import Bus
-from opencode_tui.cancellation import consume_error
+from opencode_tui.cancellation import consume_error, run_to_completion
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
+from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.session.agent_tree import AgentTree, AgentTrees
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.sessions import Sessions
-from opencode_tui.engine.tool.tool import SubagentResult, SubagentStart, SubagentTask, ToolContext, ToolResult
+from opencode_tui.engine.tool.tool import (
+    SubagentBranch,
+    SubagentResult,
+    SubagentStart,
+    SubagentTask,
+    ToolContext,
+    ToolResult,
+)
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import NotFoundError, OpencodeError, ToolError
 from opencode_tui.schema.event.event import PartUpdated
 from opencode_tui.schema.ids import is_identifier
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule, Ruleset
+from opencode_tui.schema.session.agent_branch import AgentBranch, agent_branch, with_branch
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AgentPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.session.agent_worktree import AgentWorktree, AgentWorktrees
 
 NOT_FOR_CHILDREN = ("todowrite", "todoread", "task")
 """Tools that subagents do not have: the todo list belongs to the caller, and subagents start no others."""
@@ -50,6 +66,13 @@ class Prompter(Protocol):
 
 
 NO_REPORT = "(the agent ended without a report)"
+
+
+_SHOWN_DIFF = 8_000
+"""Characters of a diff that the model reads with the report; git shows the rest."""
+
+Isolate = Callable[[SessionInfo], "AbstractAsyncContextManager[tuple[Prompter, AgentWorktree]]"]
+"""Makes a worktree for a child session, and what runs its turns there; on leaving both are gone. Raises OpencodeError."""
 
 
 class _Job(Struct, frozen=True):
@@ -78,6 +101,8 @@ class SessionSubagents(Struct, frozen=True):
     trees: AgentTrees
     adopt: Callable[[str, ToolContext, "asyncio.Task[ToolResult]"], Awaitable[str]]
     """Lets an agent go on in the background under these words, and returns its ID there. Raises ToolError."""
+    isolate: Isolate
+    worktrees: "Lazy[AgentWorktrees]"
     primary_tools: Sequence[str] = ()
 
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
@@ -106,7 +131,7 @@ class SessionSubagents(Struct, frozen=True):
 
         async def report() -> ToolResult:
             done = await self._finish(job, context, is_awaited=False)
-            return ToolResult(title=assignment.description, output=done.text.strip() or NO_REPORT)
+            return ToolResult(title=assignment.description, output=(done.text.strip() or NO_REPORT) + done.changes)
 
         work = asyncio.create_task(report(), name=f"agent {job.child.id}")
         work.add_done_callback(consume_error)
@@ -150,35 +175,91 @@ class SessionSubagents(Struct, frozen=True):
     async def _finish(self, job: "_Job", context: ToolContext, *, is_awaited: bool) -> SubagentResult:
         """Run an agent to its end, once fewer than the most work."""
         tools: dict[str, str] = {}
+        changes = ""
         async with job.tree.working(job.child.id, context.session_id, is_awaited=is_awaited):
-            answer = await self._work(job, context, tools)
+            if agent_branch(job.child) is None:
+                answer = await self._work(job, context, tools, self.prompter)
+            else:
+                answer, changes = await self._work_isolated(job, context, tools)
         info = answer.info
         if isinstance(info, AssistantMessage) and info.failure is not None:
             reason = describe_stored(info.failure, info.provider_id, info.model_id)
-            raise ToolError(f"agent {job.assignment.agent} (task_id {job.child.id}) failed: {reason}")
-        return SubagentResult(job.child.id, str(job.model), _last_text(answer), tuple(tools.values()))
+            raise ToolError(f"agent {job.assignment.agent} (task_id {job.child.id}) failed: {reason}{changes}")
+        return SubagentResult(job.child.id, str(job.model), _last_text(answer), tuple(tools.values()), changes)
 
     async def hand_over(self, agent: str, text: str) -> None:
         """Store a request for another agent; the run answers it after the present step."""
         request = PromptInput(agent=agent, parts=[TextInput(text=text, synthetic=True)], no_reply=True)
         await self.prompter.prompt(self.request.info.session_id, request, policy=self.policy)
 
-    async def _work(self, job: "_Job", context: ToolContext, tools: dict[str, str]) -> MessageWithParts:
+    async def _work_isolated(
+        self, job: "_Job", context: ToolContext, tools: dict[str, str]
+    ) -> tuple[MessageWithParts, str]:
+        """Run an agent in a worktree of its own; return its answer, and what it changed there."""
+        child = await self.store.get(
+            job.child.id
+        )  # another task of it may have ended while this one waited for a place
+        try:
+            async with self.isolate(child) as (prompter, made):
+                about = TextInput(text=_describe_worktree(made), synthetic=True)
+                request = job.request.changed(parts=[*job.request.parts, about])
+                try:
+                    answer = await self._work(replace(job, request=request), context, tools, prompter)
+                finally:
+                    changes = await run_to_completion(self._collect(child, job.assignment, made))
+                return answer, changes
+        except OpencodeError as error:
+            if isinstance(error, ToolError):
+                raise
+            raise ToolError(f"agent {job.assignment.agent} cannot work in a worktree: {error}") from error
+
+    async def _collect(self, child: SessionInfo, assignment: SubagentTask, made: "AgentWorktree") -> str:
+        """Make a branch of what an agent changed in its worktree, also of one that was stopped; return text about it."""
+        branch, diff = await made.collect(f"agent-{child.slug}", assignment.description)
+        await self.store.update(child.id, lambda info: with_branch(info, branch), touch=False)
+        return _describe_changes(child.id, branch, diff)
+
+    async def changes(self, task_id: str, context: ToolContext) -> SubagentBranch:
+        """Return what an agent changed in its worktree. Raises ToolError."""
+        branch = agent_branch(await self._earlier(task_id, context))
+        if branch is None:
+            raise ToolError(f"the task {task_id} had no worktree of its own; its changes are in the files already")
+        if not branch.commit:
+            raise ToolError(f"the task {task_id} changed nothing")
+        if branch.is_applied:
+            raise ToolError(f"the changes of the task {task_id} are applied already")
+        try:
+            return SubagentBranch(branch.branch, await self.worktrees.get().files(branch))
+        except OpencodeError as error:
+            raise ToolError(f"the changes of the task {task_id} cannot be read: {error}") from error
+
+    async def applied(self, task_id: str) -> None:
+        """Record that the session has the changes of an agent."""
+
+        def change(info: SessionInfo) -> SessionInfo:
+            branch = agent_branch(info)
+            return info if branch is None else with_branch(info, branch.changed(is_applied=True))
+
+        await self.store.update(task_id, change, touch=False)
+
+    async def _work(
+        self, job: "_Job", context: ToolContext, tools: dict[str, str], prompter: Prompter
+    ) -> MessageWithParts:
         assignment, child = job.assignment, job.child
         follower = asyncio.create_task(self._follow(child, assignment, context, tools))
-        work = asyncio.create_task(self.prompter.prompt(child.id, job.request, policy=self.policy))
+        work = asyncio.create_task(prompter.prompt(child.id, job.request, policy=self.policy))
         work.add_done_callback(consume_error)
         try:
             await asyncio.wait({work}, timeout=job.tree.seconds_left)
             if not work.done():
-                self.prompter.cancel(child.id)
+                prompter.cancel(child.id)
                 await asyncio.wait({work})
                 raise ToolError(
                     f"agent {assignment.agent} (task_id {child.id}) was stopped: {job.tree.describe_time()}"
                 )
             return work.result()
         except asyncio.CancelledError:
-            self.prompter.cancel(child.id)
+            prompter.cancel(child.id)
             await asyncio.wait({work})
             raise
         except OpencodeError as error:
@@ -207,9 +288,10 @@ class SessionSubagents(Struct, frozen=True):
         child = CreateSession(
             parent_id=context.session_id,
             title=f"{assignment.description} (@{agent.name} subagent)",
-            permission=_child_rules(agent),
+            permission=_child_rules(agent, self.sessions.project if assignment.is_isolated else None),
         )
-        return await self.store.create(self.sessions.new(child))
+        made = self.sessions.new(child)
+        return await self.store.create(with_branch(made, AgentBranch(base="")) if assignment.is_isolated else made)
 
     async def _earlier(self, task_id: str, context: ToolContext) -> SessionInfo:
         if is_identifier(task_id, "ses"):
@@ -260,11 +342,37 @@ async def _agent_at_work(session: SessionInfo, *, store: SessionStore, agents: A
     return None
 
 
-def _child_rules(agent: AgentInfo) -> list[Rule]:
-    """Return the child session's rules; an agent with own rules for `task` may start agents by these."""
+def _child_rules(agent: AgentInfo, checkout: Project | None) -> list[Rule]:
+    """Return the child session's rules; an agent with own rules for `task` may start agents by these.
+
+    One with a worktree of its own names nothing in the session's `checkout`, neither in a tool nor in a command.
+    """
     starts_others = any(rule.permission == "task" for rule in agent.permission)
     names = [name for name in NOT_FOR_CHILDREN if name != "task" or not starts_others]
-    return [Rule(permission=name, pattern="*", action="deny") for name in names]
+    found = [Rule(permission=name, pattern="*", action="deny") for name in names]
+    if checkout is not None:
+        found.append(Rule(permission="external_directory", pattern=f"{checkout.worktree}/*", action="deny"))
+    return found
+
+
+def _describe_worktree(made: "AgentWorktree") -> str:
+    return (
+        f"<worktree>\nYou work in {made.project.directory}, a copy of the checkout with its files as they are now. Use relative "
+        "paths or paths below this folder: the checkout itself cannot be changed. What you change here is collected when you "
+        "end, also without a commit; files that git ignores are not.\n</worktree>"
+    )
+
+
+def _describe_changes(task_id: str, branch: AgentBranch, diff: str) -> str:
+    if not branch.commit:
+        return "\n\nIt changed no files in its worktree."
+    noun = "file" if branch.files == 1 else "files"
+    shown = diff[:_SHOWN_DIFF]
+    cut = f"\n… (git diff {branch.base[:12]} {branch.commit[:12]})" if len(diff) > _SHOWN_DIFF else ""
+    return (
+        f"\n\nIt changed {branch.files} {noun} in its worktree: the branch {branch.branch}. Your files are as they were; "
+        f"task with task_id {task_id} and apply applies the changes to them.\n<diff>\n{shown}{cut}\n</diff>"
+    )
 
 
 def _last_text(answer: MessageWithParts) -> str:

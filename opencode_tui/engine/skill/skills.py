@@ -1,13 +1,16 @@
 """The skills of a folder by name. Holds names and descriptions; a skill's text is read when it is needed.
 
 Of two skills with the same name the later location wins, with a warning; a file without valid front matter is skipped with a
-warning. Source: docs/internals/tools.md#skills.
+warning. What breaks a rule of the format (agentskills.io) is named; the skill is used nevertheless.
+Source: docs/internals/tools.md#skills.
 """
 
 import logging
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import cast
 
 from msgspec import Struct
 
@@ -18,6 +21,7 @@ from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.hidden_text import show_hidden
+from opencode_tui.schema.record import JsonObject
 
 FILE_NAME = "SKILL.md"
 _AGENT_FOLDERS = (".claude", ".agents")
@@ -164,9 +168,9 @@ def discover_skills(search: SkillSearch) -> Skills:
         if real in seen:
             continue
         seen.add(real)
-        skill = _read_head(path)
-        if isinstance(skill, str):
-            warnings.append(skill)
+        skill, faults = _read_head(path)
+        warnings += [f"{path}: {fault}" for fault in faults]
+        if skill is None:
             continue
         earlier = found.get(skill.name)
         if earlier is not None:
@@ -179,15 +183,40 @@ def discover_skills(search: SkillSearch) -> Skills:
     return Skills(list(found.values()), warnings)
 
 
-def _read_head(path: Path) -> Skill | str:
-    """Return the skill, or a line with the reason why it is invalid."""
+def _read_head(path: Path) -> tuple[Skill | None, list[str]]:
+    """Return the skill with what is wrong in its front matter, None if it cannot be used."""
     from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # as above
 
     try:
         values = split_front_matter(show_hidden(read_text(str(path)))).values
     except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:
-        return f"{path}: skipped: {error}"
+        return None, [f"skipped: {error}"]
     name, description = values.get("name"), values.get("description")
     if not isinstance(name, str) or not name.strip() or not isinstance(description, str) or not description.strip():
-        return f"{path}: skipped: add `name` and `description` between two lines of --- at the start"
-    return Skill(name.strip(), " ".join(description.split()), path, Path(os.path.realpath(path)))
+        return None, ["skipped: add `name` and `description` between two lines of --- at the start"]
+    skill = Skill(name.strip(), " ".join(description.split()), path, Path(os.path.realpath(path)))
+    return skill, list(_faults(skill, values))
+
+
+_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME_LENGTH, _DESCRIPTION_LENGTH, _COMPATIBILITY_LENGTH = 64, 1_024, 500
+"""Most characters, as agentskills.io specifies."""
+
+
+def _faults(skill: Skill, values: Mapping[str, object]) -> Iterator[str]:
+    """Yield what breaks the rules of the format, with the remedy."""
+    if len(skill.name) > _NAME_LENGTH or not _NAME.fullmatch(skill.name):
+        yield f"the name {skill.name!r} is not 1 to 64 lowercase letters, digits and single hyphens; other programs skip it"
+    elif skill.name != skill.folder.name:
+        yield f"the name {skill.name!r} is not that of its folder, {skill.folder.name!r}; rename one of them"
+    if len(skill.description) > _DESCRIPTION_LENGTH:
+        yield f"the description has {len(skill.description):,} characters; shorten it to 1,024"
+    for key in ("license", "compatibility", "allowed-tools"):
+        if key in values and not isinstance(values[key], str):
+            yield f"`{key}` must be a text"
+    compatibility = values.get("compatibility")
+    if isinstance(compatibility, str) and not 0 < len(compatibility) <= _COMPATIBILITY_LENGTH:
+        yield "`compatibility` must have 1 to 500 characters"
+    metadata = values.get("metadata", {})
+    if not isinstance(metadata, dict) or not all(isinstance(one, str) for one in cast("JsonObject", metadata).values()):
+        yield "`metadata` must be a map of texts"

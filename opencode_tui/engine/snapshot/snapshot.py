@@ -22,6 +22,7 @@ from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeLog
 from opencode_tui.engine.snapshot.entry import (
     NOT_LOOKED,
+    OVER_QUOTA,
     OWN_DATA,
     Entry,
     State,
@@ -189,6 +190,16 @@ class Snapshots:
     async def track(self) -> Snapshot:
         """Record the whole worktree as it is now. Raises SnapshotError, StorageError."""
         return await self.lock.run(lambda opened, stop: opened.log_snapshot(opened.worktree.scan(stop=stop)))
+
+    async def track_all(self) -> Snapshot:
+        """Record the whole worktree, to fill another one from it. Raises SnapshotError where there is no such record."""
+        if self.unavailable is not None:
+            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none: {self.unavailable}")
+        state = await self.track()
+        blank = next((remark for remark in state.unprotected if remark.path == "."), None)
+        if blank is not None and blank.reason in (OVER_QUOTA, NOT_LOOKED):
+            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none: {blank.reason}")
+        return state
 
     async def patch(self, before: str) -> Patch:
         """Return the changes since a snapshot, for the paths that it contains. Raises SnapshotError, StorageError."""

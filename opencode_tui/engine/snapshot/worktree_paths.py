@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.task_folders import is_task_worktree
 
 _OFF = "undo is off here: "
 
@@ -81,6 +82,8 @@ def find_store(paths: Paths, *, project_id: str, worktree: Path) -> StorePaths:
 
 def why_unavailable(worktree: Path, paths: Paths, *, is_on: bool) -> str | None:
     """Return the reason why a folder can have no snapshots, as `undo is off here: …`; None when it can. Blocks."""
+    if not is_on and is_task_worktree(paths, Path(os.path.realpath(worktree))):
+        return f"{_OFF}this worktree is removed when the task ends"
     if not is_on:
         return f"{_OFF}`snapshot` is false in your settings"
     real, home = Path(os.path.realpath(worktree)), Path(os.path.realpath(paths.home))

@@ -51,6 +51,20 @@ ReadOutputs = Callable[[str], Awaitable[Sequence[StoredOutput]]]
 """Returns the completed calls of a session, by its id, oldest first."""
 
 
+class Excerpt(Struct, frozen=True):
+    """A passage of a session's earlier messages: of whom, when (ms since 1970), of which call if it is of one."""
+
+    who: str
+    text: str
+    message_id: str
+    time: int
+    call_id: str = ""
+
+
+SearchHistory = Callable[[str, str], Awaitable[Sequence[Excerpt]]]
+"""Returns the passages with words that the model no longer sees of a session, given its id and the words, the best first."""
+
+
 class Editing:
     """What tools that read and edit files share, each part made once; `languages` are the language servers, None where off."""
 
@@ -61,11 +75,13 @@ class Editing:
         protected: Collection[Path] = (),
         languages: "Lazy[LanguageServers] | None" = None,
         formatters: "Lazy[Formatters] | None" = None,
+        read_only: Path | None = None,
     ) -> None:
         """`edited` is called for every change of a file; every edit in the folders `protected` needs approval.
 
-        `formatters` format edits, None where they are off.
+        `formatters` format edits, None where they are off; `read_only` is a work tree in which nothing is edited.
         """
+        self._read_only = read_only
         self.languages = languages
         self._edited = edited
         self._protected = protected
@@ -90,7 +106,7 @@ class Editing:
         """Which edits need approval."""
         from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 
-        return EditPermission(self._protected)
+        return EditPermission(self._protected, self._read_only)
 
     @cached_property
     def editor(self) -> "FileEditor":
@@ -190,8 +206,9 @@ class ToolKit(Struct, frozen=True, dict=True):
     """What the built-in tools of a folder are made of.
 
     `readable` returns whether a call may read a file without asking, so that a search does not show what read would ask for;
-    `instructions` finds the rules files near a file that is read; `read_outputs` returns what earlier calls gave; `find_search`
-    returns the service that searches the web, None without a key, and may block.
+    `instructions` finds the rules files near a file that is read; `read_outputs` returns what earlier calls gave,
+    `search_history` finds words in what the model no longer sees; `find_search` returns the service that searches the web, None
+    without a key, and may block.
     """
 
     directory: Path
@@ -203,6 +220,7 @@ class ToolKit(Struct, frozen=True, dict=True):
     todos: "SessionTodos"
     skills: Skills
     read_outputs: ReadOutputs
+    search_history: SearchHistory
     find_search: "Callable[[], SearchService | None]" = lambda: None
 
     @cached_property

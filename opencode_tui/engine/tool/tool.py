@@ -16,6 +16,7 @@ from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import JsonObject, json_name
 
 if TYPE_CHECKING:
+    from opencode_tui.engine.project.branch_files import BranchFile
     from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 
 _CHECKED_ONLY = (
@@ -87,22 +88,37 @@ AskUser = Callable[[Sequence[Question]], Awaitable[list[list[str]]]]
 
 
 class SubagentTask(Struct, frozen=True):
-    """Work for another agent: `task_id` is the session of an earlier task to continue."""
+    """Work for another agent: `task_id` is the session of an earlier task to continue.
+
+    With `is_isolated` it works in a worktree of its own, as an earlier task does that did so before.
+    """
 
     agent: str
     description: str
     prompt: str
     task_id: str | None = None
     command: str | None = None
+    is_isolated: bool = False
 
 
 class SubagentResult(Struct, frozen=True):
-    """The result of a subagent: its session, its model as `provider/model`, its last text, the tools that it ran."""
+    """The result of a subagent: its session, its model as `provider/model`, its last text, the tools that it ran.
+
+    `changes` says what it changed in a worktree of its own; empty where it had none.
+    """
 
     session_id: str
     model: str
     text: str
     tools: tuple[str, ...] = ()
+    changes: str = ""
+
+
+class SubagentBranch(Struct, frozen=True):
+    """The changes of an agent that worked in a worktree of its own: a branch, and its files."""
+
+    branch: str
+    files: "tuple[BranchFile, ...]"
 
 
 class SubagentStart(Struct, frozen=True):
@@ -130,6 +146,14 @@ class Subagents(Protocol):
 
     async def start(self, assignment: SubagentTask, context: "ToolContext") -> SubagentStart:
         """Start the agent in the background, where the background commands are, and return it. Raises ToolError."""
+        ...
+
+    async def changes(self, task_id: str, context: "ToolContext") -> SubagentBranch:
+        """Return what an agent changed in its worktree, to apply it. Raises ToolError where there is nothing."""
+        ...
+
+    async def applied(self, task_id: str) -> None:
+        """Record that the session has the changes of an agent."""
         ...
 
     async def hand_over(self, agent: str, text: str) -> None:

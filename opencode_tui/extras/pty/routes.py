@@ -25,7 +25,8 @@ _UNKNOWN = 4404
 PtyId = Annotated[str, Path(alias="ptyID", pattern=r"^pty_[0-9A-Za-z]{1,60}$")]
 
 
-def _terminals(services: Services) -> "PtyTerminals":
+def terminals_of(services: Services) -> "PtyTerminals":
+    """Return the terminals of a server. Raises HTTPException where they are off."""
     if services.terminals is None:
         raise HTTPException(403, OFF)
     from opencode_tui.extras.pty.terminals import PtyTerminals  # few servers have terminals
@@ -37,38 +38,38 @@ def _terminals(services: Services) -> "PtyTerminals":
 @router.get("", response_model=list[Pty])
 async def list_pty(client: FolderClient, services: ServerServices) -> Response:
     """List the terminals of the folder."""
-    return answer_records(_terminals(services).list(str(client.directory)))
+    return answer_records(terminals_of(services).list(str(client.directory)))
 
 
 @router.post("", response_model=Pty)
 async def create_pty(client: FolderClient, services: ServerServices, request: PtyCreate | None = None) -> Response:
     """Start a terminal: a login shell, or a command."""
-    return answer_record(await _terminals(services).create(str(client.directory), request or PtyCreate()))
+    return answer_record(await terminals_of(services).create(str(client.directory), request or PtyCreate()))
 
 
 @router.get("/{ptyID}", response_model=Pty)
 async def get_pty(services: ServerServices, pty_id: PtyId) -> Response:
     """Read one terminal."""
-    return answer_record(_terminals(services).get(pty_id))
+    return answer_record(terminals_of(services).get(pty_id))
 
 
 @router.put("/{ptyID}", response_model=Pty)
 async def update_pty(services: ServerServices, pty_id: PtyId, request: PtyUpdate) -> Response:
     """Change the title or the size of a terminal."""
-    return answer_record(_terminals(services).update(pty_id, request))
+    return answer_record(terminals_of(services).update(pty_id, request))
 
 
 @router.delete("/{ptyID}", response_model=bool)
 async def remove_pty(services: ServerServices, pty_id: PtyId) -> Response:
     """End a terminal with all its processes, and remove it."""
-    await _terminals(services).remove(pty_id)
+    await terminals_of(services).remove(pty_id)
     return answer_value(True)
 
 
 @router.get("/{ptyID}/connect", response_model=bool)
 async def refuse_plain_connection(services: ServerServices, pty_id: PtyId) -> Response:
     """Connect to a terminal by WebSocket: text frames are its output from what it kept on, and its input."""
-    _terminals(services).get(pty_id)
+    terminals_of(services).get(pty_id)
     raise HTTPException(426, "connect by WebSocket")
 
 
@@ -77,7 +78,12 @@ async def connect_pty(socket: WebSocket, pty_id: PtyId) -> None:
     """Exchange the output and the input of a terminal until either side ends."""
     services = socket.app.state.services
     assert isinstance(services, Services)
-    terminals = _terminals(services)
+    await connect_terminal(socket, services, pty_id)
+
+
+async def connect_terminal(socket: WebSocket, services: Services, pty_id: str) -> None:
+    """Exchange the output and the input of a terminal until either side ends; an unknown one closes the socket."""
+    terminals = terminals_of(services)
     try:
         with terminals.connect(pty_id) as connection:
             await socket.accept()

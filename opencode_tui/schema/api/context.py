@@ -6,6 +6,7 @@ from pydantic import Field
 
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.session.ledger import LedgerEdit, LedgerEntry, LedgerKind
 from opencode_tui.schema.session.prefix import PrefixBreak
 
 ContextState = Literal["sent", "pruned", "summarized", "unsent", "reverted", "kept"]
@@ -175,3 +176,29 @@ class CompactionReport(Record):
     summary: str | None = absent()
     message_id: str | None = absent()
     cost: float = 0
+
+
+class LedgerView(Record):
+    """What a compaction would keep of a session now, word for word, and the `text` that the model gets then.
+
+    `removed` are the entries that the user removed, `omitted` how many older ones of a kind have no room. With `is_compacted` the
+    requests have a ledger: entries with `is_sent` are in it as they are here.
+    """
+
+    session_id: str
+    entries: list[LedgerEntry] = Field(default_factory=list[LedgerEntry])
+    removed: list[LedgerEdit] = Field(default_factory=list[LedgerEdit])
+    omitted: dict[LedgerKind, int] = Field(default_factory=dict[LedgerKind, int])
+    text: str = ""
+    is_compacted: bool = False
+
+
+class LedgerChange(Record):
+    """A change of the ledger: without `id` a `text` to add, with it the entry's new text, or none to remove the entry.
+
+    `is_restored` gives an entry back what the records say.
+    """
+
+    id: str | None = absent()
+    text: str | None = absent()
+    is_restored: bool = False

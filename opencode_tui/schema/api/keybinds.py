@@ -38,7 +38,8 @@ class Action:
     one of these, which is named after a colon. `slash` are the names of its slash command; the first one is suggested.
     `on_sessions` are its keys for the selected session of the sessions page. `fact` is said next to its name in the list
     of commands, `needed` what cannot be done without a key for it. OpenCode has the action too unless it `is_ours`:
-    `command` is its name there for clients that drive the screen, `their_keys` are the default keys there if they differ.
+    `command` is its name there for clients that drive the screen, `their_keys` are the default keys there if they differ,
+    `newer` is its name in the settings of OpenCode 2 where that does not follow from the others.
     """
 
     id: str
@@ -53,6 +54,7 @@ class Action:
     needed: str = ""
     command: str = ""
     their_keys: str = ""
+    newer: str = ""
 
     @property
     def is_shared(self) -> bool:
@@ -62,20 +64,24 @@ class Action:
 
 ACTIONS: tuple[Action, ...] = (
     Action(QUIT, "Quit", "ctrl+c,ctrl+d,<leader>q", "app", "Program", slash="exit quit q"),
-    Action("command_list", "All commands", "ctrl+p", "app", "Program", command="command.list"),
+    Action("command_list", "All commands", "ctrl+p", "app", "Program", command="command.list", newer="command.palette.show"),
     Action("help_view", "Keyboard shortcuts", "f1,?", "app", "Program", slash="help", is_ours=True, command="help.show"),
-    Action("theme_list", "Choose a theme", "<leader>t", "app", "Program", slash="themes theme", command="theme.list"),
-    Action("status_view", "Status of this folder", "none", "app", "Program", slash="status", their_keys="<leader>s"),
+    Action("theme_list", "Choose a theme", "<leader>t", "app", "Program", slash="themes theme", command="theme.list",
+           newer="theme.switch"),
+    Action("status_view", "Status of this folder", "none", "app", "Program", slash="status", their_keys="<leader>s",
+           newer="opencode.status"),
     Action("trust_view", "Folder trust", "<leader>w", "chat", "Program", slash="trust", is_ours=True),
-    Action("login_view", "Connect a provider (API key)", "none", "chat", "Program", slash="login connect", is_ours=True),
-    Action("permissions_view", "Permission rules", "none", "chat", "Program", slash="permissions", is_ours=True),
-    Action("config_view", "Settings", "<leader>comma", "chat", "Program", slash="settings config", is_ours=True),
+    Action("login_view", "Connect a provider (API key)", "none", "chat", "Program", slash="login connect", is_ours=True,
+           newer="provider.connect"),
+    Action("permissions_view", "Permission rules and grants", "none", "chat", "Program", slash="permissions", is_ours=True),
+    Action("config_view", "Settings", "<leader>comma", "chat", "Program", slash="settings config", is_ours=True,
+           newer="opencode.settings"),
     Action("doctor_view", "Check the installation", "none", "chat", "Program", slash="doctor", is_ours=True),
     Action("memory_edit", "Edit instructions (AGENTS.md)", "none", "chat", "Program", slash="memory", is_ours=True),
     Action("app_background", "Quit; what runs goes on in the background", "none", "chat", "Program",
            slash="background detach", is_ours=True),
     Action("terminal_suspend", "Suspend to shell", "ctrl+z", "app", "Program"),
-    Action("sidebar_toggle", "Show or hide the sidebar", "<leader>b", "chat", "Program"),
+    Action("sidebar_toggle", "Show or hide the sidebar", "<leader>b", "chat", "Program", newer="session.sidebar.toggle"),
     Action("session_new", "New session", "<leader>n", slash="new clear", command="session.new"),
     Action("session_browser", "Session picker", "<leader>s", is_ours=True),
     Action("session_list", "Session manager", "<leader>l", slash="sessions resume continue", command="session.list"),
@@ -91,25 +97,27 @@ ACTIONS: tuple[Action, ...] = (
     Action("session_unshare", "Stop sharing this session", slash="unshare"),
     Action("session_timeline", "Timeline", "<leader>g", slash="timeline", command="session.timeline"),
     Action("context_view", "Context", "<leader>i", slash="context", is_ours=True),
+    Action("ledger_view", "What a compaction keeps", "none", slash="ledger", is_ours=True),
     Action("cost_view", "Cost and tokens of this session", slash="cost usage", is_ours=True),
-    Action("diff_view", "Changes", "<leader>d", slash="diff", is_ours=True),
+    Action("diff_view", "Changes", "<leader>d", slash="diff", is_ours=True, newer="diff.open"),
     Action("changes_view", "Review and commit changes", "<leader>h", slash="changes commit", is_ours=True),
     Action("review_start", "Review the changes", slash="review", fact="by the model", is_ours=True),
     Action("running_view", "What runs and waits, in all folders", "<leader>z", slash="running ps", is_ours=True),
+    Action("side_ask", "Ask a side question", "ctrl+q", slash="btw side", fact="not part of the session", is_ours=True),
     Action("check_set", "Work until a command passes", slash="until", is_ours=True),
     Action("check_run", "Run the check again, without the model", "f5", slash="check", is_ours=True),
     Action("check_send", "Run the check, send its failures to the model", "shift+f5", is_ours=True),
     Action("background_view", "Background commands", slash="jobs", is_ours=True),
     Action("language_view", "Language servers", slash="lsp", is_ours=True),
-    Action("mcp_view", "MCP servers", slash="mcp mcps", is_ours=True),
+    Action("mcp_view", "MCP servers", slash="mcp mcps", is_ours=True, newer="mcp.list"),
     Action("session_import", "Import sessions…", slash="import", is_ours=True),
     Action("session_delete", "Move this session to the trash", slash="delete", on_sessions="ctrl+d",
            fact="asks first", their_keys="ctrl+d"),
     Action("session_archive", "Archive this session", slash="archive", on_sessions="ctrl+a", is_ours=True),
-    Action("session_pin", "Pin this session", on_sessions="ctrl+p", is_ours=True),
+    Action("session_pin", "Pin this session", on_sessions="ctrl+p", is_ours=True, newer="session.pin.toggle"),
     Action("session_restore", "Restore the last deleted or archived session", slash="restore", is_ours=True),
-    Action("session_child_cycle", "Next subagent session", "<leader>right"),
-    Action("session_child_cycle_reverse", "Previous subagent session", "<leader>left"),
+    Action("session_child_cycle", "Next subagent session", "<leader>right", newer="session.child.next"),
+    Action("session_child_cycle_reverse", "Previous subagent session", "<leader>left", newer="session.child.previous"),
     Action("session_parent", "Parent session", "<leader>up"),
     Action("messages_undo", "Undo the last turn", "<leader>u", slash="undo", fact="with preview", command="session.undo"),
     Action("messages_redo", "Redo", "<leader>r", slash="redo", fact="until you send a message", command="session.redo"),
@@ -126,9 +134,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("messages_last", "To the last message", "ctrl+alt+g,end", "chat", "Chat", command="session.last"),
     Action("messages_focus", "Focus the conversation", "ctrl+up", "chat", "Chat", is_ours=True),
     Action("messages_find", "Find in the conversation", "<leader>/", "chat", "Chat", slash="find", is_ours=True),
-    Action("messages_next", "Next message", "none", "chat", "Chat"),
-    Action("messages_previous", "Previous message", "none", "chat", "Chat"),
-    Action("messages_last_user", "Your last message", "none", "chat", "Chat"),
+    Action("messages_next", "Next message", "none", "chat", "Chat", newer="session.message.next"),
+    Action("messages_previous", "Previous message", "none", "chat", "Chat", newer="session.message.previous"),
+    Action("messages_last_user", "Your last message", "none", "chat", "Chat", newer="session.messages_last_user"),
     Action("item_previous", "Previous item", "up,k", "item", "Focused conversation"),
     Action("item_next", "Next item", "down,j", "item", "Focused conversation"),
     Action("item_open", "Open or fold the item", "enter", "item", "Focused conversation"),
@@ -142,7 +150,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("item_restore", "Send the pruned output again", "r", "item", "Focused conversation"),
     Action("item_find", "Find in the conversation", "/", "item", "Focused conversation"),
     Action("item_leave", "Back to the prompt", "escape", "item", "Focused conversation"),
-    Action("display_thinking", "Toggle reasoning", "none", "chat", "Chat", slash="thinking"),
+    Action("display_thinking", "Toggle reasoning", "none", "chat", "Chat", slash="thinking", newer="session.toggle.thinking"),
     Action("tool_details", "Expand or collapse tool output", "none", "chat", "Chat"),
     Action("terminal_title_toggle", "Toggle terminal title", "none", "chat", "Program"),
     Action("agent_cycle", "Next agent", "tab", "chat", "Agent and model", command="agent.cycle"),
@@ -155,20 +163,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("approvals_cycle", "Cycle approvals: ask, normal, auto", "shift+tab", "chat", "Agent and model", is_ours=True),
     Action("approvals_list", "Choose approvals", "none", "chat", "Agent and model", slash="approvals", is_ours=True),
     Action("history_search", "Search earlier prompts", "ctrl+r", "chat", "Prompt", slash="history", is_ours=True),
-    Action("editor_open", "Write the prompt in your editor", "<leader>e", "chat", "Prompt", slash="editor"),
+    Action("editor_open", "Write the prompt in your editor", "<leader>e", "chat", "Prompt", slash="editor", newer="prompt.editor"),
     Action("prompt_stash", "Stash prompt", "none", "chat", "Prompt", slash="stash", is_ours=True),
     Action("prompt_stash_pop", "Restore stashed prompt", "none", "chat", "Prompt", is_ours=True),
-    Action("attachment_open", "View attachment", "<leader>v", "chat", "Prompt", is_ours=True),
+    Action("attachment_open", "View attachment", "<leader>v", "chat", "Prompt", is_ours=True, newer="prompt.images.view"),
     Action("prompt_queue_edit", "Edit last queued message", "<leader>k", "chat", "Prompt", is_ours=True),
     Action("prompt_queue_send", "Send queued message now", "<leader>return", "chat", "Prompt", is_ours=True),
     Action("prompt_delivery_toggle", "Steer the turn or queue messages", "<leader>j", "chat", "Prompt", "queue", is_ours=True),
     Action("vim_toggle", "Toggle vim mode", "none", "chat", "Prompt", slash="vim", is_ours=True),
     Action("input_submit", "Send", "return", "prompt", "Prompt", needed="send a prompt"),
     Action("input_newline", "New line", "shift+return,ctrl+return,alt+return,ctrl+j", "prompt", "Prompt"),
-    Action("input_clear", "Clear the prompt", "ctrl+c", "prompt", "Prompt"),
-    Action("input_paste", "Paste (text or image)", "ctrl+v", "chat", "Prompt"),
-    Action("history_previous", "Earlier prompt", "up", "prompt", "Prompt"),
-    Action("history_next", "Later prompt", "down", "prompt", "Prompt"),
+    Action("input_clear", "Clear the prompt", "ctrl+c", "prompt", "Prompt", newer="prompt.clear"),
+    Action("input_paste", "Paste (text or image)", "ctrl+v", "chat", "Prompt", newer="prompt.paste"),
+    Action("history_previous", "Earlier prompt", "up", "prompt", "Prompt", newer="prompt.history.previous"),
+    Action("history_next", "Later prompt", "down", "prompt", "Prompt", newer="prompt.history.next"),
     Action("input_move_left", "Left", "left,ctrl+b", "prompt", "Editing"),
     Action("input_move_right", "Right", "right,ctrl+f", "prompt", "Editing"),
     Action("input_move_up", "Up", "up", "prompt", "Editing"),
@@ -286,6 +294,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("context_restore", "Restore", "r", "page:context", "Context"),
     Action("context_compact", "Compact", "c", "page:context", "Context"),
     Action("context_sort", "Sort by size or position", "s", "page:context", "Context"),
+    Action("context_ledger", "What a compaction keeps", "l", "page:context", "Context"),
+    Action("ledger_edit", "Edit the entry", "e", "page:ledger", "What a compaction keeps"),
+    Action("ledger_remove", "Remove the entry", "x", "page:ledger", "What a compaction keeps"),
+    Action("ledger_restore", "Restore the entry", "r", "page:ledger", "What a compaction keeps"),
+    Action("ledger_add", "Add an entry", "a", "page:ledger", "What a compaction keeps"),
+    Action("ledger_save", "Save the text", "enter", "list:ledger", "What a compaction keeps"),
+    Action("ledger_cancel", "Cancel the text", "escape,ctrl+c", "list:ledger", "What a compaction keeps"),
     Action("running_yes", "Allow what is asked, once", "y", "page:running", "What runs"),
     Action("running_no", "Reject what is asked", "n", "page:running", "What runs"),
     Action("running_stop", "Interrupt the session", "s", "page:running", "What runs"),
@@ -293,6 +308,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("background_stop", "Stop the command", "x", "page:background", "Background commands"),
     Action("mcp_restart", "Restart the server", "r", "page:mcp", "MCP servers"),
     Action("mcp_off", "Switch the server off", "x", "page:mcp", "MCP servers"),
+    Action("permissions_switch", "Switch the grant on or off", "space", "page:permissions", "Permissions"),
+    Action("permissions_edit", "Edit the grant, or open the file of the rule", "e", "page:permissions", "Permissions"),
+    Action("permissions_revoke", "Revoke the grant", "x", "page:permissions", "Permissions"),
     Action("language_restart", "Restart the server", "r", "page:languages", "Language servers"),
     Action("import_choose", "Choose the program", "space", "page:import", "Import"),
     Action("import_preview", "Show what would be imported", "d", "page:import", "Import"),
@@ -315,6 +333,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("permission_reject", "Reject", "n", "panel:permission", "Approvals", needed="reject a call"),
     Action("permission_keep", "Keep the change", "k", "panel:permission", "Approvals"),
     Action("permission_restore", "Remove or restore", "r", "panel:permission", "Approvals"),
+    Action("permission_decline", "Do not suggest the rule again", "x", "panel:permission", "Approvals"),
     Action("permission_columns", "Side by side, or one column", "d", "panel:permission", "Approvals"),
     Action("question_choose", "Select or submit", "enter", "panel:question", "Questions of the agent"),
     Action("question_toggle", "Toggle the option", "space", "panel:question", "Questions of the agent"),
@@ -330,6 +349,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("undo_diff", "Show the diff", "d", "panel:undo", "Undo"),
     Action("memory_project", "Add to those of this project", "y", "panel:memory", "Instructions"),
     Action("memory_everywhere", "Add to those of all projects", "g", "panel:memory", "Instructions"),
+    Action("side_again", "Ask again", "enter", "panel:side", "Side question"),
+    Action("side_copy", "Copy the answer", "y", "panel:side", "Side question"),
     Action("share_export", "Export instead", "e", "panel:share", "Share"),
     Action("find_start", "Find the text", "enter", "panel:find", "Find"),
     Action("find_next", "Next occurrence", "enter,n,down", "panel:find", "Find"),
@@ -351,3 +372,9 @@ SHARED_KEYS: Mapping[str, str] = {
 
 COMMANDS: Mapping[str, Action] = {action.command: action for action in ACTIONS if action.command}
 """The actions that clients of the server can run on the screen, by OpenCode's names for them."""
+
+
+def find_newer(name: str) -> Action | None:
+    """Return the action that the settings of OpenCode 2 call so, None for one that only its screen has."""
+    named = next((action for action in ACTIONS if action.newer == name), None)
+    return named or COMMANDS.get(name) or BY_ID.get(name.replace(".", "_"))

@@ -102,8 +102,9 @@ class ShellInput(Record):
 
 
 class CreateSession(Record):
-    """Fields of a new session."""
+    """Fields of a new session; an `id` that the client chose must not be in use."""
 
+    id: Annotated[str | None, Field(pattern=r"^ses_[0-9A-Za-z]{1,60}$")] = absent()
     parent_id: str | None = absent()
     title: str | None = absent()
     permission: list[Rule] | None = absent()

@@ -111,8 +111,9 @@ class ErrorDetails(Record):
 
     Of a rejection `subject` is what permission was asked for, as `to repeat read: …` (empty for the call itself), `dismissed` that
     it was a question of the agent, `feedback` what the user said. `unasked`: the call needed approval, and there was nobody to ask.
-    `rule` denies the call; its permission is the one that was asked for. `nearest` are paths with similar names where the path of
-    the call does not exist, best first. `problem` is the error without the advice for the model that its text has too.
+    `rule` denies the call; its permission is the one that was asked for; `built_in`: it is a rule of the program. `nearest` are
+    paths with similar names where the path of the call does not exist, best first. `problem` is the error without the advice for
+    the model that its text has too.
     """
 
     subject: str | None = absent()
@@ -120,6 +121,7 @@ class ErrorDetails(Record):
     feedback: str | None = absent()
     unasked: bool | None = absent()
     rule: Rule | None = absent()
+    built_in: bool | None = absent()
     nearest: list[str] | None = absent()
     problem: str | None = absent()
 
@@ -139,7 +141,8 @@ def details_of(error: Exception) -> ErrorDetails:
         case OutsideRefusedError():
             return ErrorDetails(unasked=True, problem=error.problem)
         case DeniedError():
-            return ErrorDetails(rule=Rule(permission=error.permission, pattern=error.rule.pattern, action="deny"))
+            rule = Rule(permission=error.permission, pattern=error.rule.pattern, action="deny")
+            return ErrorDetails(rule=rule, built_in=error.rule.is_built_in or None)
         case MissingFileError():
             return ErrorDetails(nearest=list(error.nearest))
         case CommandRefusedError() if error.advice:
@@ -257,6 +260,7 @@ def fail(
         feedback=details.feedback,
         unasked=details.unasked,
         rule=details.rule,
+        built_in=details.built_in,
         nearest=details.nearest,
         problem=details.problem,
     )

@@ -8,6 +8,7 @@
     POST /web/ticket          {key} → {ticket}
     POST /web/logout
     WS   /web/socket          ?ticket=&viewer=&columns=&rows=
+    …    /web/inbox           the small page for phones (`inbox.py`)
 
 The cookie opens these paths only: the routes of the API ask for the password as ever, so that no page can use them with the cookie.
 """
@@ -17,9 +18,9 @@ import hmac
 import logging
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -30,20 +31,27 @@ from starlette.websockets import WebSocket
 
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.api.pty import PtyCreate
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.json_text import decode_json
 from opencode_tui.server.address import Address
 from opencode_tui.server.answer import error_body
+from opencode_tui.server.errors import STATUS
 from opencode_tui.server.guard import Credentials, Headers, Message, Receive, Refusal, Scope, Send
 from opencode_tui.server.terminals import make_terminals
 from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.web.access import LOGIN_S, Access
+from opencode_tui.server.web.inbox import Act, InboxPage
 from opencode_tui.server.web.viewers import Viewers
+
+if TYPE_CHECKING:
+    from opencode_tui.client.client import Client
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 BODY_LIMIT = 8192
+_ID_LENGTH = 100
 
 _ASSETS = Path(__file__).parent / "assets"
 _TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html"}
@@ -52,6 +60,8 @@ FILES = (
     "page.css",
     "login.js",
     "login.css",
+    "inbox.js",
+    "inbox.css",
     "icon.svg",
     "xterm.js",
     "xterm.css",
@@ -61,6 +71,9 @@ FILES = (
 _LOGIN_FILES = ("login.js", "login.css", "icon.svg")
 _OPEN_PATHS = ("/", "/web", "/web/login", *(f"/web/assets/{name}" for name in _LOGIN_FILES))
 """What the login page needs; everything else asks for the cookie."""
+
+_LOGIN_OF = {"/web/": b"/web/login", "/web/inbox": b"/web/login?to=inbox"}
+"""The login for each page, which it leads back to."""
 
 _POLICY = (
     "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; object-src 'none'; "
@@ -111,12 +124,20 @@ class _TicketRequest(msgspec.Struct, frozen=True):
 class Pages:
     """The page of a server; the guard asks `refuse` before each of its requests.
 
-    The viewers' TUI uses `own`, a password of this run that nobody else knows.
+    The viewers' TUI uses `own`, a password of this run that nobody else knows. `find_client` returns the client of its folder.
     """
 
     def __init__(
-        self, web: Web, address: Address, *, credentials: Credentials, own: Credentials, throttle: Throttle
+        self,
+        web: Web,
+        address: Address,
+        *,
+        credentials: Credentials,
+        own: Credentials,
+        throttle: Throttle,
+        find_client: "Callable[[], Awaitable[Client]]",
     ) -> None:
+        self._inbox = InboxPage(find_client, web.environ.get("HOME", ""))
         self._access = web.access
         self._address = address
         self._password = credentials.password.encode()
@@ -143,8 +164,8 @@ class Pages:
         is_open = path in _OPEN_PATHS
         if is_open or self._access.is_logged_in(self._cookie_of(headers)):
             return None
-        if path == "/web/" and is_reading:
-            return self._refusal(303, "log in first", (b"location", b"/web/login"))
+        if path in _LOGIN_OF and is_reading:
+            return self._refusal(303, "log in first", (b"location", _LOGIN_OF[path]))
         return self._refusal(401, "log in first, at /web/login")
 
     async def app(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -172,6 +193,10 @@ class Pages:
             Route("/web/login", self._log_in, methods=["POST"]),
             Route("/web/ticket", self._ticket, methods=["POST"]),
             Route("/web/logout", self._log_out, methods=["POST"]),
+            Route("/web/inbox", self._inbox_page),
+            Route("/web/inbox/list", self._list_inbox),
+            Route("/web/inbox/changes", self._read_changes),
+            Route("/web/inbox/act", self._act, methods=["POST"]),
             WebSocketRoute("/web/socket", self._socket),
         ]
 
@@ -235,6 +260,34 @@ class Pages:
         answer = JSONResponse({})
         self._set_cookie(request, answer, "", 0)
         return answer
+
+    async def _inbox_page(self, _: Request) -> Response:
+        return await self._file("inbox.html")
+
+    async def _list_inbox(self, _: Request) -> Response:
+        return await self._answer(self._inbox.list())
+
+    async def _read_changes(self, request: Request) -> Response:
+        return await self._answer(self._inbox.changes(request.query_params.get("session", "")[:_ID_LENGTH]))
+
+    async def _act(self, request: Request) -> Response:
+        given = await _read_body(request, Act)
+        if given is None:
+            return _failure(400, 'send {"ticket": "…", "act": "…", "id": "…"}')
+        if not self._access.consume_ticket(self._cookie_of(request.scope["headers"]), given.ticket):
+            return _failure(401, "the ticket is missing, used or expired; get one at /web/ticket")
+        return await self._answer(self._inbox.act(given))
+
+    @staticmethod
+    async def _answer(work: Awaitable[object]) -> Response:
+        """Return the result of a call of the engine, or its error."""
+        try:
+            return Response(msgspec.json.encode(await work), media_type="application/json")
+        except OpencodeError as error:
+            status, name = next(
+                ((code, name) for kind, code, name in STATUS if isinstance(error, kind)), (500, "Error")
+            )
+            return JSONResponse(error_body(name, str(error)), status)
 
     async def _socket(self, socket: WebSocket) -> None:
         query = socket.query_params

@@ -1,4 +1,4 @@
-"""Actions that show facts on a page: cost, permission rules, the check of the installation."""
+"""Actions that show facts on a page: cost, the check of the installation."""
 
 import asyncio
 import os
@@ -7,18 +7,15 @@ from decimal import Decimal
 from pathlib import Path
 
 from opencode_tui.programs import python_command, python_environ
-from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.permission import PermissionRules, Rule
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.text.cells import pad
 from opencode_tui.text.cost import budget_text, plan_text, plan_words
-from opencode_tui.text.permission import short_source
 from opencode_tui.text.prefix import prefix_text
-from opencode_tui.text.quantity import amount, money, plural, short_path
+from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText
@@ -52,14 +49,6 @@ async def view_cost(chat: Chat) -> None:
     else:
         more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
     chat.open_text(FullText("Cost", "\n\n".join([text, *filter(None, [plan]), *more])))
-
-
-@action("permissions_view", loads="the permission rules")
-async def view_permissions(chat: Chat) -> None:
-    """Show the rules of the chosen agent."""
-    rules = await chat.control.client.rules.list(chat.control.choice.agent)
-    places = await chat.control.client.project.places()
-    chat.open_text(FullText("Permissions", rules_text(rules, places)))
 
 
 @action("doctor_view", loads="what doctor finds")
@@ -132,20 +121,3 @@ def _root(session_id: str, sessions: Mapping[str, SessionInfo]) -> str:
     while (info := sessions.get(session_id)) is not None and info.parent_id is not None and info.parent_id in sessions:
         session_id = info.parent_id
     return session_id
-
-
-def rules_text(rules: PermissionRules, places: Places) -> str:
-    """Return the rules of an agent (the last match wins), and what is always allowed in this project."""
-    sources = [*rules.sources, *[""] * len(rules.rules)]
-    lines = [f"Rules for agent {rules.agent} (last match wins)"]
-    last = {(one.permission, one.pattern): at for at, one in enumerate(rules.rules)}  # it overrides those like it
-    lines += [_rule(rules.rules[at], sources[at], places) for at in sorted(last.values())]
-    lines += ["", f"Always allowed in this project ({plural(len(rules.grants), 'rule')})"]
-    lines += [_rule(one, "", places) for one in rules.grants]
-    return "\n".join([*lines, "", "Revoke one:", "  opencode-tui permission revoke PERMISSION PATTERN"])
-
-
-def _rule(rule: Rule, source: str, places: Places) -> str:
-    pattern = short_path(rule.pattern, os.path.expanduser("~"))
-    row = f"  {pad(rule.action, 7)}{pad(rule.permission, 20)}{pad(pattern, 40)} {short_source(source, places)}"
-    return row.rstrip()  # the action first: a narrow window cuts the end

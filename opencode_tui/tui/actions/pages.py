@@ -80,6 +80,23 @@ async def open_context(chat: Chat) -> None:
         chat.open_page(ContextScreen(chat.control, view, partial(_jump, chat)))
 
 
+@action("ledger_view", loads="what a compaction keeps")
+async def open_ledger(chat: Chat) -> None:
+    """Open the page of what a compaction keeps word for word."""
+    from opencode_tui.tui.pages.ledger import LedgerScreen
+
+    session_id = _session_id(chat)
+    if session_id is None:
+        return
+    view = await chat.control.client.context.ledger(session_id)
+
+    def show(message_id: str | None) -> None:
+        if message_id is not None:
+            _jump(chat, message_id)
+
+    chat.app.push_screen(LedgerScreen(chat.control, view), show)
+
+
 @action("diff_view", loads="the changes")
 async def open_diff(chat: Chat) -> None:
     """Open the page of the changes of the shown session, if there are any."""

@@ -8,6 +8,7 @@ from opencode_tui.tui.actions import (
     login,
     memory,
     pages,
+    permissions,
     pick,
     prompt,
     registry,
@@ -18,6 +19,7 @@ from opencode_tui.tui.actions import (
     session_lists,
     settings,
     share,
+    side_question,
     trust,
     undo,
     view,
@@ -26,8 +28,8 @@ from opencode_tui.tui.actions.remote import do_request
 from opencode_tui.tui.chat.chat import ChatActions
 
 MODULES = (
-    *(check, export, facts, lists, login, memory, pages, pick, prompt),
-    *(review, run, search, session, session_lists, settings, share, trust, undo, view),
+    *(check, export, facts, lists, login, memory, pages, permissions, pick, prompt),
+    *(review, run, search, session, session_lists, settings, share, side_question, trust, undo, view),
 )
 
 ACTIONS = ChatActions(can=registry.can, run=registry.run, requested=do_request, show=session.show_anywhere)

@@ -148,7 +148,7 @@ class PanelHost:
             "reject": lambda: self._ask_for_reason(request),  # what the agent should do instead
             "leave": lambda: do(reply(request, "reject")),
         }
-        return PermissionPanel(case, place=place, acts=acts)
+        return PermissionPanel(case, place=place, acts=acts, decline=lambda: do(self._decline(request)))
 
     def _origin(self, session_id: str) -> str:
         info = self._control.folder.sessions.get(session_id)
@@ -223,6 +223,10 @@ class PanelHost:
         await self._control.client.permissions.reply(request.id, reply, message, always=always, host=host)
         if reply == "always":
             self._chrome.show_note("done", *stored_words(request, always, host=host))
+
+    async def _decline(self, request: PermissionRequest) -> None:
+        await self._control.client.permissions.decline(request.id)
+        self._chrome.show_note("done", "Not suggested again")
 
     def _edit_plan(self, file: Path) -> None:
         self._parts.do(self._edit_and_show(file))

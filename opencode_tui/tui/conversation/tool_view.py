@@ -11,6 +11,7 @@ from opencode_tui.text.cells import width
 from opencode_tui.text.quantity import duration
 from opencode_tui.text.tool import (
     Fact,
+    agent_session,
     argument_of,
     facts_of,
     failure_facts,
@@ -26,7 +27,6 @@ from opencode_tui.tui.conversation.body import draw_error, draw_excerpt
 from opencode_tui.tui.conversation.line import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
 from opencode_tui.tui.conversation.picture import picture_rows
 from opencode_tui.tui.conversation.tools.registry import renderer_of
-from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import Opened
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.output.hyperlink import linked_file
@@ -199,7 +199,7 @@ def _completed(item: ToolItem, state: ToolStateCompleted, page: RenderContext) -
 def _hint(item: ToolItem, page: RenderContext, scene: ViewState) -> Hint:
     if is_pruned(item):
         return Hint("r", "restore")
-    if session_of(item.part):
+    if agent_session(item.part):
         return Hint("enter", "open")
     opened = opened_of(item, scene)
     if isinstance(item.part.state, ToolStateRunning) or item.part.state.status == "pending":

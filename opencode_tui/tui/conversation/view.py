@@ -15,7 +15,7 @@ from textual.timer import Timer
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.code_blocks import code_blocks
-from opencode_tui.text.tool import argument_of, name_of
+from opencode_tui.text.tool import agent_session, argument_of, name_of
 from opencode_tui.tui.conversation import requests
 from opencode_tui.tui.conversation.find import FoundText, place_in_output
 from opencode_tui.tui.conversation.layout import PlacedLine
@@ -23,7 +23,6 @@ from opencode_tui.tui.conversation.line_view import LineView
 from opencode_tui.tui.conversation.links import href_of, unfolds
 from opencode_tui.tui.conversation.tool_view import is_pruned, is_ticking, opened_of
 from opencode_tui.tui.conversation.tools.registry import renderer_of
-from opencode_tui.tui.conversation.tools.task import session_of
 from opencode_tui.tui.conversation.tools.tool import FullText, Opened
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.conversation.viewport import Viewport
@@ -90,7 +89,7 @@ class Acts:
         if not isinstance(item, ToolItem):
             self._scene.opened[item.id] = "folded" if self._scene.is_open(item) else "whole"
             return None
-        session_id = session_of(item.part)
+        session_id = agent_session(item.part)
         if session_id:
             return requests.SessionRequested(session_id)
         return self._open_tool(item)

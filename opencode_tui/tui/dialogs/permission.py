@@ -2,9 +2,19 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from opencode_tui.schema.permission import Verdict
+from msgspec.structs import replace
+
+from opencode_tui.schema.permission import ALLOWED_BEFORE, Verdict
 from opencode_tui.text.cells import breaks, clip, pad, width
-from opencode_tui.text.permission import Act, has_parts, is_command, lost_lines, sandbox_facts, without_padding
+from opencode_tui.text.permission import (
+    Act,
+    has_parts,
+    is_command,
+    lost_lines,
+    sandbox_facts,
+    suggestion_of,
+    without_padding,
+)
 from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.dialogs.permission_case import PermissionCase
@@ -46,14 +56,19 @@ class PermissionPanel(Panel):
         acts: Mapping[Act, Callable[[], None]],
         names: Mapping[str, str] = ANSWERS,
         words: Mapping[Act, str] | None = None,
+        decline: Callable[[], object] | None = None,
     ) -> None:
-        """`acts` are the answers that can be given here, `names` their actions, `words` what is called otherwise than in a chat."""
+        """`acts` are the answers that can be given here, `names` their actions, `words` what is called otherwise than in a chat.
+
+        `decline` ends the suggestion of the rule.
+        """
         super().__init__()
         self.case = case
         self._place = place
         self._acts = acts
         self._names = names
         self._words = words or {}
+        self._decline = decline
         self._code = code_rows(case.diff, case.subject) if case.diff else []
         self._is_split = False
 
@@ -74,10 +89,21 @@ class PermissionPanel(Panel):
             words = screen_line(self._words.get(choice.act, choice.words))
             act = "edit" if choice.act == "always" and width(words) > most else choice.act
             answers.append(KeyAction(self._names[choice.key], clip(words, most), self._acts[act]))
+        if self._decline is not None and suggestion_of(self.case.request):
+            answers.append(KeyAction("permission_decline", "no more suggestion", self._drop_suggestion))
         if self._code and self.size.width >= SPLIT:
             words = "one column" if self._is_split else "side by side"
             answers.append(KeyAction("permission_columns", words, self._split))
         return answers
+
+    def _drop_suggestion(self) -> None:
+        if self._decline is not None:
+            self._decline()
+        request = self.case.request
+        metadata = {name: value for name, value in request.metadata.items() if name != ALLOWED_BEFORE}
+        self.case = replace(self.case, request=request.changed(metadata=metadata))
+        self.refresh(layout=True)
+        self.redraw()
 
     def _split(self) -> None:
         self._is_split = not self._is_split
@@ -118,6 +144,9 @@ class PermissionPanel(Panel):
             lines += [[], *why]
         if lost := lost_lines(sandbox_facts(self.case.request).lost or ()):
             lines += [[], *(line for row in lost for line in self._sentence(row, width))]
+        if suggestion := suggestion_of(self.case.request):
+            text = self.look.palette.style("text", "surface")
+            lines += [[], *([(suggestion[at:end], text)] for at, end in breaks(suggestion, width))]
         return lines
 
     def _subject(self, room: int) -> list[Line]:

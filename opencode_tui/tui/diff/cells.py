@@ -1,6 +1,5 @@
 """Rows of a diff as strips of a given width: one column, or two side by side where one line is one row; truncated or wrapped."""
 
-import difflib
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -8,7 +7,6 @@ from msgspec.structs import replace
 from rich.style import Style
 from textual.strip import Strip
 
-from opencode_tui.schema.session.diff import FileDiff, lines_of
 from opencode_tui.text import cells
 from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.text.quantity import plural
@@ -21,9 +19,6 @@ from opencode_tui.tui.widgets.row import Piece, clip, measure, row, strip
 
 HEAD = 7
 """Cells of the line number, the sign, and the blanks after them."""
-
-MAX_LETTERS = 2_000_000
-"""Maximum characters of a file's two states; for larger files only the sizes are shown."""
 
 
 class CodeRow(Struct, frozen=True):
@@ -54,14 +49,6 @@ def code_rows(diff: str, path: str, *, after: str = "") -> list[CodeRow]:
     texts = [screen_line(one.text[:MAX_LINE]) for one in rows]
     colored = zip(rows, texts, color_rows(rows, texts, path), strict=True)
     return [CodeRow(one, code, cells.width(text)) for one, text, code in colored]
-
-
-def unified(diff: FileDiff) -> str:
-    """Return the unified diff of a file's two states; empty if it is too large or not text. Slow for a large one."""
-    if len(diff.before) + len(diff.after) > MAX_LETTERS:
-        return ""
-    before, after = ([line.rstrip("\r\n") for line in lines_of(text)] for text in (diff.before, diff.after))
-    return "\n".join(difflib.unified_diff(before, after, "a", "b", lineterm="", n=3))
 
 
 def one_column(rows: Sequence[CodeRow], look: Look, width: int, area: str) -> list[Strip]:

@@ -1,5 +1,6 @@
 """The context page: the items of the next request, their tokens, and what can be freed."""
 
+import asyncio
 from collections.abc import Callable, Container, Coroutine, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -323,8 +324,11 @@ class ContextScreen(PageScreen):
             words = f"restore {plural(pruned, 'pruned output')}"
             keys.append(KeyAction("context_restore", words, lambda: self._begin(self._restore(None))))
         keys.append(KeyAction("context_compact", "compact", lambda: self._begin(self._compact())))
+        keys.append(KeyAction("context_ledger", "what that keeps", lambda: self._begin(self._open_ledger())))
         if row is not None and row.is_fold:
             keys.append(opens("fold" if row.id in self._opened else "open", self.on_page_list_opened))
+        elif item is not None and item.state == "kept":
+            keys.append(opens("what it keeps", self.on_page_list_opened))
         elif item is not None and self._chat_id(item):
             keys.append(opens("show in chat", self.on_page_list_opened))
         keys.append(KeyAction("context_sort", "sort by position" if self._by_size else "sort by size", self._sort))
@@ -335,7 +339,9 @@ class ContextScreen(PageScreen):
         row = self._row
         if row is None:
             return
-        if row.is_fold:
+        if row.item.state == "kept":
+            self._begin(self._open_ledger())
+        elif row.is_fold:
             self._opened.symmetric_difference_update({row.id})
             self.listing.show(self._entries())
         elif chat_id := self._chat_id(row.item):
@@ -369,6 +375,20 @@ class ContextScreen(PageScreen):
             self.fill()
         except OpencodeError as error:
             self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
+
+    async def _open_ledger(self) -> None:
+        from opencode_tui.tui.pages.ledger import LedgerScreen  # pages load on demand
+
+        view = await self._control.client.context.ledger(self._view.session_id)
+        self.app.push_screen(LedgerScreen(self._control, view), self._leave_ledger)
+
+    def _leave_ledger(self, message_id: str | None) -> None:
+        """Show a message in the chat, or the items as they are after the changes of the ledger."""
+        if message_id is None:
+            self._begin(asyncio.sleep(0))
+        else:
+            self.dismiss(None)
+            self._jump(message_id)
 
     async def _prune(self, item: ContextItem | None) -> None:
         parts = [item.part_id] if item is not None and item.part_id else None

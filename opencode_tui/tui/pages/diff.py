@@ -18,9 +18,10 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.cells import clip_front, pad
+from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
-from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of, unified
+from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of
 from opencode_tui.tui.diff.folding import ChangeRow, change_rows, in_order
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file

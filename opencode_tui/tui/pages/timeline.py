@@ -12,10 +12,11 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
+from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.quantity import amount, clock, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
-from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column, unified
+from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column
 from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves, opens
 from opencode_tui.tui.keys.router import KeyAction, moves
 from opencode_tui.tui.pages.page import ListRow, PageScreen

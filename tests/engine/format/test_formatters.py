@@ -44,6 +44,7 @@ class World:
         folder.mkdir()
         entry = {"command": [PYTHON, "-S", str(script), *arguments], "extensions": ["txt"], **fields}
         self.bench = Workbench(folder)
+        self.reported: list[str] = []
         self.formatters = formatters = Formatters(
             make_table=lambda: FormatterTable(
                 {"fmt": FormatterSettings.model_validate(entry)},
@@ -58,6 +59,7 @@ class World:
             make_environ=lambda _: environ,
             start_confined=start_program,
             scratch=tmp_path / "scratch",
+            report=self.reported.append,
         )
         editor = FileEditor(
             files=self.bench.files,
@@ -177,9 +179,24 @@ async def test_an_edit_is_written_even_when_settings_cannot_be_read(tmp_path: Pa
 
     world = World(tmp_path, environ)
     formatters = Formatters(
-        make_table=world.formatters._make_table, make_environ=fail, start_confined=start_program, scratch=tmp_path
+        make_table=world.formatters._make_table,
+        make_environ=fail,
+        start_confined=start_program,
+        scratch=tmp_path,
+        report=world.reported.append,
     )
     assert (await formatters.format(world.file, None, "a   \n")).text == "a   \n"
+
+
+async def test_a_formatter_of_the_settings_that_cannot_run_is_named_once(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    world = World(tmp_path, environ, command=["no-such-formatter"])
+    for text in ("a   \n", "b   \n"):
+        assert (await world.formatters.format(world.file, None, text)).text == text
+    assert (await world.formatters.format(world.file.with_suffix(".md"), None, "c   \n")).text == "c   \n"
+    (line,) = world.reported
+    assert line == "fmt does not format: no-such-formatter is not installed, or needs trust: `opencode-tui trust`"
 
 
 async def test_what_would_change_other_lines_is_dropped(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.engine.importing.opencode_json import OpenCodeJson
 from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite
 from opencode_tui.engine.importing.opencode_v2 import V2Row, V2Session
 from opencode_tui.engine.importing.source import Problem
@@ -319,3 +320,18 @@ def test_what_a_half_migrated_store_has_only_in_the_older_tables_is_taken_from_t
     whole = OpenCodeSqlite(unpack("1.18.33", tmp_path / "one") / "opencode.db")
     assert whole.left_behind() == []
     whole.close()
+
+
+def test_sessions_of_a_folder_that_no_database_beside_it_has_are_named_and_imported(desk: Desk, tmp_path: Path):
+    data = unpack("1.1.65", unpack(PREVIEW, tmp_path / "opencode"))
+    folder, database = desk.sources.open(None, data)
+    assert isinstance(folder, OpenCodeJson) and isinstance(database, OpenCodeSqlite)
+    older = [one.title for one in folder.list()]
+    assert sorted(folder.titles_besides(database.ids())) == sorted(older)
+    assert folder.titles_besides({one.id for one in folder.list()}) == []
+    newer = len(database.ids())
+    folder.close()
+    database.close()
+    report = desk.run(data)
+    assert (report.new, report.problems) == (len(older) + newer, [])
+    assert desk.run(data).new == 0

@@ -85,14 +85,15 @@ def test_servers_that_run_programs_of_the_project_are_marked() -> None:
         ({"CMakeLists.txt": ""}, ["clangd"]),
         ({"go.mod": ""}, ["gopls"]),
         ({"Cargo.toml": ""}, ["rust"]),
-        ({"src/Cargo.toml": ""}, []),
+        ({"src/Cargo.toml": ""}, ["rust"]),
+        ({"a/src/Cargo.toml": "", "node_modules/go.mod": "", ".x/go.mod": ""}, []),
     ],
 )
 def test_the_servers_that_fit_a_project_are_known_by_its_files(
     tmp_path: Path, files: dict[str, str], fitting: list[str]
 ) -> None:
     for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     table = ServerTable(
         None,

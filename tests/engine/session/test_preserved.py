@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.session.compaction.summary import PreservedSources, preserved_text
+from opencode_tui.engine.session.compaction.ledger import LedgerPlace, LedgerSources, build_ledger
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.session.part import PatchPart, ToolPart
 from opencode_tui.schema.session.session import Todo
@@ -11,7 +11,7 @@ from tests.support.sessions.records import assistant, compaction, image, owner, 
 
 
 def kept(messages, todos=(), room=24_000, tail_id=None) -> str:
-    return preserved_text(PreservedSources(messages, todos, Path("/w"), room, tail_id))
+    return build_ledger(LedgerSources(messages, todos, LedgerPlace(Path("/w")), room, tail_id)).text
 
 
 def touched(tool: str, path: str) -> ToolPart:
@@ -61,8 +61,8 @@ def test_the_background_commands_that_run_are_preserved_with_their_ids() -> None
         )
 
     commands = [command("bg1", "npm run dev", "/w"), command("bg2", "tail -f \\\n log\n" + "x" * 400, "/w/sub")]
-    sources = PreservedSources([user("x")], (), Path("/w"), 24_000, commands=commands)
-    lines = preserved_text(sources).split("## Background commands that run, for bash_output\n")[1].split("\n\n")[0]
+    sources = LedgerSources([user("x")], (), LedgerPlace(Path("/w")), 24_000, commands=commands)
+    lines = build_ledger(sources).text.split("## Background commands that run, for bash_output\n")[1].split("\n\n")[0]
     first, second = lines.splitlines()
     assert first == "- bg1: npm run dev"
     assert second.startswith("- bg2: tail -f") and second.endswith("(in sub)") and len(second) < 400

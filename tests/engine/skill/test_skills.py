@@ -4,6 +4,7 @@ import pytest
 
 from opencode_tui.engine.skill.skills import discover_skills, search_of
 from opencode_tui.schema.error import ToolError
+from tests.support.rows import each
 from tests.support.world.settings import SettingsWorld
 
 
@@ -75,6 +76,31 @@ def test_a_skill_without_a_usable_head_costs_itself_alone(world, text):
     found = discover(world)
     assert [one.name for one in found.all()] == ["good"]
     assert [line.startswith(f"{bad}: skipped: ") for line in found.warnings] == [True]
+
+
+@each(
+    ("matter", "fault"),
+    [
+        ("name: PDF\ndescription: x", "the name 'PDF' is not 1 to 64 lowercase letters"),
+        ("name: a--b\ndescription: x", "the name 'a--b' is not 1 to 64 lowercase letters"),
+        (f"name: {'a' * 65}\ndescription: x", "lowercase letters"),
+        ("name: other\ndescription: x", "the name 'other' is not that of its folder, 'pdf'"),
+        (f"name: pdf\ndescription: {'d' * 1025}", "the description has 1,025 characters"),
+        (f"name: pdf\ndescription: x\ncompatibility: {'c' * 501}", "`compatibility` must have 1 to 500 characters"),
+        ("name: pdf\ndescription: x\nlicense: 5", "`license` must be a text"),
+        ("name: pdf\ndescription: x\nallowed-tools: [Read]", "`allowed-tools` must be a text"),
+        ("name: pdf\ndescription: x\nmetadata: {version: 1}", "`metadata` must be a map of texts"),
+    ],
+)
+def test_what_breaks_a_rule_of_the_format_is_named_and_the_skill_is_used(
+    row_path: Path, environ: dict[str, str], matter: str, fault: str
+):
+    world = SettingsWorld(row_path, environ | {"HOME": str(row_path), "XDG_CONFIG_HOME": str(row_path / "c")})
+    path = world.write(world.project / ".agents" / "skills" / "pdf" / "SKILL.md", f"---\n{matter}\n---\nDo it.\n")
+    found = discover(world)
+    (warning,) = found.warnings
+    assert warning.startswith(f"{path}: ") and fault in warning
+    assert len(found.all()) == 1
 
 
 def test_without_claude_code_its_folders_are_left_alone(world):

@@ -1,5 +1,6 @@
 """Commands that discard files of every kind: after an undo all is as before, times included, or is named with the reason."""
 
+import os
 import shutil
 from pathlib import Path
 
@@ -22,6 +23,9 @@ TARGETS = (
     "data/large.parquet",
 )
 """Tracked, untracked and ignored files, small and large, one of them closed to writing, one in an ignored folder."""
+
+CLOSED = "model.bin"
+"""The one closed to writing: only root changes it in place."""
 
 ON_ONE_FILE = (
     "rm -f {}",
@@ -156,6 +160,9 @@ async def test_a_command_on_a_file_of_any_kind_is_undone(environ, tmp_path, path
         make_project(tmp_path / str(number))
         world = World(tmp_path / str(number), paths)
         outcome = await discard(world, command.replace("{}", target), environ)
+        if os.geteuid() != 0 and target == CLOSED and outcome.output.endswith("Permission denied\n"):
+            assert outcome.changed == outcome.before
+            continue
         check(world, outcome, NOTHING)
         assert not outcome.announced()
 

@@ -42,7 +42,8 @@ def namespace() -> list[str]:
     if shutil.which("unshare") is None:
         return []
     words = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
-    tried = subprocess.run([*words, "mount", "-t", "tmpfs", "tmpfs", "/mnt"], capture_output=True, check=False)
+    script = "mount -t tmpfs tmpfs /mnt && mount -o remount,ro /mnt"
+    tried = subprocess.run([*words, "sh", "-c", script], capture_output=True, check=False)
     return [] if tried.returncode else words
 
 

@@ -25,6 +25,8 @@ from tests.support.world.waiting import PATIENCE_S
 
 PROGRAMS = "OPENCODE_PROGRAMS"
 START_S = 60
+PLATFORM = "linux-x64"
+"""The package with the program itself: that of `opencode-ai` needs its install script, which `--ignore-scripts` leaves out."""
 
 
 def program_of(version: str) -> Path | None:
@@ -32,8 +34,9 @@ def program_of(version: str) -> Path | None:
     folder = os.environ.get(PROGRAMS)
     if not folder:
         return None
-    program = Path(folder, version, "node_modules", ".bin", "opencode")
-    return program if program.exists() else None
+    modules = Path(folder, version, "node_modules")
+    programs = (modules / f"opencode-{PLATFORM}" / "bin" / "opencode", modules / ".bin" / "opencode")
+    return next((program for program in programs if program.exists()), None)
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ class RealOpenCode:
                 start_new_session=True,
             )
         try:
-            with httpx.Client(base_url=_address(log, server), timeout=120, trust_env=False) as client:
+            with httpx.Client(base_url=wait_for_address(log, server), timeout=120, trust_env=False) as client:
                 yield client
         finally:
             with suppress(ProcessLookupError):
@@ -117,7 +120,8 @@ class RealOpenCode:
             server.wait(PATIENCE_S)
 
 
-def _address(log: Path, server: "subprocess.Popen[bytes]") -> str:
+def wait_for_address(log: Path, server: "subprocess.Popen[bytes]") -> str:
+    """Return the address that a server writes into its log."""
     end = time.monotonic() + START_S
     while time.monotonic() < end and server.poll() is None:
         found = re.search(r"http://127\.0\.0\.1:\d+", log.read_text(errors="replace"))

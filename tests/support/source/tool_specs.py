@@ -30,6 +30,7 @@ def derive() -> dict[str, tuple[str, JsonObject]]:
         todos=nothing,
         skills=nothing,
         read_outputs=nothing,
+        search_history=nothing,
     )
     tools = [make_tool(row.name, kit) for row in TOOLS if row.needs != "skills"]
     return {tool.name: (tool.description, describe(tool.parameters)) for tool in tools}

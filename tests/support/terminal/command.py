@@ -23,6 +23,7 @@ from tests.support.world.waiting import PATIENCE_S
 
 _TAKE_TERMINAL = (
     "import _signal; _signal.signal(_signal.SIGINT, _signal.SIG_DFL); "  # else one that comes just before `execv` is lost
+    "_signal.signal(_signal.SIGHUP, _signal.SIG_DFL); "  # ignored where the tests were started with `nohup`
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
 )
 

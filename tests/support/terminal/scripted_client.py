@@ -16,6 +16,7 @@ from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.catalog import AgentSummary, ProviderSummary, SandboxState
 from opencode_tui.schema.api.context import ContextView
 from opencode_tui.schema.api.folder import CommandSummary, Notices
+from opencode_tui.schema.api.grants import PermissionRules
 from opencode_tui.schema.api.importing import ImportStore
 from opencode_tui.schema.api.inbox import AskedReasons, Done, InboxView
 from opencode_tui.schema.api.language import LanguageServerState, Symbol
@@ -25,13 +26,14 @@ from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.review import TreeChanges
 from opencode_tui.schema.api.search import SearchResult
 from opencode_tui.schema.api.setting import SettingList
+from opencode_tui.schema.api.side_question import SideAnswer
 from opencode_tui.schema.api.sign_in import SignInAccount, SignInStarted
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.api.trust import TrustReport
 from opencode_tui.schema.error import ConfigError, NotFoundError
 from opencode_tui.schema.event.event import Envelope, Event
 from opencode_tui.schema.model import Limit, Model, ModelRef
-from opencode_tui.schema.permission import PermissionReport, PermissionRequest, PermissionRules
+from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo, Todo
@@ -100,6 +102,7 @@ class Script:
     stores: list[ImportStore] = field(default_factory=list[ImportStore])
     accounts: list[SignInAccount] = field(default_factory=list[SignInAccount])
     sign_in_url: str = ""
+    aside: SideAnswer | None = None
     directory: Path = Path("/home/you/src/csvkit")
 
 
@@ -226,7 +229,7 @@ class ScriptedClient:
         self.project = _Facet(places=places, branch=lambda: script.branch, current=lambda: SimpleNamespace(id="p"))
         self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
-        self.context = _Facet(items=lambda _id: _context(script))
+        self.context = _Facet(items=lambda _id: _context(script), ask=lambda *_: script.aside)
         self.background = _Facet(list=lambda _id=None: list(script.background))
         self.inbox = _Facet(
             list=lambda: script.inbox,

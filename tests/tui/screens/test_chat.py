@@ -19,6 +19,7 @@ from opencode_tui.tui.options import StartOptions
 from tests.support.provider.list_server import list_server
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
+from tests.support.world.distribution import installed
 from tests.support.world.waiting import PATIENCE_S
 
 ASKS = {"permission": {"bash": {"*": "ask", "ls *": "allow"}, "edit": "ask"}}
@@ -452,6 +453,8 @@ async def test_a_newer_version_is_reported_if_the_settings_ask_for_it(
     packages = tmp_path / "packages"
     packages.mkdir()
     (packages / "opencode_tui-98.0.0-py3-none-any.whl").touch()
+    installed(tmp_path / "site")
+    monkeypatch.syspath_prepend(tmp_path / "site")
     environ |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(packages)}
     async with screen(environ, folder, settings={"autoupdate": wanted}) as page:
         if wanted:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from opencode_tui.schema.api.side_question import SideAnswer
 from tests.support.terminal.conversation import Story, moment
-from tests.support.terminal.scripted_client import Script
+from tests.support.terminal.scripted_client import SONNET, Script
 from tests.tui.screens.test_looks import DARK, LIGHT, PLAIN, Act, Situation, chat_of, idle, opened_app, press, working
 
 pytestmark = pytest.mark.usefixtures("jumping_clock")
@@ -79,6 +80,21 @@ def leader(*keys: str) -> Act:
     return act
 
 
+def with_aside() -> Script:
+    """A session with an answer to a side question."""
+    script = with_code()
+    text = "An `IndexError`; that is why the guard is there:\n\n```python\nif not rows:\n    return None\n```"
+    script.aside = SideAnswer(text=text, model=SONNET.ref, cost=0.0003, input=12_000, cached=11_900, output=40)
+    return script
+
+
+async def ask_aside(pilot: Pilot[Any]) -> None:
+    """Ask a side question."""
+    chat_of(pilot).prompt.editor.put("/btw what does rows[-1] do for an empty list?")
+    await press("enter")(pilot)
+    await pilot.pause(0.6)
+
+
 PICK = press("ctrl+x", "p", "down")
 
 SITUATIONS: dict[str, Situation] = {
@@ -92,6 +108,8 @@ SITUATIONS: dict[str, Situation] = {
     "check-that-fails": Situation(checked(exit=1, end="same"), (140, 34), DARK),
     "check-that-fails-in-16-colors-and-ascii": Situation(checked(exit=1), (100, 34), PLAIN),
     "check-that-passed-light-in-60-columns": Situation(checked(exit=0, end="passed"), (60, 28), LIGHT),
+    "side-question": Situation(with_aside, (100, 34), DARK, ask_aside),
+    "side-question-light-in-60-columns": Situation(with_aside, (60, 28), LIGHT, ask_aside),
     "messages-that-wait": Situation(waiting(2), (100, 34), DARK),
     "messages-that-wait-light-in-160-columns": Situation(waiting(5), (160, 36), LIGHT),
     "messages-that-wait-in-60-columns": Situation(waiting(1), (60, 28), DARK),

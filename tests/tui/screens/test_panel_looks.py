@@ -8,11 +8,12 @@ from textual.pilot import Pilot
 
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.api.context import BudgetUse, ContextView, PrefixChange, PrefixView
+from opencode_tui.schema.api.grants import PermissionRules, StoredGrant
 from opencode_tui.schema.api.importing import ImportStore
 from opencode_tui.schema.api.sign_in import SignInAccount
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.permission import PermissionRules, Rule
+from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.prefix import PrefixBreak
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.tui.conversation.tools.tool import FullText
@@ -127,6 +128,22 @@ def facts() -> Script:
         agent="build",
         rules=[Rule(permission=name, pattern=pattern, action=action) for name, pattern, action, _ in rules],
         sources=[source for *_, source in rules],
+        stored=[
+            StoredGrant(
+                permission="bash",
+                pattern=pattern,
+                action="allow",
+                is_on=is_on,
+                is_outside=outside,
+                used=used,
+                last_used=NOW_MS,
+            )
+            for pattern, is_on, outside, used in (
+                ("npm install *", True, True, 14),
+                ("gh pr *", False, False, 3),
+                ("make test", True, False, 0),
+            )
+        ],
         grants=[Rule(permission="bash", pattern="npm install *", action="allow")],
     )
     script.settings = {"model": "anthropic/claude-sonnet-4", "permission": {"bash": {"git push *": "ask"}}}

@@ -1,4 +1,4 @@
-"""The work of `session compact|prune|restore`."""
+"""The work of `session compact|ledger|prune|restore`."""
 
 import os
 import sys
@@ -10,8 +10,9 @@ from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.context import CompactionReport, CompactSession, PruneReport
+from opencode_tui.schema.api.context import CompactionReport, CompactSession, LedgerChange, LedgerView, PruneReport
 from opencode_tui.schema.model import require_model_ref
+from opencode_tui.text.ledger import KINDS, omitted_words, state_of, summary_of
 from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import make_safe
 
@@ -40,6 +41,32 @@ def _line(report: CompactionReport) -> str:
     return (
         f"{report.model} summarized {what}: now {amount(report.after)}, cost {money(report.cost)}; nothing was deleted"
     )
+
+
+def show_ledger(session_id: str, changes: Sequence[LedgerChange], *, style: str) -> None:
+    """Change what a compaction of a session keeps word for word, and print it."""
+
+    async def work(client: Client) -> LedgerView:
+        info = await choose_session(client, session_id)
+        for change in changes:
+            await client.context.change_ledger(info.id, change)
+        return await client.context.ledger(info.id)
+
+    view = with_client(work)
+    if style == "json":
+        print_json(view.to_dict())
+        return
+    say(f"{view.session_id}: {summary_of(view)}")
+    rows = [
+        [one.id, KINDS[one.kind].lower(), state_of(one, is_compacted=view.is_compacted), " ".join(one.text.split())]
+        for one in view.entries
+    ]
+    rows += [[one.id, KINDS[one.kind].lower(), "removed", ""] for one in view.removed]
+    if rows:
+        look = style_of(sys.stdout, os.environ)
+        sys.stdout.write(render_table(["ENTRY", "KIND", "STATE", "TEXT"], rows, look, whole=["ENTRY"]) + "\n")
+    if left := omitted_words(view):
+        say(left)
 
 
 def prune_session(session_id: str, part_ids: Sequence[str], *, dry_run: bool, style: str) -> None:

@@ -241,6 +241,39 @@ def compact(session_id: str, model: str | None, dry_run: bool, style: str) -> No
     work(session_id, model=model, dry_run=dry_run, style=style)
 
 
+@session.command(short_help="Show and change what a compaction keeps.")
+@click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
+@click.option("--add", "added", multiple=True, metavar="TEXT", help="Add an entry (repeatable).")
+@click.option(
+    "--set", "replaced", multiple=True, type=(str, str), metavar="ENTRY TEXT", help="Replace an entry's text."
+)
+@click.option("--remove", "removed", multiple=True, metavar="ENTRY", help="Remove an entry (repeatable).")
+@click.option("--restore", "restored", multiple=True, metavar="ENTRY", help="Restore an entry that was changed.")
+@_STYLE
+def ledger(
+    session_id: str,
+    added: tuple[str, ...],
+    replaced: tuple[tuple[str, str], ...],
+    removed: tuple[str, ...],
+    restored: tuple[str, ...],
+    style: str,
+) -> None:
+    """Show what a compaction keeps word for word, and change it.
+
+    Rules, corrections and rejected calls, todos, files, the branch, the last failing check. The next request has a change.
+    """
+    from opencode_tui.cli.commands.session.context import show_ledger as work
+    from opencode_tui.schema.api.context import LedgerChange
+
+    changes = [
+        *(LedgerChange(id=one, is_restored=True) for one in restored),
+        *(LedgerChange(id=one) for one in removed),
+        *(LedgerChange(id=one, text=text) for one, text in replaced),
+        *(LedgerChange(text=text) for text in added),
+    ]
+    work(session_id, changes, style=style)
+
+
 _PARTS = click.option("--part", "part_ids", multiple=True, metavar="ID", help="Only this call (repeatable).")
 
 

@@ -8,28 +8,24 @@ interruption or a failure leaves it as it was. `time.compacting` is set on the s
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import read_prompt
-from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.complete import Completion
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.llm import Llm, LlmRequest
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.session.budget import Budgets
-from opencode_tui.engine.session.compaction.state import OverflowRules, new_messages, usable
+from opencode_tui.engine.session.compaction.session_ledgers import SessionLedgers
+from opencode_tui.engine.session.compaction.state import new_messages
 from opencode_tui.engine.session.compaction.summary import (
     AGENT,
     Precomputed,
-    PreservedSources,
     SummaryRequest,
     SummaryRequests,
     newest_request,
-    preserved_text,
 )
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted
@@ -41,7 +37,6 @@ from opencode_tui.engine.session.step.part_machine import PartMachine
 from opencode_tui.engine.session.step.processor import NewMessages, StepProcessor
 from opencode_tui.engine.session.subagent import Prompter
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
-from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.schema.api.context import CompactionReport, CompactSession
 from opencode_tui.schema.error import ContextOverflowError, ProviderError, SessionError
 from opencode_tui.schema.event.event import Event, SessionCompacted
@@ -56,10 +51,6 @@ from opencode_tui.schema.session.message import (
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, PartTime, StepFinishPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
-
-if TYPE_CHECKING:
-    from opencode_tui.engine.tool.process.background import BackgroundCommands
-
 
 Reserve = Callable[[LlmRequest], AbstractAsyncContextManager[object]]
 """Holds the expected cost of a request in the context; the user is asked first where a budget would be passed."""
@@ -125,34 +116,6 @@ class SummaryStep(StepProcessor):
             await self._store.remove_part(part.session_id, part.message_id, part.id)
 
 
-_KEPT_ROOM = 32_000
-"""Usable tokens assumed when a model's limit is unknown."""
-
-
-class PreservedTexts(Struct, frozen=True):
-    """Reads what compactions preserve verbatim, in the sessions of one folder."""
-
-    todos: SessionTodos
-    commands: "Lazy[BackgroundCommands]"
-    rules: OverflowRules
-    worktree: Path
-
-    async def read(
-        self, messages: Sequence[MessageWithParts], session_id: str, model: Model, tail_id: str | None
-    ) -> str:
-        """Return the text for a session with these messages; those from `tail_id` on are still sent in full."""
-        commands = self.commands.made
-        sources = PreservedSources(
-            messages=messages,
-            todos=await self.todos.read(session_id),
-            worktree=self.worktree,
-            room=usable(model, self.rules) or _KEPT_ROOM,
-            tail_id=tail_id,
-            commands=[] if commands is None else [one for one in await commands.list(session_id) if one.is_running],
-        )
-        return preserved_text(sources)
-
-
 class CompactionTask(Struct, frozen=True):
     """A session to compact, and how.
 
@@ -179,7 +142,7 @@ class SessionCompaction(Struct, frozen=True):
     new_step: Callable[[AssistantMessage], SummaryStep]
     messages: NewMessages
     requests: SummaryRequests
-    preserved: PreservedTexts
+    ledgers: SessionLedgers
     providers: Providers
     budgets: Budgets
     wait_until_copied: Callable[[str], Awaitable[None]]
@@ -192,7 +155,7 @@ class SessionCompaction(Struct, frozen=True):
         would pass a budget.
         """
         await self.wait_until_copied(order.session_id)
-        messages = await self.store.messages(order.session_id)
+        messages = await self.store.read_whole(order.session_id)
         old = _before(filter_compacted(messages), order.tail_id)
         if not new_messages(old):
             raise SessionError(f"session {order.session_id} has nothing to summarize since its last compaction")
@@ -265,7 +228,8 @@ class SessionCompaction(Struct, frozen=True):
             variant=user.variant,
         )
         model = self.requests.model(user)
-        kept = await self.preserved.read(messages, order.session_id, model, order.tail_id)
+        info = await self.store.get(order.session_id)
+        kept = (await self.ledgers.read(messages, info, model, order.tail_id)).text
         part = CompactionPart(**self.messages.ids(marker), auto=order.is_automatic, tail_id=order.tail_id)
         texts = [self._text(marker, as_reminder(kept))] if kept else []
         await self.store.add_message(marker, [part, *texts])
@@ -297,7 +261,7 @@ class ManualCompaction(Struct, frozen=True):
     """Compacts sessions on request, in a run of its own, or previews that."""
 
     compaction: SessionCompaction
-    preserved: PreservedTexts
+    ledgers: SessionLedgers
     requests: SummaryRequests
     store: SessionStore
     runs: SessionRuns
@@ -334,7 +298,7 @@ class ManualCompaction(Struct, frozen=True):
     async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
         """Return a preview of a compaction. Raises SessionError when there is nothing to summarize."""
         info = await self.store.get(session_id)
-        messages = visible(await self.store.messages(session_id), info.revert)
+        messages = visible(await self.store.read_whole(session_id), info.revert)
         sent = filter_compacted(messages)
         if not new_messages(sent):
             raise SessionError(f"session {session_id} has nothing to summarize since its last compaction")
@@ -345,13 +309,13 @@ class ManualCompaction(Struct, frozen=True):
             model=model.ref,
             messages=len(sent),
             before=self._size(sent, self.requests.model(user, user.model)),
-            kept=await self.preserved.read(messages, session_id, model, None),
+            kept=(await self.ledgers.read(messages, info, model, None)).text,
         )
 
     async def _report(
         self, before: CompactionReport, summary: AssistantMessage, parts: Sequence[AnyPart]
     ) -> CompactionReport:
-        messages = await self.store.messages(before.session_id)
+        messages = await self.store.recent(before.session_id)
         user = newest_request(messages)
         return before.changed(
             after=self._size(filter_compacted(messages), self.requests.model(user, user.model)),

@@ -38,6 +38,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 if TYPE_CHECKING:
     from opencode_tui.engine.session.compaction.compaction import SessionCompaction
     from opencode_tui.engine.session.compaction.summary import Precomputed, PrecomputedSummaries
+    from opencode_tui.engine.session.question import QuestionService
 
 MAX_REFUSALS = 2
 """Consecutive requests that a provider may reject as too large before the turn ends."""
@@ -81,6 +82,7 @@ class CompactionPolicy:
         rules: CompactionRules,
         compaction: "Lazy[SessionCompaction]",
         prepared: "Lazy[PrecomputedSummaries]",
+        questions: "QuestionService",
         report_too_large: Callable[[str, Model, int], None] = lambda _session, _model, _size: None,
     ) -> None:
         """`report_too_large` is called for each request that does not fit, before anything is done about it."""
@@ -89,6 +91,7 @@ class CompactionPolicy:
         self._rules = rules
         self._compaction = compaction
         self._prepared = prepared
+        self._questions = questions
         self._report_too_large = report_too_large
         self._known: set[str] = set()
 
@@ -139,14 +142,21 @@ class CompactionPolicy:
         state.before, state.request = size, request
 
     async def compact(self, run: Run, state: CompactionState) -> None:
-        """Compact the history of the request that is too large. Raises as `SessionCompaction.compact`."""
+        """Compact the history of the request that is too large; after one without progress only if the user wants it.
+
+        Raises as `SessionCompaction.compact`, and SessionError when the user does not.
+        """
         from opencode_tui.engine.session.compaction.compaction import CompactionTask  # only when a context is full
+        from opencode_tui.engine.session.compaction.progress import ask_to_continue, has_progress
 
         request = state.request
         if request is None:
             return
         session_id = run.session_id
-        sent = filter_compacted(await self._store.recent(session_id))
+        messages = await self._store.recent(session_id)
+        if not has_progress(messages):
+            await ask_to_continue(self._questions, session_id, run.policy)
+        sent = filter_compacted(messages)
         prepared = await self._prepared.get().consume(
             session_id, sent, request.model, accept=lambda one: self._is_worth(one, sent, request, state)
         )

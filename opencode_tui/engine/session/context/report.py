@@ -92,9 +92,15 @@ class SessionContext(Struct, frozen=True):
             body=preview.body,
         )
 
-    async def _next(self, session_id: str) -> _Next:
+    async def finished_request(self, session_id: str) -> LlmRequest:
+        """Return the next request without a response that is still being written, whose tools still run; raises as `view` does."""
+        return (await self._next(session_id, only_finished=True)).built.request
+
+    async def _next(self, session_id: str, *, only_finished: bool = False) -> _Next:
         store, requests = self.store, self.requests
         info, stored = await store.get(session_id), await store.messages(session_id)
+        if only_finished:
+            stored = [one for one in stored if isinstance(one.info, UserMessage) or one.info.time.completed]
         shown = visible(stored, info.revert)
         sent = filter_compacted(shown)
         asked = next((one for one in reversed(sent) if isinstance(one.info, UserMessage)), None)
@@ -106,8 +112,8 @@ class SessionContext(Struct, frozen=True):
             agent=agent,
             model=self.catalog.resolve(self.catalog.or_default(user.model)),
             rules=await requests.rules(info, agent),
-            form=structured_answer(user.format) if is_open else None,
-            is_last=agent.steps == 1,
+            form=structured_answer(user.format) if is_open and not only_finished else None,
+            is_last=agent.steps == 1 and not only_finished,
             is_preview=True,
         )
         built = await requests.build(task)

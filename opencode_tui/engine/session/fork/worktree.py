@@ -19,9 +19,9 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.linked_worktree import LinkedWorktree, LinkedWorktrees
 from opencode_tui.engine.session.sessions import new_slug
-from opencode_tui.engine.snapshot.entry import HUGE, LARGE, NOT_LOOKED, OVER_QUOTA, SPECIAL, UNREADABLE
+from opencode_tui.engine.snapshot.entry import HUGE, LARGE, SPECIAL, UNREADABLE
 from opencode_tui.engine.snapshot.report import PathNote, Snapshot
-from opencode_tui.schema.error import ConfigError, SnapshotError
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.session.session import SessionInfo
 
 if TYPE_CHECKING:
@@ -73,14 +73,7 @@ class ForkWorktrees(Struct, frozen=True):
             raise
 
     async def _record(self) -> Snapshot:
-        snapshots = self.snapshots.get()
-        if snapshots.unavailable is not None:
-            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none: {snapshots.unavailable}")
-        state = await snapshots.track()
-        blank = next((remark for remark in state.unprotected if remark.path == "."), None)
-        if blank is not None and blank.reason in (OVER_QUOTA, NOT_LOOKED):
-            raise SnapshotError(f"a worktree is filled from a snapshot, and there is none: {blank.reason}")
-        return state
+        return await self.snapshots.get().track_all()
 
     def _linked(self) -> LinkedWorktrees:
         if self.project.repository is None or self.project.vcs is None:

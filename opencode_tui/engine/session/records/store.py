@@ -9,6 +9,7 @@ session's run lock, the session record under its write lock. Order: docs/interna
 import asyncio
 import json
 import logging
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, KeysView, Sequence
@@ -416,6 +417,10 @@ class SessionStore:
         """
         await self.open_recent(session_id)
         return self._open[session_id].together()
+
+    async def read_whole(self, session_id: str) -> list[MessageWithParts]:
+        """Return all messages with their parts, oldest first, without keeping in memory what is not there yet."""
+        return await self.tail(session_id, sys.maxsize)
 
     async def sum_up_older(
         self, session_id: str, sum_up: Callable[[Iterable[UserMessage]], list[FileDiff] | None]

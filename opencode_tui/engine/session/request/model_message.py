@@ -49,6 +49,8 @@ PRUNED_OUTPUT = "[Old tool result content cleared]"
 """Replaces a pruned output; the description of the `recall` tool says how to read it."""
 INTERRUPTED = "[Tool execution was interrupted]"
 SO_FAR = "What did we do so far?"
+KEPT_HEAD = "Kept verbatim from the summarized messages:"
+"""The first line of what a compaction keeps word for word."""
 NO_BEGINNING = "<system-reminder>\nThe beginning of this conversation is not available.\n</system-reminder>"
 CONTINUE = "<system-reminder>\nContinue where you left off.\n</system-reminder>"
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")

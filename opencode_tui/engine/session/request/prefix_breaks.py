@@ -19,7 +19,7 @@ from opencode_tui.engine.provider.cost import extra_cost
 from opencode_tui.engine.provider.llm import LlmRequest, MediaBlock, ResultBlock, TextBlock, ToolEntry, UserEntry
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import LEFT_OUT
-from opencode_tui.engine.session.request.model_message import PRUNED_OUTPUT, SO_FAR
+from opencode_tui.engine.session.request.model_message import KEPT_HEAD, PRUNED_OUTPUT, SO_FAR
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.prefix import PrefixBreak, SentRequest, SessionPrefix
@@ -142,6 +142,8 @@ def _cause(before: SentRequest, now: SentRequest, at: _Piece | None) -> str:
         return "an output was pruned"
     if isinstance(block, TextBlock) and block.text == SO_FAR:
         return "the history was compacted"
+    if isinstance(block, TextBlock) and KEPT_HEAD in block.text[:200]:
+        return "the ledger was edited"
     if isinstance(block, MediaBlock) or (isinstance(block, TextBlock) and LEFT_OUT in block.text[:200]):
         return "an attachment changed or was left out"
     return "older messages changed: an undo, a restored output or a plugin"

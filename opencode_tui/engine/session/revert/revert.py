@@ -7,7 +7,7 @@ Source: docs/internals/snapshots.md#conversation.
 
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.reminder import as_reminder
@@ -118,13 +118,22 @@ class SessionRevert:
         async with self._locked(session_id) as info:
             return await self._apply(info, None, await self._unrecorded_files(info))
 
+    async def commit(self, session_id: str) -> bool:
+        """Make the active undo final, and return whether there was one; raises as `unrevert`."""
+        async with self._locked(session_id) as info:
+            return await self._make_final(info, nullcontext())
+
     async def cleanup(self, session_id: str) -> bool:
         """Make the active undo final before the conversation continues; returns whether there was one. Needs the run lock."""
         info = await self._recovered(await self._store.get(session_id))
+        return await self._make_final(info, self._lock.wait_for_forks(session_id))
+
+    async def _make_final(self, info: SessionInfo, no_forks: AbstractAsyncContextManager[None]) -> bool:
         if info.revert is None:
             return False
+        session_id = info.id
         anew: list[str] = []
-        async with self._lock.wait_for_forks(session_id):
+        async with no_forks:
             messages = await self._store.messages(session_id)
             boundary = stored_boundary(messages, info.revert)
             if is_of_files(info):

@@ -1,9 +1,11 @@
 """The task tool: another agent works in a child session. Source: docs/internals/tools.md#task."""
 
+from collections.abc import Mapping
+
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from opencode_tui.engine.tool.kit import ToolKit
+from opencode_tui.engine.tool.kit import Editing, ToolKit
 from opencode_tui.engine.tool.tool import Parameters, Subagents, SubagentTask, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -11,6 +13,9 @@ from opencode_tui.schema.error import ToolError
 def task_output(session_id: str, report: str) -> str:
     """Return what the caller's model reads: the report of an agent, and the id to continue with it."""
     return f"task_id: {session_id} (to continue with this agent)\n\n<task_result>\n{report}\n</task_result>"
+
+
+_WORKTREE = "worktree"
 
 
 class TaskParameters(Parameters):
@@ -21,6 +26,9 @@ class TaskParameters(Parameters):
     subagent_type: str = Field(alias="subagent_type")
     task_id: str | None = Field(default=None, alias="task_id")
     background: bool | None = None
+    isolation: str | None = None
+    """`worktree`; a plain string in the schema, which is part of every request."""
+    apply: bool | None = None
     command: SkipJsonSchema[str | None] = None
     """The slash command that the task comes from, if a model names it."""
 
@@ -31,14 +39,20 @@ class TaskTool:
     name = "task"
     parameters = TaskParameters
 
-    def __init__(self) -> None:
+    def __init__(self, editing: Editing, environ: Mapping[str, str]) -> None:
         self.description = read_description(self.name)
+        self._editing = editing
+        self._environ = environ
 
     async def run(self, arguments: TaskParameters, context: ToolContext) -> ToolResult:
         """Return the agent's report."""
         agents = context.subagents
         if agents is None:
             raise ToolError("agents cannot be started from here")
+        if arguments.apply:
+            return await self._apply(arguments.task_id, agents, context)
+        if arguments.isolation not in (None, _WORKTREE):
+            raise ToolError(f"there is no isolation {arguments.isolation!r}; it is {_WORKTREE!r}, or left out")
         if not agents.is_invited(arguments.subagent_type):
             self._check(arguments.subagent_type, agents, context)
             await context.ask(
@@ -53,6 +67,7 @@ class TaskTool:
             prompt=arguments.prompt,
             task_id=arguments.task_id,
             command=arguments.command,
+            is_isolated=arguments.isolation is not None,
         )
         if arguments.background:
             started = await agents.start(assignment, context)
@@ -68,9 +83,20 @@ class TaskTool:
         report = done.text.strip() or "(the agent ended without a report)"
         return ToolResult(
             title=arguments.description,
-            output=task_output(done.session_id, report),
+            output=task_output(done.session_id, report) + done.changes,
             metadata={"sessionId": done.session_id, "model": done.model, "tools": list(done.tools)},
         )
+
+    async def _apply(self, task_id: str | None, agents: Subagents, context: ToolContext) -> ToolResult:
+        """Apply what an agent changed in its worktree to the files of the session."""
+        from opencode_tui.engine.tool.builtin.task_changes import BranchEdit  # few agents have a worktree
+
+        if task_id is None:
+            raise ToolError("apply needs the task_id of the task whose changes are to be applied")
+        branch = await agents.changes(task_id, context)
+        done = await BranchEdit(self._editing, self._environ).apply(branch, context)
+        await agents.applied(task_id)
+        return done
 
     @staticmethod
     def _check(name: str, agents: Subagents, context: ToolContext) -> None:
@@ -82,4 +108,4 @@ class TaskTool:
 
 def make(kit: ToolKit) -> TaskTool:
     """Return the tool."""
-    return TaskTool()
+    return TaskTool(kit.editing, kit.environ)

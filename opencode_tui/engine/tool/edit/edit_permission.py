@@ -16,12 +16,17 @@ from opencode_tui.engine.permission.protected_files import find_named_files, fin
 from opencode_tui.engine.project.repository import find_repository
 from opencode_tui.engine.tool.location import Location
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import ToolError
 
 
 class EditPermission(Struct, frozen=True):
-    """Asks for `edit`. `folders` are absolute folders that are protected although their names do not show it."""
+    """Asks for `edit`. `folders` are absolute folders that are protected although their names do not show it.
+
+    No file of the work tree `read_only` may be changed, but of the call's own.
+    """
 
     folders: Collection[Path] = ()
+    read_only: Path | None = None
 
     async def ask(
         self, locations: Sequence[Location], context: ToolContext, *, filepath: str, shown: Mapping[str, Any]
@@ -31,6 +36,8 @@ class EditPermission(Struct, frozen=True):
         The question lists protected files as `protected`. They need approval even where a rule with a wildcard allows them, and
         no `always` can be given.
         """
+        for location in locations:
+            self._refuse_other_checkout(location, context)
         protected = await asyncio.to_thread(self.find_protected, locations, context)
         await context.ask(
             "edit",
@@ -39,6 +46,14 @@ class EditPermission(Struct, frozen=True):
             metadata={"filepath": filepath, **shown, **({"protected": protected} if protected else {})},
             must_ask=protected,
         )
+
+    def _refuse_other_checkout(self, location: Location, context: ToolContext) -> None:
+        real, top = location.real, self.read_only
+        if top is not None and real.is_relative_to(top) and not real.is_relative_to(context.worktree):
+            raise ToolError(
+                f"{location.path} is in the checkout of the session that started you, which you cannot change",
+                f"change your copy of it: {context.worktree / real.relative_to(top)}",
+            )
 
     def find_protected(self, locations: Sequence[Location], context: ToolContext) -> list[str]:
         """Return the patterns of the locations that are protected, as written or with links resolved. Blocks."""

@@ -5,6 +5,7 @@
   const field = document.getElementById("password");
   const message = document.getElementById("message");
   const button = form.querySelector("button");
+  const target = new URLSearchParams(location.search).get("to") === "inbox" ? "/web/inbox" : "/web/";
 
   const post = (path, body) => fetch(path, {
     method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), credentials: "same-origin",
@@ -18,7 +19,7 @@
       const given = await answer.json();
       if (answer.ok) {
         localStorage.setItem("opencode-tui-key", given.key);
-        location.replace("/web/");
+        location.replace(target);
         return;
       }
       message.textContent = given.data?.message ?? "The login failed.";
@@ -32,7 +33,7 @@
   // A link from another site brings no cookie to this page, although the browser may be logged in.
   async function goOnIfLoggedIn() {
     const key = localStorage.getItem("opencode-tui-key");
-    if (key && (await post("/web/ticket", { key })).ok) location.replace("/web/");
+    if (key && (await post("/web/ticket", { key })).ok) location.replace(target);
   }
 
   form.addEventListener("submit", (event) => {
@@ -42,7 +43,7 @@
 
   const link = location.hash.slice(1);
   if (link) {
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname + location.search);
     logIn({ link });
   } else {
     goOnIfLoggedIn().catch(() => {});

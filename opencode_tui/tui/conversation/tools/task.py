@@ -1,10 +1,7 @@
 """Work that was handed to an agent: what it runs now, how many tools it took; its session opens."""
 
-from typing import Any
-
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateRunning
-from opencode_tui.schema.tools import row_of
 from opencode_tui.text.tool import name_of, tools_of
 from opencode_tui.tui.conversation.body import TAIL_LINES, draw_output
 from opencode_tui.tui.conversation.line import Line, RenderContext
@@ -25,9 +22,3 @@ class TaskRenderer(ToolRenderer):
         if not isinstance(state, ToolStateCompleted):
             return ""
         return state.output.partition("<task_result>\n")[2].removesuffix("\n</task_result>") or state.output
-
-
-def session_of(part: ToolPart) -> str:
-    """Return the id of the session in which a task's agent works, empty when there is none."""
-    metadata: dict[str, Any] = getattr(part.state, "metadata", None) or {}
-    return str(metadata.get("sessionId") or "") if row_of(part.tool).result == "agent" else ""

@@ -1,0 +1,162 @@
+"""The ledgers of one folder's sessions: what their compactions keep word for word, shown and changed by the user.
+
+A change is stored in the session. Where a compaction has kept a ledger, the text of its marker is written anew, so that the next
+request has the change: such a request does not begin with the bytes of the one before, and `prefix_breaks` names that cause.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.session.compaction.ledger import (
+    Ledger,
+    LedgerPlace,
+    LedgerSources,
+    build_ledger,
+    entry_id,
+    line_of,
+)
+from opencode_tui.engine.session.compaction.state import OverflowRules, usable
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.request.history import compaction_of, filter_compacted
+from opencode_tui.engine.session.request.reminder import as_reminder
+from opencode_tui.engine.session.revert.range import visible
+from opencode_tui.engine.session.session_lock import SessionLock
+from opencode_tui.engine.tool.todo_store import SessionTodos
+from opencode_tui.schema.api.context import LedgerChange, LedgerView
+from opencode_tui.schema.error import NotFoundError, SessionError
+from opencode_tui.schema.model import Model
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.ledger import (
+    MOST_CHANGES,
+    MOST_TEXT,
+    LedgerEdit,
+    LedgerEntry,
+    ledger_edits_of,
+    with_ledger_edits,
+)
+from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.until import until_of
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
+
+_KEPT_ROOM = 32_000
+"""Usable tokens assumed when a model's limit is unknown."""
+
+
+class SessionLedgers(Struct, frozen=True):
+    """Reads and changes them. `model` returns the model whose context has to hold the ledger, given the newest request."""
+
+    store: SessionStore
+    lock: SessionLock
+    todos: SessionTodos
+    commands: "Lazy[BackgroundCommands]"
+    rules: OverflowRules
+    place: Callable[[], LedgerPlace]
+    model: Callable[[UserMessage], Model]
+
+    async def read(
+        self, messages: Sequence[MessageWithParts], info: SessionInfo, model: Model, tail_id: str | None
+    ) -> Ledger:
+        """Return the ledger of a session with these messages; those from `tail_id` on are still sent in full."""
+        commands = self.commands.made
+        sources = LedgerSources(
+            messages=messages,
+            todos=await self.todos.read(info.id),
+            place=await asyncio.to_thread(self.place),
+            room=usable(model, self.rules) or _KEPT_ROOM,
+            tail_id=tail_id,
+            commands=[] if commands is None else [one for one in await commands.list(info.id) if one.is_running],
+            until=until_of(info),
+            edits=ledger_edits_of(info),
+        )
+        return await asyncio.to_thread(build_ledger, sources)
+
+    async def view(self, session_id: str) -> LedgerView:
+        """Return what a compaction would keep now. Raises NotFoundError, ModelNotFoundError."""
+        info = await self.store.get(session_id)
+        messages = visible(await self.store.read_whole(session_id), info.revert)
+        asked = _newest(messages)
+        if asked is None:
+            return LedgerView(session_id=session_id)
+        ledger = await self.read(messages, info, self.model(asked), None)
+        kept = _kept_part(messages)
+        lines = "" if kept is None else kept.text
+        entries = [one.changed(is_sent=True) if line_of(one) in lines else one for one in ledger.entries]
+        removed = [one for one in ledger_edits_of(info).values() if one.text is None]
+        return LedgerView(
+            session_id=session_id,
+            entries=entries,
+            removed=removed,
+            omitted=dict(ledger.omitted),
+            text=ledger.text,
+            is_compacted=kept is not None,
+        )
+
+    async def change(self, session_id: str, change: LedgerChange) -> LedgerView:
+        """Add, replace, remove or restore an entry; the next request has it. Return the ledger.
+
+        Raises NotFoundError for an unknown entry, SessionError for a text that is too long, BusyError while the session runs.
+        """
+        async with self.lock.hold(session_id):
+            known = {one.id: one for one in (await self.view(session_id)).entries}
+            info = await self.store.get(session_id)
+            edits = _changed(ledger_edits_of(info), known, change)
+            info = await self.store.update(session_id, lambda one: with_ledger_edits(one, edits), touch=False)
+            await self._write_kept(info)
+            await self.store.sync()
+        return await self.view(session_id)
+
+    async def _write_kept(self, info: SessionInfo) -> None:
+        """Write the text anew that the newest compaction kept, if there is one."""
+        messages = visible(await self.store.read_whole(info.id), info.revert)
+        kept, asked = _kept_part(messages), _newest(messages)
+        if kept is None or asked is None:
+            return
+        at = next(place for place, one in enumerate(messages) if one.info.id == kept.message_id)
+        marker = compaction_of(messages[at])
+        before = messages[:at]
+        text = (await self.read(before, info, self.model(asked), None if marker is None else marker.tail_id)).text
+        await self.store.update_part(kept.changed(text=as_reminder(text) if text else ""))
+
+
+def _changed(
+    edits: Mapping[str, LedgerEdit], known: Mapping[str, LedgerEntry], change: LedgerChange
+) -> list[LedgerEdit]:
+    """Return the user's changes with another one."""
+    left, text = dict(edits), (change.text or "").strip()
+    if len(text) > MOST_TEXT:
+        raise SessionError(f"an entry has at most {MOST_TEXT:,} characters, this one has {len(text):,}")
+    if change.id is None:
+        if not text:
+            raise SessionError("an entry needs a text")
+        name = entry_id("note", text)
+        left[name] = LedgerEdit(id=name, kind="note", text=text)
+    elif change.id not in left and change.id not in known:
+        raise NotFoundError(f"the ledger has no entry {change.id}; `session ledger ID` lists them")
+    elif change.is_restored or (not text and change.id in left and left[change.id].kind == "note"):
+        left.pop(change.id, None)
+    else:
+        kind = left[change.id].kind if change.id in left else known[change.id].kind
+        left[change.id] = LedgerEdit(id=change.id, kind=kind, text=text or None)
+    if len(left) > MOST_CHANGES:
+        raise SessionError(f"a ledger has at most {MOST_CHANGES} changes; restore some of them first")
+    return list(left.values())
+
+
+def _newest(messages: Sequence[MessageWithParts]) -> UserMessage | None:
+    return next((one.info for one in reversed(messages) if isinstance(one.info, UserMessage)), None)
+
+
+def _kept_part(messages: Sequence[MessageWithParts]) -> TextPart | None:
+    """Return the part of the newest finished compaction that has its ledger; None without one."""
+    sent = filter_compacted(messages)
+    if not sent or compaction_of(sent[0]) is None:
+        return None
+    return next((part for part in sent[0].parts if isinstance(part, TextPart) and part.synthetic), None)

@@ -1,0 +1,78 @@
+"""Has libraries loaded without parts of them that cost time at each start and that the program does not use.
+
+pydantic looks for plugins; even switched off that loads what reads the metadata of packages. It builds the types of its own
+schemas, which only type checkers read: a fifth of its import. httpx loads a command line with rich and Pygments, and HTTP/2:
+half of its import. `prepare` is called once, before any of them is imported.
+"""
+
+import builtins
+import sys
+from types import ModuleType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping, Sequence
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+PLUGIN_SCAN = "PYDANTIC_DISABLE_PLUGINS"
+"""Switches off that pydantic looks through all installed packages for plugins of its own at every start; kept from tools."""
+
+_PLUGINS = "pydantic.plugin._loader"
+_SCHEMAS = "pydantic_core.core_schema"
+_TYPES = ("typing", "typing_extensions")
+_UNUSED = ("httpx._main", "h2")
+"""Modules that httpx goes on without."""
+
+
+def prepare(environ: "MutableMapping[str, str]") -> None:
+    """Leave these parts out of what is imported from now on; plugins of pydantic only if `environ` does not ask for some."""
+    for name in _UNUSED:
+        sys.modules.setdefault(name, None)  # pyright: ignore[reportArgumentType] - None keeps a module from being imported
+    if environ.setdefault(PLUGIN_SCAN, "__all__") == "__all__" and _PLUGINS not in sys.modules:
+        module = ModuleType(_PLUGINS)
+        module.__dict__["get_plugins"] = tuple
+        sys.modules[_PLUGINS] = module
+    if _SCHEMAS not in sys.modules:
+        sys.meta_path.insert(0, _SchemaFinder())
+
+
+class _Shape(dict[str, object]):
+    """In the place of `TypedDict`: its annotations stay texts."""
+
+    def __init_subclass__(cls, *, total: bool = True) -> None:
+        """Accept the argument of `TypedDict`."""
+
+
+class _SchemaFinder:
+    """Finds the module of the schemas, once, and has it run with `_Shape`."""
+
+    def find_spec(
+        self, name: str, path: "Sequence[str] | None", _target: ModuleType | None = None
+    ) -> "ModuleSpec | None":
+        """Return how the module is loaded; None for all others."""
+        if name != _SCHEMAS:
+            return None
+        sys.meta_path.remove(self)
+        from importlib.machinery import PathFinder, SourceFileLoader
+
+        class Loader(SourceFileLoader):
+            def exec_module(self, module: ModuleType) -> None:
+                module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
+                super().exec_module(module)
+
+        found = PathFinder.find_spec(name, path)
+        if found is not None and type(found.loader) is SourceFileLoader:
+            found.loader = Loader(name, found.loader.path)
+        return found
+
+
+def _import(name: str, *others: "Any") -> object:
+    """Import for that module alone, as `__import__` does."""
+    found = builtins.__import__(name, *others)
+    if name not in _TYPES:
+        return found
+    names: dict[str, object] = {**vars(found), "TypedDict": _Shape}
+    given = ModuleType(name)
+    given.__dict__.update(names)
+    return given

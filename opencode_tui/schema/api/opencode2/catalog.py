@@ -1,0 +1,229 @@
+"""Agents, models, providers, commands and skills."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.api.opencode2.location import ModelName, ProviderRequest
+from opencode_tui.schema.record import JsonObject, Record, absent
+
+
+class RuleValue(Record):
+    """A permission rule."""
+
+    action: str
+    resource: str
+    effect: Literal["allow", "deny", "ask"]
+
+
+class AgentValue(Record):
+    """An agent with its rules, the last match wins."""
+
+    id: str
+    model: ModelName | None = absent()
+    request: ProviderRequest = Field(default_factory=ProviderRequest)
+    system: str | None = absent()
+    description: str | None = absent()
+    mode: Literal["primary", "subagent", "all"]
+    hidden: bool
+    steps: int | None = absent()
+    permissions: list[RuleValue]
+
+
+class ProviderApi(Record):
+    """How a provider is called: the package that names its format, and its address."""
+
+    type: Literal["aisdk"] = "aisdk"
+    package: str
+    url: str | None = absent()
+
+
+class ModelApi(ProviderApi):
+    """How a model is called."""
+
+    id: str
+
+
+class ProviderValue(Record):
+    """A provider that can be used."""
+
+    id: str
+    name: str
+    api: ProviderApi
+    request: ProviderRequest = Field(default_factory=ProviderRequest)
+
+
+class ModelCapabilities(Record):
+    """What a model can read and write."""
+
+    tools: bool
+    input: list[str]
+    output: list[str]
+
+
+class PriceTier(Record):
+    """Requests with more than `size` tokens of context."""
+
+    type: Literal["context"] = "context"
+    size: int
+
+
+class CachePrices(Record):
+    """USD per million tokens."""
+
+    read: float
+    write: float
+
+
+class ModelPrices(Record):
+    """USD per million tokens."""
+
+    tier: PriceTier | None = absent()
+    input: float
+    output: float
+    cache: CachePrices
+
+
+class ModelVariant(Record):
+    """A named set of options."""
+
+    id: str
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    body: JsonObject = Field(default_factory=dict[str, Any])
+
+
+class ModelLimits(Record):
+    """Sizes in tokens; 0 means unknown."""
+
+    context: int
+    input: int | None = absent()
+    output: int
+
+
+class ModelTime(Record):
+    """Milliseconds since 1970; 0 means unknown."""
+
+    released: int = 0
+
+
+class ModelValue(Record):
+    """A model that can be used."""
+
+    id: str
+    provider_id: str
+    name: str
+    api: ModelApi
+    capabilities: ModelCapabilities
+    request: ProviderRequest = Field(default_factory=ProviderRequest)
+    variants: list[ModelVariant]
+    time: ModelTime = Field(default_factory=ModelTime)
+    cost: list[ModelPrices]
+    status: Literal["active"] = "active"
+    enabled: bool = True
+    limit: ModelLimits
+
+
+class CommandValue(Record):
+    """A slash command."""
+
+    name: str
+    template: str
+    description: str | None = absent()
+    agent: str | None = absent()
+    model: ModelName | None = absent()
+    subtask: bool | None = absent()
+
+
+class SkillValue(Record):
+    """A skill."""
+
+    name: str
+    description: str | None = absent()
+    location: str
+    content: str
+
+
+class Entry(Record):
+    """A file or a folder by its path in the location; that of a folder ends with a slash."""
+
+    path: str
+    type: Literal["file", "directory"]
+
+
+class KeyMethod(Record):
+    """A key is stored."""
+
+    type: Literal["key"] = "key"
+
+
+class VariableMethod(Record):
+    """A key is in one of these variables."""
+
+    type: Literal["env"] = "env"
+    names: list[str]
+
+
+class StoredConnection(Record):
+    """A key is stored."""
+
+    type: Literal["credential"] = "credential"
+    id: str
+    label: str
+
+
+class VariableConnection(Record):
+    """A variable has a key."""
+
+    type: Literal["env"] = "env"
+    name: str
+
+
+class IntegrationValue(Record):
+    """A provider: how it is given a key, and the keys that it has."""
+
+    id: str
+    name: str
+    methods: list[KeyMethod | VariableMethod]
+    connections: list[StoredConnection | VariableConnection]
+
+
+class NewKey(Record):
+    """A key to store."""
+
+    key: str = Field(min_length=1, max_length=16_384, repr=False)
+    label: str | None = absent()
+
+
+class CredentialLabel(Record):
+    """The name of a stored key."""
+
+    label: str
+
+
+class OauthRequest(Record):
+    """A sign-in to begin."""
+
+    method_id: str
+    inputs: dict[str, str]
+    label: str | None = absent()
+
+
+class OauthCode(Record):
+    """What the browser shows at the end of a sign-in."""
+
+    code: str | None = absent()
+
+
+class NewCopy(Record):
+    """A copy of a project to make."""
+
+    strategy: str
+    directory: str
+    name: str | None = absent()
+
+
+class OldCopy(Record):
+    """A copy of a project to remove."""
+
+    directory: str
+    force: bool

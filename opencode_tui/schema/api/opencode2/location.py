@@ -1,0 +1,49 @@
+"""The folder that a request or an answer is about."""
+
+from typing import Any
+
+from pydantic import Field
+
+from opencode_tui.schema.record import JsonObject, Record, absent
+
+
+class ModelName(Record):
+    """A model, and the variant of it."""
+
+    id: str
+    provider_id: str
+    variant: str | None = absent()
+
+
+class LocationRef(Record):
+    """A folder, absolute."""
+
+    directory: str
+
+
+class LocatedProject(Record):
+    """A project and its worktree, absolute."""
+
+    id: str
+    directory: str
+
+
+class Location(Record):
+    """A folder, absolute, and its project."""
+
+    directory: str
+    project: LocatedProject
+
+
+class Located(Record):
+    """An answer about a folder."""
+
+    location: Location
+    data: Any
+
+
+class ProviderRequest(Record):
+    """What is sent with each request; never a key."""
+
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    body: JsonObject = Field(default_factory=dict[str, Any])

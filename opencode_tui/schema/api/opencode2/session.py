@@ -1,0 +1,256 @@
+"""Sessions, and what is asked of them."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from opencode_tui.schema.api.opencode2.location import LocationRef, ModelName
+from opencode_tui.schema.record import JsonObject, Record, absent
+
+NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""A text that a record, a file name and an argument can hold."""
+
+Delivery = Literal["steer", "queue"]
+
+
+class CacheCount(Record):
+    """Tokens read from and written to the provider's cache."""
+
+    read: int = 0
+    write: int = 0
+
+
+class TokenCount(Record):
+    """Usage in tokens."""
+
+    input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cache: CacheCount = Field(default_factory=CacheCount)
+
+
+class SessionTimes(Record):
+    """Milliseconds since 1970."""
+
+    created: int
+    updated: int
+    archived: int | None = absent()
+
+
+class FileChange(Record):
+    """What an undo changes in a file; `path` is relative to the worktree."""
+
+    path: str
+    status: Literal["added", "modified", "deleted"]
+    additions: int
+    deletions: int
+    patch: str
+
+
+class StagedRevert(Record):
+    """An undo that can still be cleared: from this message on; `files` has what it did to files."""
+
+    message_id: str
+    part_id: str | None = absent()
+    snapshot: str | None = absent()
+    diff: str | None = absent()
+    files: list[FileChange] | None = absent()
+
+
+class SessionValue(Record):
+    """A session. `agent` and `model` are what was chosen for it by this API; `cost` is USD."""
+
+    id: str
+    parent_id: str | None = absent()
+    project_id: str
+    agent: str | None = absent()
+    model: ModelName | None = absent()
+    cost: float
+    tokens: TokenCount
+    time: SessionTimes
+    title: str
+    location: LocationRef
+    revert: StagedRevert | None = absent()
+
+
+class NewSession(Record):
+    """A session to create; an id that is in use already returns that session."""
+
+    id: Annotated[NoNul, Field(pattern=r"^ses")] | None = absent()
+    agent: NoNul | None = absent()
+    model: ModelName | None = absent()
+    location: LocationRef | None = absent()
+
+
+class AgentChoice(Record):
+    """The agent for the requests from now on."""
+
+    agent: NoNul
+
+
+class ModelChoice(Record):
+    """The model for the requests from now on."""
+
+    model: ModelName
+
+
+class PromptSource(Record):
+    """The text of a prompt that names an attachment; offsets in characters."""
+
+    start: float
+    end: float
+    text: str
+
+
+class GivenFile(Record):
+    """A file of a prompt: a `file:` or `data:` address."""
+
+    uri: NoNul
+    name: NoNul | None = absent()
+    description: str | None = absent()
+    source: PromptSource | None = absent()
+
+
+class GivenAgent(Record):
+    """An agent that a prompt names."""
+
+    name: NoNul
+    source: PromptSource | None = absent()
+
+
+class GivenPrompt(Record):
+    """A prompt as a client sends it."""
+
+    text: str
+    files: list[GivenFile] | None = absent()
+    agents: list[GivenAgent] | None = absent()
+
+
+class PromptRequest(Record):
+    """A prompt for a session; with `resume` false it waits for the next one. The same id and text again change nothing."""
+
+    id: Annotated[NoNul, Field(pattern=r"^msg_")] | None = absent()
+    prompt: GivenPrompt
+    delivery: Delivery | None = absent()
+    resume: bool | None = absent()
+
+
+class PromptFile(Record):
+    """A file of a stored prompt."""
+
+    uri: str
+    mime: str
+    name: str | None = absent()
+    source: PromptSource | None = absent()
+
+
+class PromptValue(Record):
+    """A stored prompt."""
+
+    text: str
+    files: list[PromptFile] | None = absent()
+    agents: list[GivenAgent] | None = absent()
+
+
+class Admitted(Record):
+    """A prompt that is stored: `admitted_seq` is the number of the event that says so."""
+
+    admitted_seq: int
+    id: str
+    session_id: str
+    prompt: PromptValue
+    delivery: Delivery
+    time_created: int
+
+
+class StageRequest(Record):
+    """The message from which on is undone; with `files` false, the conversation only."""
+
+    message_id: Annotated[NoNul, Field(pattern=r"^msg_")]
+    files: bool | None = absent()
+
+
+class CallSource(Record):
+    """The tool call that a permission is for."""
+
+    type: Literal["tool"] = "tool"
+    message_id: str
+    call_id: str
+
+
+class AskedPermission(Record):
+    """A permission that waits for the user; `save` is what an `always` grants."""
+
+    id: str
+    session_id: str
+    action: str
+    resources: list[str]
+    save: list[str] | None = absent()
+    metadata: JsonObject | None = absent()
+    source: CallSource | None = absent()
+
+
+class NewPermission(Record):
+    """A permission to ask the user for, on behalf of a client."""
+
+    id: Annotated[NoNul, Field(pattern=r"^per")] | None = absent()
+    action: Annotated[NoNul, Field(min_length=1)]
+    resources: list[NoNul]
+    save: list[NoNul] | None = absent()
+    metadata: JsonObject | None = absent()
+    source: CallSource | None = absent()
+    agent: NoNul | None = absent()
+
+
+class PermissionAnswer(Record):
+    """The user's reply; `message` goes to the model with a rejection."""
+
+    reply: Literal["once", "always", "reject"]
+    message: str | None = absent()
+
+
+class SavedPermission(Record):
+    """A permission that an earlier `always` granted."""
+
+    id: str
+    project_id: str
+    action: str
+    resource: str
+
+
+class QuestionAnswer(Record):
+    """For each question the chosen labels, or own text."""
+
+    answers: list[list[str]]
+
+
+class ChoiceOfQuestion(Record):
+    """A suggested answer."""
+
+    label: str
+    description: str
+
+
+class AskedQuestion(Record):
+    """One question."""
+
+    question: str
+    header: str
+    options: list[ChoiceOfQuestion]
+    multiple: bool | None = absent()
+
+
+class QuestionSource(Record):
+    """The tool call that asks."""
+
+    message_id: str
+    call_id: str
+
+
+class AskedQuestions(Record):
+    """Questions that are asked together."""
+
+    id: str
+    session_id: str
+    questions: list[AskedQuestion]
+    tool: QuestionSource | None = absent()

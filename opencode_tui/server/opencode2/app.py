@@ -1,0 +1,39 @@
+"""The application of OpenCode 2's API: its routes, and the feed that they share."""
+
+from typing import cast
+
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import JSONResponse
+
+from opencode_tui import __version__
+from opencode_tui.entry_points import load
+from opencode_tui.server.lazy_app import DESCRIPTION
+from opencode_tui.server.opencode2.errors import install_answers
+from opencode_tui.server.opencode2.feed import Feed
+from opencode_tui.server.opencode2.operations import name_operations
+from opencode_tui.server.request import Services
+from opencode_tui.server.routes.opencode2 import catalog, events, file, integration, project, request, session
+
+ROUTERS = (
+    events.router,
+    session.router,
+    request.router,
+    catalog.router,
+    file.router,
+    integration.router,
+    project.router,
+    cast("APIRouter", load("pty_routes_opencode2")),
+)
+
+
+def build(services: Services) -> FastAPI:
+    """Return the application, whose `state.feed` must be closed."""
+    app = FastAPI(title="opencode-tui", version=__version__, openapi_url=None, redirect_slashes=False)
+    app.state.services = services
+    app.state.feed = Feed(services.clients)
+    install_answers(app)
+    for router in ROUTERS:
+        app.router.routes.extend(router.routes)
+    name_operations(app)
+    app.add_api_route(DESCRIPTION, lambda: JSONResponse(app.openapi()), include_in_schema=False)
+    return app

@@ -1,0 +1,126 @@
+"""A session of 1,000 turns with 30 compactions, 4 restarts and 200 planted facts: what is kept, found, written and held in memory.
+
+The engine is a process of its own between two restarts; the last one does 800 turns. The driver and the model are in this one.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opencode_tui.storage.paths import find_paths
+from tests.benchmarks.comparison import Figure, report
+from tests.benchmarks.replay import Driver, Plan, Result, State, local_run, make_folder, settings, size_of
+from tests.conftest import isolated_environment
+from tests.support.provider.model_server import ModelServer
+
+QUICK = Plan(turns=100, facts=60, restarts=(20, 40))
+_LONGEST_LINE = 1 << 26
+
+
+class RemoteRun:
+    """An engine in a process of its own, spoken to in lines of JSON."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def prompt(self, text: str, feedback: str) -> State:
+        return State(**await self.ask({"prompt": [text, feedback]}))
+
+    async def recall(self, words: Sequence[str]) -> list[str]:
+        return await self.ask({"recall": list(words)})
+
+    async def ask(self, order: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(order).encode() + b"\n")
+        line = await self._process.stdout.readline()
+        if not line:
+            raise RuntimeError("the engine's process ended")
+        return json.loads(line)
+
+
+async def serve(folder: Path, session_id: str | None) -> None:
+    """Be the engine's process."""
+    async with local_run(os.environ, folder, session_id) as run:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            match json.loads(line):
+                case {"prompt": [text, feedback]}:
+                    state = await run.prompt(text, feedback)
+                    answer: Any = {"written": state.written, "memory": state.memory, "causes": list(state.causes)}
+                case {"recall": words}:
+                    answer = await run.recall(words)
+                case _:
+                    answer = run.session_id
+            print(json.dumps(answer), flush=True)
+
+
+async def replay(plan: Plan, root: Path) -> Result:
+    """Do all turns, and return what was seen."""
+    folder = root / "project"
+    make_folder(folder)
+    environ = isolated_environment(root)
+    with ModelServer() as server:
+        variables = {**os.environ, **environ, "OPENCODE_CONFIG_CONTENT": json.dumps(settings(server, plan))}
+        driver, session_id = Driver(plan, folder, server), ""
+        for first, last in zip((1, *(one + 1 for one in plan.restarts)), (*plan.restarts, plan.turns), strict=True):
+            session_id = await _segment(driver, variables, folder, session_id, range(first, last + 1))
+    driver.result.records = size_of(find_paths(environ).storage)
+    return driver.result
+
+
+async def _segment(driver: Driver, environ: Mapping[str, str], folder: Path, session_id: str, turns: range) -> str:
+    """Do turns in one process, and return the session's id."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.benchmarks.bench_replay", "--serve", str(folder), session_id),
+        env=environ,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=_LONGEST_LINE,
+    )
+    run = RemoteRun(process)
+    found = await run.ask({})
+    await driver.turns(run, turns[0], turns[-1])
+    assert process.stdin is not None
+    process.stdin.close()
+    await process.wait()
+    return found
+
+
+def figures(result: Result, plan: Plan) -> list[Figure]:
+    """Return what was seen, with its goals."""
+    first, last = result.memory[10], result.memory[plan.turns]
+    return [
+        Figure(f"facts not in the next request, of {result.checked}", len(result.lost), 0, ""),
+        Figure(f"facts not found by recall, of {result.recalled}", len(result.unfound), 0, ""),
+        Figure(
+            f"new beginnings, of {result.requests} requests, beyond compactions",
+            result.breaks - result.compactions,
+            0,
+            "",
+        ),
+        Figure("new beginnings without a named cause", len(result.unnamed), 0, ""),
+        Figure("bytes written over bytes of the records", result.written / 1e6, 3, "MB", floor=result.records / 1e6),
+        Figure(f"memory at turn {plan.turns} over turn 10", last / 1024, 1.2, "MB", floor=first / 1024),
+    ]
+
+
+def main() -> int:
+    """Replay and print the table."""
+    if sys.argv[1:2] == ["--serve"]:
+        asyncio.run(serve(Path(sys.argv[2]), sys.argv[3] or None))
+        return 0
+    plan = QUICK if os.environ.get("BENCHMARK_QUICK") else Plan()
+    with tempfile.TemporaryDirectory() as name:
+        result = asyncio.run(replay(plan, Path(name)))
+    print(f"{plan.turns} turns, {result.compactions} compactions, {len(plan.restarts)} restarts, {plan.facts} facts")
+    for words in (*result.lost[:10], *result.unfound[:10], *result.unnamed[:10]):
+        print(f"  {words}")
+    return report(figures(result, plan))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Libraries load without what the program does not use, and do the same."""
+
+import os
+import subprocess
+import sys
+
+_PROGRAM = """
+import sys, typing
+from opencode_tui import lean_libraries
+before = [*sys.meta_path]
+environ = {}
+lean_libraries.prepare(environ)
+import pydantic, pydantic_core.core_schema as schemas, typing_extensions
+assert sys.meta_path == before and environ == {lean_libraries.PLUGIN_SCAN: "__all__"}
+assert not hasattr(schemas.StringSchema, "__required_keys__"), "the types were built"
+assert schemas.str_schema(min_length=1) == {"type": "str", "min_length": 1}
+class Point(typing_extensions.TypedDict):
+    x: int
+    label: typing_extensions.NotRequired[str]
+adapter = pydantic.TypeAdapter(list[Point])
+assert adapter.validate_python([{"x": "1"}]) == [{"x": 1}]
+assert adapter.json_schema()["$defs"]["Point"]["required"] == ["x"]
+import httpx
+assert httpx.get and not {"rich", "pygments"} & {*sys.modules}
+try:
+    adapter.validate_python([{}])
+except pydantic.ValidationError as error:
+    assert error.errors()[0]["loc"] == (0, "x")
+"""
+
+
+def test_they_work_without_the_parts_that_are_left_out() -> None:
+    done = subprocess.run([sys.executable, "-c", _PROGRAM], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+    assert done.returncode == 0

@@ -7,6 +7,7 @@ was typed for it, and no session, setting or file may have changed.
 import asyncio
 import random
 import string
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,8 +46,8 @@ PLACES = (
     Place("settings", ("ctrl+x", "comma"), takes_text=True, moves=("down", "up")),
     Place("timeline", ("ctrl+x", "g")),
     Place("context", ("ctrl+x", "i")),
-    Place("diff", ("ctrl+x", "d")),
-    Place("changes", ("ctrl+x", "h")),
+    Place("diff", ("ctrl+x", "d"), moves=()),  # only a message without changes
+    Place("changes", ("ctrl+x", "h"), moves=()),  # only a message without a repository
     Place("running", ("ctrl+x", "z")),
     Place("trust", ("ctrl+x", "w"), moves=()),
     Place("find", ("ctrl+x", "/"), takes_text=True, moves=()),
@@ -55,9 +56,9 @@ PLACES = (
     Place("permissions", slash("permissions")),
     Place("doctor", slash("doctor")),
     Place("cost", slash("cost")),
-    Place("mcp", slash("mcp")),
-    Place("jobs", slash("jobs")),
-    Place("lsp", slash("lsp")),
+    Place("mcp", slash("mcp"), moves=()),  # without servers and jobs only a message is shown
+    Place("jobs", slash("jobs"), moves=()),
+    Place("lsp", slash("lsp"), moves=()),
     Place("search", slash("search"), takes_text=True, moves=()),
     Place("rename", slash("rename"), takes_text=True, moves=()),
     Place("login", slash("login"), takes_text=True, moves=()),
@@ -120,9 +121,12 @@ class PageStress:
         return True
 
     async def _close(self) -> None:
-        """Press escape until the prompt has the keys; never twice where it would open something."""
+        """Press escape until the prompt has the keys, once what loads is shown; never twice where it would open something."""
         for _ in range(6):
             await self.page._settle()
+            end = time.monotonic() + PATIENCE_S
+            while self.page.app._hold is not None and time.monotonic() < end:
+                await self.page._settle()
             chat = self.page.app.chat
             if isinstance(self.page.app.screen, ChatScreen) and self.page.app.focused is chat.prompt.editor:
                 return

@@ -8,12 +8,13 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from opencode_tui.client.client import Client
 from opencode_tui.client.local import LocalClients
+from opencode_tui.schema.api.opencode2.session import StagedRevert
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, OpencodeError
 from opencode_tui.schema.event.event import (
     BusLagged,
@@ -50,13 +51,16 @@ from opencode_tui.schema.session.message import AssistantMessage, UserMessage, i
 from opencode_tui.schema.session.part import ReasoningPart, TextPart
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo
 from opencode_tui.server.opencode2 import entries as kinds
-from opencode_tui.server.opencode2.entries import OLD_ID, Entry, entries_of, is_summary, part_entries
+from opencode_tui.server.opencode2.entries import CHOICES, OLD_ID, Entry, entries_of, is_summary, part_entries
 from opencode_tui.server.opencode2.events import created_event, durable_event, event_id, plain_event, session_data
 from opencode_tui.server.opencode2.journal import FOLDER, Journal
 from opencode_tui.server.opencode2.requests import permission_value, question_value, staged_value
 
 QUEUE_LIMIT = 16 * 1024 * 1024
 """Most bytes in the queue of one stream of all events; a slower client is cut off."""
+
+_NEWEST = 50
+"""How many messages are read first to find one: most events are about the newest."""
 
 _logger = logging.getLogger(__name__)
 
@@ -176,9 +180,8 @@ class Feed:
         wanted = journal.after(after)[:limit]
         if not wanted:
             return []
-        info = await client.sessions.get(journal.session_id)
-        revert = await staged_value(client, info)
-        messages = {one.info.id: one for one in await client.messages.list(journal.session_id)}
+        revert = await _undo_of(client, journal.session_id, [entry for _, entry in wanted])
+        messages = await find_messages(client, journal.session_id, _names(wanted))
         return [
             durable_event(entry, seq, journal.session_id, messages.get, journal.ids, revert) for seq, entry in wanted
         ]
@@ -310,7 +313,7 @@ class Feed:
         info = await client.sessions.get(journal.session_id)
         messages = await client.messages.list(journal.session_id)
         await asyncio.to_thread(journal.load)
-        await self._extend(client, journal, missing_entries(journal, messages))
+        await self._extend(client, journal, await asyncio.to_thread(missing_entries, journal, messages))
         journal.assistants.update(one.info.id for one in messages if isinstance(one.info, AssistantMessage))
         is_removed = journal.staged is not None and all(one.info.id != journal.staged.message for one in messages)
         await self._extend(client, journal, journal.state_of_undo(info.revert, is_removed))
@@ -325,10 +328,10 @@ class Feed:
         if not added or not self._queues:
             return
         info = await client.sessions.get(journal.session_id)
-        revert = await staged_value(client, info) if any(one.kind == kinds.STAGED for _, one in added) else None
+        revert = await _undo_of(client, journal.session_id, [entry for _, entry in added])
         found = {one.info.id: one for one in known}
-        if any(entry.message not in found or entry.kind == kinds.COMPACTION_ENDED for _, entry in added):
-            found |= {one.info.id: one for one in await client.messages.list(journal.session_id)}
+        if missing := _names(added) - found.keys():
+            found |= await find_messages(client, journal.session_id, missing)
         for seq, entry in added:
             event = durable_event(entry, seq, journal.session_id, found.get, journal.ids, revert)
             self.publish({**event, "location": {"directory": info.directory}})
@@ -395,11 +398,35 @@ def encode(event: JsonObject) -> bytes:
     return json.dumps(event, separators=(",", ":")).encode()
 
 
-async def _find(client: Client, session_id: str, message_id: str) -> MessageWithParts | None:
-    try:
-        return await client.messages.get(session_id, message_id)
-    except (NoSuchMessageError, NotFoundError):
+def _names(numbered: Sequence[tuple[int, Entry]]) -> set[str]:
+    """Return the messages that entries are about."""
+    names = {entry.message for _, entry in numbered if entry.kind not in CHOICES}
+    return names | {entry.part for _, entry in numbered if entry.kind == kinds.COMPACTION_ENDED}
+
+
+async def _undo_of(client: Client, session_id: str, entries: Sequence[Entry]) -> StagedRevert | None:
+    """Return the session's undo if an entry is about one."""
+    if all(entry.kind != kinds.STAGED for entry in entries):
         return None
+    return await staged_value(client, await client.sessions.get(session_id))
+
+
+async def find_messages(client: Client, session_id: str, names: Collection[str]) -> dict[str, MessageWithParts]:
+    """Return these messages of a session by their IDs, without those that are gone; most are among the newest ones."""
+    wanted = set(names)
+    for limit in (_NEWEST, None):
+        try:
+            listed = await client.messages.list(session_id, limit)
+        except NotFoundError:
+            return {}
+        found = {one.info.id: one for one in listed if one.info.id in wanted}
+        if len(found) == len(wanted) or (limit is not None and len(listed) < limit):
+            return found
+    return found
+
+
+async def _find(client: Client, session_id: str, message_id: str) -> MessageWithParts | None:
+    return (await find_messages(client, session_id, (message_id,))).get(message_id)
 
 
 def _once(event: Event) -> tuple[str, JsonObject] | None:

@@ -159,7 +159,8 @@ async def test_prompts_wait_for_the_turn_or_join_it_and_an_interruption_ends_it(
 async def test_the_same_prompt_again_changes_nothing_and_another_one_conflicts(serve):
     async with serve() as face:
         newer = Newer(face.http)
-        session_id = await newer.session(agent="build", model={"id": "fake-model", "providerID": "fake"})
+        model = {"id": "fake-model", "providerID": "fake", "unknown": 1}  # which no answer may have
+        session_id = await newer.session(agent="build", model=model)
         name = "msg_20f43ec8f0015FKP5mdTP716zz"
         first = await newer.prompt(session_id, "stored", id=name, resume=False)
         again = await newer.prompt(session_id, "stored", id=name, resume=False)

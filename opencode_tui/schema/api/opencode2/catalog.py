@@ -5,10 +5,11 @@ from typing import Any, Literal
 from pydantic import Field
 
 from opencode_tui.schema.api.opencode2.location import ModelName, ProviderRequest
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.record import JsonObject, absent
 
 
-class RuleValue(Record):
+class RuleValue(Value):
     """A permission rule."""
 
     action: str
@@ -16,7 +17,7 @@ class RuleValue(Record):
     effect: Literal["allow", "deny", "ask"]
 
 
-class AgentValue(Record):
+class AgentValue(Value):
     """An agent with its rules, the last match wins."""
 
     id: str
@@ -30,7 +31,7 @@ class AgentValue(Record):
     permissions: list[RuleValue]
 
 
-class ProviderApi(Record):
+class ProviderApi(Value):
     """How a provider is called: the package that names its format, and its address."""
 
     type: Literal["aisdk"] = "aisdk"
@@ -44,7 +45,7 @@ class ModelApi(ProviderApi):
     id: str
 
 
-class ProviderValue(Record):
+class ProviderValue(Value):
     """A provider that can be used."""
 
     id: str
@@ -53,7 +54,7 @@ class ProviderValue(Record):
     request: ProviderRequest = Field(default_factory=ProviderRequest)
 
 
-class ModelCapabilities(Record):
+class ModelCapabilities(Value):
     """What a model can read and write."""
 
     tools: bool
@@ -61,21 +62,21 @@ class ModelCapabilities(Record):
     output: list[str]
 
 
-class PriceTier(Record):
+class PriceTier(Value):
     """Requests with more than `size` tokens of context."""
 
     type: Literal["context"] = "context"
     size: int
 
 
-class CachePrices(Record):
+class CachePrices(Value):
     """USD per million tokens."""
 
     read: float
     write: float
 
 
-class ModelPrices(Record):
+class ModelPrices(Value):
     """USD per million tokens."""
 
     tier: PriceTier | None = absent()
@@ -84,7 +85,7 @@ class ModelPrices(Record):
     cache: CachePrices
 
 
-class ModelVariant(Record):
+class ModelVariant(Value):
     """A named set of options."""
 
     id: str
@@ -92,7 +93,7 @@ class ModelVariant(Record):
     body: JsonObject = Field(default_factory=dict[str, Any])
 
 
-class ModelLimits(Record):
+class ModelLimits(Value):
     """Sizes in tokens; 0 means unknown."""
 
     context: int
@@ -100,13 +101,13 @@ class ModelLimits(Record):
     output: int
 
 
-class ModelTime(Record):
+class ModelTime(Value):
     """Milliseconds since 1970; 0 means unknown."""
 
     released: int = 0
 
 
-class ModelValue(Record):
+class ModelValue(Value):
     """A model that can be used."""
 
     id: str
@@ -123,7 +124,7 @@ class ModelValue(Record):
     limit: ModelLimits
 
 
-class CommandValue(Record):
+class CommandValue(Value):
     """A slash command."""
 
     name: str
@@ -134,7 +135,7 @@ class CommandValue(Record):
     subtask: bool | None = absent()
 
 
-class SkillValue(Record):
+class SkillValue(Value):
     """A skill."""
 
     name: str
@@ -143,27 +144,27 @@ class SkillValue(Record):
     content: str
 
 
-class Entry(Record):
+class Entry(Value):
     """A file or a folder by its path in the location; that of a folder ends with a slash."""
 
     path: str
     type: Literal["file", "directory"]
 
 
-class KeyMethod(Record):
+class KeyMethod(Value):
     """A key is stored."""
 
     type: Literal["key"] = "key"
 
 
-class VariableMethod(Record):
+class VariableMethod(Value):
     """A key is in one of these variables."""
 
     type: Literal["env"] = "env"
     names: list[str]
 
 
-class StoredConnection(Record):
+class StoredConnection(Value):
     """A key is stored."""
 
     type: Literal["credential"] = "credential"
@@ -171,14 +172,14 @@ class StoredConnection(Record):
     label: str
 
 
-class VariableConnection(Record):
+class VariableConnection(Value):
     """A variable has a key."""
 
     type: Literal["env"] = "env"
     name: str
 
 
-class IntegrationValue(Record):
+class IntegrationValue(Value):
     """A provider: how it is given a key, and the keys that it has."""
 
     id: str
@@ -187,20 +188,20 @@ class IntegrationValue(Record):
     connections: list[StoredConnection | VariableConnection]
 
 
-class NewKey(Record):
+class NewKey(Value):
     """A key to store."""
 
     key: str = Field(min_length=1, max_length=16_384, repr=False)
     label: str | None = absent()
 
 
-class CredentialLabel(Record):
+class CredentialLabel(Value):
     """The name of a stored key."""
 
     label: str
 
 
-class OauthRequest(Record):
+class OauthRequest(Value):
     """A sign-in to begin."""
 
     method_id: str
@@ -208,13 +209,13 @@ class OauthRequest(Record):
     label: str | None = absent()
 
 
-class OauthCode(Record):
+class OauthCode(Value):
     """What the browser shows at the end of a sign-in."""
 
     code: str | None = absent()
 
 
-class NewCopy(Record):
+class NewCopy(Value):
     """A copy of a project to make."""
 
     strategy: str
@@ -222,7 +223,7 @@ class NewCopy(Record):
     name: str | None = absent()
 
 
-class OldCopy(Record):
+class OldCopy(Value):
     """A copy of a project to remove."""
 
     directory: str

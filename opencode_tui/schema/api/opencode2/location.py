@@ -4,10 +4,11 @@ from typing import Any
 
 from pydantic import Field
 
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.record import JsonObject, absent
 
 
-class ModelName(Record):
+class ModelName(Value):
     """A model, and the variant of it."""
 
     id: str
@@ -15,34 +16,34 @@ class ModelName(Record):
     variant: str | None = absent()
 
 
-class LocationRef(Record):
+class LocationRef(Value):
     """A folder, absolute."""
 
     directory: str
 
 
-class LocatedProject(Record):
+class LocatedProject(Value):
     """A project and its worktree, absolute."""
 
     id: str
     directory: str
 
 
-class Location(Record):
+class Location(Value):
     """A folder, absolute, and its project."""
 
     directory: str
     project: LocatedProject
 
 
-class Located(Record):
+class Located(Value):
     """An answer about a folder."""
 
     location: Location
     data: Any
 
 
-class ProviderRequest(Record):
+class ProviderRequest(Value):
     """What is sent with each request; never a key."""
 
     headers: dict[str, str] = Field(default_factory=dict[str, str])

@@ -6,17 +6,18 @@ from pydantic import Field
 
 from opencode_tui.schema.api.opencode2.location import ModelName
 from opencode_tui.schema.api.opencode2.session import GivenAgent, PromptFile, TokenCount
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.record import JsonObject, absent
 
 
-class MessageTimes(Record):
+class MessageTimes(Value):
     """Milliseconds since 1970."""
 
     created: int
     completed: int | None = absent()
 
 
-class BaseMessage(Record):
+class BaseMessage(Value):
     """Fields of all messages."""
 
     id: str
@@ -63,7 +64,7 @@ class CompactionValue(BaseMessage):
     recent: str = ""
 
 
-class TextValue(Record):
+class TextValue(Value):
     """Text of an answer."""
 
     type: Literal["text"] = "text"
@@ -71,7 +72,7 @@ class TextValue(Record):
     text: str
 
 
-class ReasoningValue(Record):
+class ReasoningValue(Value):
     """Reasoning of an answer."""
 
     type: Literal["reasoning"] = "reasoning"
@@ -81,14 +82,14 @@ class ReasoningValue(Record):
     time: MessageTimes | None = absent()
 
 
-class TextContent(Record):
+class TextContent(Value):
     """A text that a tool returned."""
 
     type: Literal["text"] = "text"
     text: str
 
 
-class FileContentValue(Record):
+class FileContentValue(Value):
     """A file that a tool returned."""
 
     type: Literal["file"] = "file"
@@ -100,21 +101,21 @@ class FileContentValue(Record):
 Content = TextContent | FileContentValue
 
 
-class ErrorValue(Record):
+class ErrorValue(Value):
     """What went wrong."""
 
     type: Literal["unknown"] = "unknown"
     message: str
 
 
-class PendingCall(Record):
+class PendingCall(Value):
     """The model writes the call."""
 
     status: Literal["pending"] = "pending"
     input: str
 
 
-class RunningCall(Record):
+class RunningCall(Value):
     """The call runs."""
 
     status: Literal["running"] = "running"
@@ -123,7 +124,7 @@ class RunningCall(Record):
     content: list[Content]
 
 
-class CompletedCall(Record):
+class CompletedCall(Value):
     """The call is done."""
 
     status: Literal["completed"] = "completed"
@@ -132,7 +133,7 @@ class CompletedCall(Record):
     structured: JsonObject
 
 
-class FailedCall(Record):
+class FailedCall(Value):
     """The call failed, or was not executed."""
 
     status: Literal["error"] = "error"
@@ -142,7 +143,7 @@ class FailedCall(Record):
     error: ErrorValue
 
 
-class CallTimes(Record):
+class CallTimes(Value):
     """Milliseconds since 1970; `pruned` is when the output was left out of requests."""
 
     created: int
@@ -151,13 +152,13 @@ class CallTimes(Record):
     pruned: int | None = absent()
 
 
-class CallProvider(Record):
+class CallProvider(Value):
     """Whether the provider executed the call itself."""
 
     executed: bool = False
 
 
-class CallValue(Record):
+class CallValue(Value):
     """A tool call."""
 
     type: Literal["tool"] = "tool"
@@ -168,7 +169,7 @@ class CallValue(Record):
     time: CallTimes
 
 
-class StepSnapshot(Record):
+class StepSnapshot(Value):
     """The states of the files before and after a step, and the files that it changed."""
 
     start: str | None = absent()

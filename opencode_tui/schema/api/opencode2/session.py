@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from opencode_tui.schema.api.opencode2.location import LocationRef, ModelName
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.record import JsonObject, absent
 
 NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """A text that a record, a file name and an argument can hold."""
@@ -13,14 +14,14 @@ NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 Delivery = Literal["steer", "queue"]
 
 
-class CacheCount(Record):
+class CacheCount(Value):
     """Tokens read from and written to the provider's cache."""
 
     read: int = 0
     write: int = 0
 
 
-class TokenCount(Record):
+class TokenCount(Value):
     """Usage in tokens."""
 
     input: int = 0
@@ -29,7 +30,7 @@ class TokenCount(Record):
     cache: CacheCount = Field(default_factory=CacheCount)
 
 
-class SessionTimes(Record):
+class SessionTimes(Value):
     """Milliseconds since 1970."""
 
     created: int
@@ -37,7 +38,7 @@ class SessionTimes(Record):
     archived: int | None = absent()
 
 
-class FileChange(Record):
+class FileChange(Value):
     """What an undo changes in a file; `path` is relative to the worktree."""
 
     path: str
@@ -47,7 +48,7 @@ class FileChange(Record):
     patch: str
 
 
-class StagedRevert(Record):
+class StagedRevert(Value):
     """An undo that can still be cleared: from this message on; `files` has what it did to files."""
 
     message_id: str
@@ -57,7 +58,7 @@ class StagedRevert(Record):
     files: list[FileChange] | None = absent()
 
 
-class SessionValue(Record):
+class SessionValue(Value):
     """A session. `agent` and `model` are what was chosen for it by this API; `cost` is USD."""
 
     id: str
@@ -73,7 +74,7 @@ class SessionValue(Record):
     revert: StagedRevert | None = absent()
 
 
-class NewSession(Record):
+class NewSession(Value):
     """A session to create; an id that is in use already returns that session."""
 
     id: Annotated[NoNul, Field(pattern=r"^ses")] | None = absent()
@@ -82,19 +83,19 @@ class NewSession(Record):
     location: LocationRef | None = absent()
 
 
-class AgentChoice(Record):
+class AgentChoice(Value):
     """The agent for the requests from now on."""
 
     agent: NoNul
 
 
-class ModelChoice(Record):
+class ModelChoice(Value):
     """The model for the requests from now on."""
 
     model: ModelName
 
 
-class PromptSource(Record):
+class PromptSource(Value):
     """The text of a prompt that names an attachment; offsets in characters."""
 
     start: float
@@ -102,7 +103,7 @@ class PromptSource(Record):
     text: str
 
 
-class GivenFile(Record):
+class GivenFile(Value):
     """A file of a prompt: a `file:` or `data:` address."""
 
     uri: NoNul
@@ -111,14 +112,14 @@ class GivenFile(Record):
     source: PromptSource | None = absent()
 
 
-class GivenAgent(Record):
+class GivenAgent(Value):
     """An agent that a prompt names."""
 
     name: NoNul
     source: PromptSource | None = absent()
 
 
-class GivenPrompt(Record):
+class GivenPrompt(Value):
     """A prompt as a client sends it."""
 
     text: str
@@ -126,7 +127,7 @@ class GivenPrompt(Record):
     agents: list[GivenAgent] | None = absent()
 
 
-class PromptRequest(Record):
+class PromptRequest(Value):
     """A prompt for a session; with `resume` false it waits for the next one. The same id and text again change nothing."""
 
     id: Annotated[NoNul, Field(pattern=r"^msg_")] | None = absent()
@@ -135,7 +136,7 @@ class PromptRequest(Record):
     resume: bool | None = absent()
 
 
-class PromptFile(Record):
+class PromptFile(Value):
     """A file of a stored prompt."""
 
     uri: str
@@ -144,7 +145,7 @@ class PromptFile(Record):
     source: PromptSource | None = absent()
 
 
-class PromptValue(Record):
+class PromptValue(Value):
     """A stored prompt."""
 
     text: str
@@ -152,7 +153,7 @@ class PromptValue(Record):
     agents: list[GivenAgent] | None = absent()
 
 
-class Admitted(Record):
+class Admitted(Value):
     """A prompt that is stored: `admitted_seq` is the number of the event that says so."""
 
     admitted_seq: int
@@ -163,14 +164,14 @@ class Admitted(Record):
     time_created: int
 
 
-class StageRequest(Record):
+class StageRequest(Value):
     """The message from which on is undone; with `files` false, the conversation only."""
 
     message_id: Annotated[NoNul, Field(pattern=r"^msg_")]
     files: bool | None = absent()
 
 
-class CallSource(Record):
+class CallSource(Value):
     """The tool call that a permission is for."""
 
     type: Literal["tool"] = "tool"
@@ -178,7 +179,7 @@ class CallSource(Record):
     call_id: str
 
 
-class AskedPermission(Record):
+class AskedPermission(Value):
     """A permission that waits for the user; `save` is what an `always` grants."""
 
     id: str
@@ -190,7 +191,7 @@ class AskedPermission(Record):
     source: CallSource | None = absent()
 
 
-class NewPermission(Record):
+class NewPermission(Value):
     """A permission to ask the user for, on behalf of a client."""
 
     id: Annotated[NoNul, Field(pattern=r"^per")] | None = absent()
@@ -202,14 +203,14 @@ class NewPermission(Record):
     agent: NoNul | None = absent()
 
 
-class PermissionAnswer(Record):
+class PermissionAnswer(Value):
     """The user's reply; `message` goes to the model with a rejection."""
 
     reply: Literal["once", "always", "reject"]
     message: str | None = absent()
 
 
-class SavedPermission(Record):
+class SavedPermission(Value):
     """A permission that an earlier `always` granted."""
 
     id: str
@@ -218,20 +219,20 @@ class SavedPermission(Record):
     resource: str
 
 
-class QuestionAnswer(Record):
+class QuestionAnswer(Value):
     """For each question the chosen labels, or own text."""
 
     answers: list[list[str]]
 
 
-class ChoiceOfQuestion(Record):
+class ChoiceOfQuestion(Value):
     """A suggested answer."""
 
     label: str
     description: str
 
 
-class AskedQuestion(Record):
+class AskedQuestion(Value):
     """One question."""
 
     question: str
@@ -240,14 +241,14 @@ class AskedQuestion(Record):
     multiple: bool | None = absent()
 
 
-class QuestionSource(Record):
+class QuestionSource(Value):
     """The tool call that asks."""
 
     message_id: str
     call_id: str
 
 
-class AskedQuestions(Record):
+class AskedQuestions(Value):
     """Questions that are asked together."""
 
     id: str

@@ -95,6 +95,7 @@ def test_each_box_is_whole_and_each_link_has_an_end(links: set[tuple[int, int]],
     if lines is None:
         return
     text = "\n".join(lines)
+    assert len(lines) > 1 and forward
     assert all(text.count(f"│ Node {number} │") == 1 for link in forward for number in link)
     ends = {other for _, other in forward}
     assert text.count("▼" if way == "TD" else "▶") == len(ends)

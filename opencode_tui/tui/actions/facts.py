@@ -88,10 +88,10 @@ def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> st
             rows[f"{info.provider_id}/{info.model_id}"] = [a + b for a, b in zip(row, figures, strict=True)]
     width = max([len("with subagents"), *(len(name) for name in rows)]) + 2
     plans = {name: plan_words(name.partition("/")[0]) for name, row in rows.items() if not row[4]}
-    last = max([12, *(len(plan) + 2 for plan in plans.values())])
+    last = max([9, *(len(plan) + 2 for plan in plans.values())])
 
     def line(name: str, steps: object, given: str, answered: str, cached: str, cost: str) -> str:
-        figures = "".join(pad(text, 12, is_right=True) for text in (str(steps), given, answered, cached))
+        figures = "".join(pad(text, 10, is_right=True) for text in (str(steps), given, answered, cached))
         return pad(name, width) + figures + pad(cost, last, is_right=True)
 
     lines = [line("Model", "requests", "input", "output", "cached", "cost")]

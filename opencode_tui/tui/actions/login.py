@@ -58,7 +58,7 @@ def _ask_key(chat: Chat, provider_id: str) -> None:
             chat.do(_store(chat, provider_id, key))
 
     name = screen_line(provider_id)
-    ask = TextAsk(f"API key for {name}", "save", hint="stored in auth.json, readable by you only", is_secret=True)
+    ask = TextAsk(f"API key for {name}", "save", hint="in auth.json, for you only", is_secret=True)
     chat.panels.open(TextPanel(ask, done=done, back=chat.panels.close))
 
 

@@ -66,7 +66,7 @@ async def _append(chat: Chat, path: Path, rule: str) -> None:
     chat.show_note("done", "Rule added", f"{path} · /memory edits it")
 
 
-@action("memory_edit")
+@action("memory_edit", loads="the instructions")
 async def edit_instructions(chat: Chat) -> None:
     """Choose a file with instructions and edit it."""
     if not chat.control.is_alone:

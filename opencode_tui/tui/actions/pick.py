@@ -29,7 +29,7 @@ LARGEST = 2_000_000
 """Bytes of a file up to which the list shows the line that is meant."""
 
 
-@action("messages_copy_part")
+@action("messages_copy_part", loads="the responses")
 async def copy_part(chat: Chat) -> None:
     """Choose a response or a code block, the latest first, and copy it."""
     await chat.control.load_whole()

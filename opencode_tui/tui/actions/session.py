@@ -135,7 +135,7 @@ def restore_session(chat: Chat) -> None:
     if chat.sessions.moved:
         session_verbs.undo(chat, Origin(partial(_note, chat)))
     else:
-        chat.show_note("note", "Nothing to restore", "older deleted sessions are in the trash of the session list")
+        chat.show_note("note", "Nothing to restore", "the trash is in the list of sessions")
 
 
 async def fork(chat: Chat, session_id: str, message_id: str | None = None) -> None:

@@ -11,7 +11,7 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.undo import UndoPanel
 
 
-@action("messages_undo")
+@action("messages_undo", loads="what would be undone")
 async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | None = None) -> None:
     """Show what an undo from a message or part on would do; of the last turn by default."""
     session_id = chat.control.session_id

@@ -110,7 +110,10 @@ class StatusLine(Rows):
         if width <= NARROW:
             left = [*self._agent(), *self._waiting(is_brief=True), *self._background(is_brief=True)]
             left += self._safety(is_brief=True)
-            return [row(width, left, [(f"{status.share}  ", palette.style("text"))], fill=fill)]
+            share = (status.share, palette.style("text"))
+            hints = self._hints(width - measure([*left, share]) - 6)
+            right = [share, ("   ", fill), *hints] if hints else [share, ("  ", fill)]
+            return [row(width, left, right, fill=fill)]
         left, hints = self._arranged(width)
         return [row(width, left, hints, fill=fill, mark=self.look.glyphs.ellipsis)]
 

@@ -66,7 +66,7 @@ class Welcome(Rows):
             tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
             groups.append(("Try", "the demo works offline, on real files", tries))
             keys = [
-                ("/login", "ChatGPT, OpenRouter, or the key of a provider"),
+                ("/login", "ChatGPT, OpenRouter, or any API key"),
                 ("opencode-tui auth login anthropic", "prompts for the key and saves it"),
                 ("export OPENAI_API_KEY=…", "or any provider's variable"),
             ]

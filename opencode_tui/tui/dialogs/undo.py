@@ -72,34 +72,42 @@ class UndoPanel(Panel):
 
     def body(self, width: int) -> Sequence[Line]:
         """Return the line about messages, then the files."""
-        lines = self._messages()
+        lines = self._messages(width)
         lines += self._warning(unchanged_files(self._preview), width)
         if self._files:
             lines += [*([[]] if lines else []), *self._file_lines(width)]
             if beside := self._warning(beside_commands(self._preview), width):
                 lines += [[], *beside]
             if self._limited is not None:
-                lines += [[], self._alternatives()]
+                lines += [[], *self._alternatives(width)]
         elif not lines:
             lines = [[("No file changes.", self.look.palette.style("muted", "surface"))]]
         return lines
 
-    def _alternatives(self) -> Line:
-        """Return the line about undoing the messages or the files alone, with the keys for it."""
+    def _alternatives(self, width: int) -> list[Line]:
+        """Return the line, or two, about undoing the messages or the files alone, with the keys for it."""
         muted, text = (self.look.palette.style(name, "surface") for name in ("muted", "text"))
         effects = {"undo_conversation": "undo messages, keep files", "undo_files": "undo files, keep messages"}
         keymap = keymap_of(self)
         pairs = [((f"{keymap.first(action)}  ", text), (f"{words}   ", muted)) for action, words in effects.items()]
-        return [("Or".ljust(LABEL), muted), *(piece for pair in pairs for piece in pair)]
+        first: Line = [("Or".ljust(LABEL), muted), *pairs[0]]
+        second: Line = [(" " * LABEL, muted), *pairs[1]]
+        return [[*first, *pairs[1]]] if measure([*first, *pairs[1]]) - 3 <= width else [first, second]
 
-    def _messages(self) -> list[Line]:
+    def _messages(self, width: int) -> list[Line]:
         scope = self._preview.scope
         if scope is None:
             return []
         palette = self.look.palette
         muted = palette.style("muted", "surface")
         redo = "Redo is available until you send a new message."
-        return [[("Messages  ", muted), (f"{_removal(scope)} ", palette.style("text", "surface")), (redo, muted)]]
+        line: list[Piece] = [
+            ("Messages".ljust(LABEL), muted),
+            (f"{_removal(scope)} ", palette.style("text", "surface")),
+        ]
+        if measure([*line, (redo, muted)]) <= width:
+            return [[*line, (redo, muted)]]
+        return [line, [(" " * LABEL, muted), (redo, muted)]]
 
     def _warning(self, text: str, room: int) -> list[Line]:
         """Return the rows of a warning; none for an empty one."""

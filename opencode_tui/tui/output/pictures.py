@@ -3,7 +3,6 @@
 A strip is as high as one row, so that a picture moves, is covered and ends with its cells.
 """
 
-import base64
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -106,6 +105,8 @@ class KittyStrips(Strips):
 
     def begin(self) -> str:
         """Return the picture's data."""
+        import base64  # only for pictures
+
         text = base64.b64encode(self._png).decode("ascii")
         chunks = [text[at : at + _CHUNK] for at in range(0, len(text), _CHUNK)] or [""]
         head = f"a=t,f=100,t=d,i={self._id},q=2,"

@@ -77,12 +77,16 @@ class ContextHead:
             pieces = self._parts(are_short=True, has_empty=True)
         if measure(pieces) + MARGIN > width:
             pieces = self._parts(are_short=True, has_empty=False)
+        if measure(pieces) + MARGIN > width:
+            pieces = self._parts(are_short=True, has_empty=False, gap=2)
+        while measure(pieces) + MARGIN > width and len(pieces) > 3:
+            del pieces[-3:]
         if not view.usable:
             return pieces, []
         right = [(f"compacts at {amount(view.usable)}", self._look.palette.style("muted"))]
         return pieces, right if measure([*pieces, *right]) + MARGIN + 3 <= width else []
 
-    def _parts(self, *, are_short: bool, has_empty: bool) -> list[Piece]:
+    def _parts(self, *, are_short: bool, has_empty: bool, gap: int = 3) -> list[Piece]:
         """Return each part with its tokens: by its short name, without those that have no tokens, as far as the space demands."""
         palette, view = self._look.palette, self._view
         muted, text = palette.style("muted"), palette.style("text")
@@ -90,7 +94,7 @@ class ContextHead:
         for number, (total, (_, words, short)) in enumerate(zip(self._sums, GROUPS, strict=True)):
             if total or has_empty:
                 sign = (f"{self._sign(number)} ", self._shade(number))
-                pieces += [sign, (f"{short if are_short else words} ", muted), (f"{_whole(total)}   ", text)]
+                pieces += [sign, (f"{short if are_short else words} ", muted), (_whole(total) + " " * gap, text)]
         if view.usable:
             free = max(0, view.usable - view.tokens)
             sign = (f"{self._look.glyphs.shades[4]} ", palette.style("guide"))

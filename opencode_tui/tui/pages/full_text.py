@@ -9,6 +9,7 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from opencode_tui.text.cells import breaks
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.tui.conversation.tools.tool import FullText
@@ -24,14 +25,34 @@ MAX_LINE = 20_000
 """Characters of a line that are drawn."""
 
 
+WRAPPED = 100_000
+"""Characters up to which a text is wrapped: longer ones are cut at the right."""
+
+MARGIN, MIN_ROOM = 3, 20
+
+
 class _Text(ScrollView, can_focus=True):
     def __init__(self, text: str) -> None:
         super().__init__()
         self._lines = text.split("\n")
+        self._is_wrapped = len(text) <= WRAPPED
+        self._rows: Sequence[str] = self._lines
 
-    def on_mount(self) -> None:
-        """Set the scrollable height."""
-        self.virtual_size = Size(1, len(self._lines))
+    def on_resize(self) -> None:
+        """Wrap the lines of a shorter text, and set the scrollable height."""
+        if self._is_wrapped:
+            self._rows = [row for line in self._lines for row in self._wrapped(line)]
+        self.virtual_size = Size(1, len(self._rows))
+
+    def _wrapped(self, line: str) -> list[str]:
+        """Return the rows of a line; those after the first are below its text."""
+        room = max(MIN_ROOM, self.scrollable_content_region.width - 2 * MARGIN)
+        if len(line) * 2 <= room:
+            return [line]
+        shown = output_line(line[:MAX_LINE])
+        indent = min(len(shown) - len(shown.lstrip()) + 2, room // 2)
+        first, *rest = breaks(shown, room - indent, first=room)
+        return [shown[slice(*first)], *(" " * indent + shown[slice(*cut)] for cut in rest)]
 
     def scroll_to(
         self, x: float | None = None, y: float | None = None, *, animate: bool = False, **options: Any
@@ -43,8 +64,8 @@ class _Text(ScrollView, can_focus=True):
         """Return one line; its text is made safe when it is drawn."""
         palette = look_of(self).palette
         at = self.scroll_offset.y + y
-        text = output_line(self._lines[at][:MAX_LINE]) if at < len(self._lines) else ""
-        pieces = [("   ", palette.area("background")), (text, palette.style("text"))]
+        text = output_line(self._rows[at][:MAX_LINE]) if at < len(self._rows) else ""
+        pieces = [(" " * MARGIN, palette.area("background")), (text, palette.style("text"))]
         mark = look_of(self).glyphs.goes_on
         return row(self.scrollable_content_region.width, pieces, fill=palette.area("background"), mark=mark)
 

@@ -202,7 +202,10 @@ class PageFoot(Rows):
                 key.append(("   ", fill))
                 if measure(lines[-1]) + measure(key) > width and len(lines) < height - 2:
                     lines.append([("   ", fill)])
-                if measure(lines[-1]) + measure(key) <= width:
+                if one is self._actions[-1]:  # the way back is always there
+                    while len(lines[-1]) > 1 and measure(lines[-1]) + measure(key) - 3 > width:
+                        del lines[-1][-3:]
+                if measure(lines[-1]) + measure(key) - 3 <= width:
                     lines[-1] += key
         words, token = self._message
         message = row(width, [("   ", fill), (words, palette.style(token or "muted"))], fill=fill)

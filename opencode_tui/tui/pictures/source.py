@@ -1,7 +1,5 @@
 """What a picture of a message or a call is: its name, and where its bytes are."""
 
-import base64
-import binascii
 import os
 import stat
 from collections.abc import Iterable, Mapping
@@ -49,12 +47,14 @@ def sources_of(attachments: Iterable[Mapping[str, object]]) -> tuple[PictureSour
 def read_source(source: PictureSource) -> bytes:
     """Return the bytes of a picture; empty for one that is too large, is gone or is no regular file. Blocks."""
     if not source.is_file:
+        import base64  # only for pictures
+
         head, _, body = source.url.partition(",")
         if len(body) > 2 * MAX_BYTES:
             return b""
         try:
             return base64.b64decode(body) if head.endswith(";base64") else unquote_to_bytes(body)
-        except binascii.Error:
+        except ValueError:
             return b""
     try:
         descriptor = os.open(source.url, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not hold the thread

@@ -22,7 +22,15 @@ from tests.support.terminal.screen import look, screen_lines
 from tests.support.terminal.screen_svg import draw
 from tests.tui.screens.test_looks import Situation, opened_app
 
-FILES = ("looks", "page_looks", "panel_looks", "language_looks", "looks_shown", "comfort_looks", "counterparts")
+FILES = (
+    "tests.tui.screens.test_looks",
+    "tests.tui.screens.test_page_looks",
+    "tests.tui.screens.test_panel_looks",
+    "tests.tui.screens.test_language_looks",
+    "tests.tui.screens.test_looks_shown",
+    "tests.tui.screens.test_comfort_looks",
+    "tests.tui.screens.test_counterparts",
+)
 WIDTHS = (60, 80, 100, 140, 200)
 LOOKS = {"dark": look(), "light": look(dark=False), "none": look(depth="none")}
 _VARIANT = re.compile(r"-(?:light|dark|in-\d+-.*|in-a-.*window.*|without-colors.*|in-256-colors)$")
@@ -33,7 +41,7 @@ def situations() -> Iterator[tuple[str, Situation]]:
     """Yield each situation once, under its name without a width and a look."""
     seen: set[str] = set()
     for file in FILES:
-        for name, situation in importlib.import_module(f"tests.tui.screens.test_{file}").SITUATIONS.items():
+        for name, situation in importlib.import_module(file).SITUATIONS.items():
             base = name
             while (cut := _VARIANT.sub("", base)) != base:
                 base = cut

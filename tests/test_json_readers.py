@@ -42,6 +42,7 @@ OWN_DATA = {
     "engine/provider/request_preview.py": "a request of ours",
     "extras/importing/json_lines.py": "what was read and bounded just before",
     "extras/share_server/store.py": "files that the share server wrote",
+    "server/opencode2/journal.py": "a file of our store",
 }
 
 DECODERS = {

@@ -19,18 +19,11 @@ import pytest
 from opencode_tui import __version__
 from opencode_tui.cli.main import PROGRAM, commands
 from tests.support.source.archive import extract
-from tests.support.source.shared_files import COMPLETIONS, MANUAL, SHARE, derive
+from tests.support.source.shared_files import COMPLETIONS, MANUAL, SHARE, WRITTEN, derive
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.waiting import PATIENCE_S
 
 PACKAGE = PACKAGE_ROOT / "opencode_tui"
-WRITTEN = (
-    "opencode-tui/ci/github-review.yml",
-    "opencode-tui/ci/gitlab-review.yml",
-    "opencode-tui/harbor/opencode_tui_agent.py",
-)
-"""The shared files that are not derived from the commands."""
-
 REMEDY = "run `python -m tests.support.source.shared_files`"
 
 

@@ -299,13 +299,13 @@ RIGHT: list[dict[str, Any]] = [
         }
     },
     {"keybinds": {"input_move_up": "up", "history_previous": "up", "app_exit": "ctrl+c", "input_clear": "ctrl+c"}},
-    {"keybinds": {"app_exit": "ctrl+q", "messages_copy": "ctrl+c", "input_clear": "ctrl+l"}},
+    {"keybinds": {"app_exit": "f4", "messages_copy": "ctrl+c", "input_clear": "ctrl+l"}},
     {"keybinds": {"session_new": "<leader>l", "session_list": "<leader>n", "messages_first": "home"}},
     {
         "keybinds": {
             "diff_next": "f7",
             "timeline_fork": "v,shift+f",
-            "page_close": "escape,ctrl+q",
+            "page_close": "escape,f4",
             "permission_once": "o",
         }
     },

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, ValidationError, convert, to_builtins
 
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.server.opencode2.errors import wrong_cursor
 
 Order = Literal["asc", "desc"]
@@ -31,8 +32,8 @@ def read_cursor(word: str) -> Cursor:
     """Return the cursor of a word. Raises AnswerError for any other text."""
     try:
         data = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True)
-        return convert(json.loads(data), Cursor)
-    except (binascii.Error, ValueError, ValidationError, RecursionError):
+        return convert(load_json(data), Cursor)
+    except (binascii.Error, ValueError, ValidationError):
         raise wrong_cursor() from None
 
 

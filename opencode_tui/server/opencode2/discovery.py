@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.storage.paths import ensure
 from opencode_tui.storage.safe_folder import OpenFolder, open_folder
 
@@ -69,7 +70,7 @@ def registered(folder: Path, url: str, password: str) -> Generator[None]:
 def _running(folder: OpenFolder) -> int:
     """Return the process of the registered server, 0 when there is none."""
     with suppress(ValueError, TypeError, KeyError, OSError):
-        process = int(json.loads(_read(folder, ADDRESS))["pid"])
+        process = int(load_json(_read(folder, ADDRESS))["pid"])
         os.kill(process, 0)
         return process
     return 0

@@ -25,6 +25,13 @@ COMPLETIONS = {
     "fish": f"fish/vendor_completions.d/{PROGRAM}.fish",
 }
 
+WRITTEN = (
+    "opencode-tui/ci/github-review.yml",
+    "opencode-tui/ci/gitlab-review.yml",
+    "opencode-tui/harbor/opencode_tui_agent.py",
+)
+"""The files below `share/` that are not derived: people write them."""
+
 _SUMMARY = "a coding agent for the terminal"
 
 _FILES = (
@@ -155,10 +162,10 @@ def _escape(text: str) -> str:
 
 
 def main() -> None:
-    """Write all files, and delete what is no longer one."""
+    """Write all derived files, and delete what is no longer one."""
     wanted = derive()
     for path in [path for path in SHARE.rglob("*") if path.is_file()]:
-        if path.relative_to(SHARE).as_posix() not in wanted:
+        if path.relative_to(SHARE).as_posix() not in (*wanted, *WRITTEN):
             path.unlink()
     for name, text in wanted.items():
         path = SHARE / name

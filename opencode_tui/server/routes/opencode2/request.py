@@ -14,6 +14,7 @@ from opencode_tui.schema.api.opencode2.session import (
     SavedPermission,
 )
 from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.permission import OpenPermission, PermissionRequest, Rule, ToolCallRef
 from opencode_tui.server.opencode2.errors import AnswerError
 from opencode_tui.server.opencode2.requests import permission_value, question_value
@@ -75,8 +76,8 @@ async def remove_saved(services: ServerServices, saved_id: Annotated[str, Path(a
     word = saved_id.removeprefix(_SAVED)
     try:
         data = base64.b64decode(word + "=" * (-len(word) % 4), altchars=b"-_", validate=True)
-        permission, pattern = map(str, json.loads(data))
-    except (binascii.Error, ValueError, TypeError, RecursionError):
+        permission, pattern = map(str, load_json(data))
+    except (binascii.Error, ValueError, TypeError):
         return done()
     await (await services.clients.at()).rules.revoke(permission, pattern)
     return done()

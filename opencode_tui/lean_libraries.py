@@ -2,10 +2,12 @@
 
 pydantic looks for plugins; even switched off that loads what reads the metadata of packages. It builds the types of its own
 schemas, which only type checkers read: a fifth of its import. httpx loads a command line with rich and Pygments, and HTTP/2:
-half of its import. `prepare` is called once, before any of them is imported.
+half of its import. Textual loads a list of commands with a dozen widgets. `prepare` is called once, before any of them is imported.
+filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`).
 """
 
 import builtins
+import importlib
 import sys
 from types import ModuleType
 
@@ -21,6 +23,8 @@ PLUGIN_SCAN = "PYDANTIC_DISABLE_PLUGINS"
 _PLUGINS = "pydantic.plugin._loader"
 _SCHEMAS = "pydantic_core.core_schema"
 _TYPES = ("typing", "typing_extensions")
+_COMMANDS = "textual.command"
+_LOCKS = "opencode_tui_filelock"
 _UNUSED = ("httpx._main", "h2")
 """Modules that httpx goes on without."""
 
@@ -33,8 +37,49 @@ def prepare(environ: "MutableMapping[str, str]") -> None:
         module = ModuleType(_PLUGINS)
         module.__dict__["get_plugins"] = tuple
         sys.modules[_PLUGINS] = module
+    sys.modules.setdefault(_COMMANDS, _Unused(_COMMANDS))
     if _SCHEMAS not in sys.modules:
         sys.meta_path.insert(0, _SchemaFinder())
+
+
+def lock_descriptor(descriptor: int) -> bool:
+    """Lock an open file between processes, if it is free, and return whether it was. Raises OSError where that is impossible.
+
+    The system unlocks the files of a process that dies.
+    """
+    return _locks().lock_descriptor(descriptor, blocking=False)
+
+
+def unlock_descriptor(descriptor: int) -> None:
+    """Unlock an open file."""
+    _locks().unlock_descriptor(descriptor)
+
+
+def _locks() -> "Any":
+    """Return the part of filelock for open files: all of it takes three times as long to import."""
+    if _LOCKS not in sys.modules:
+        from importlib.machinery import PathFinder
+
+        found = PathFinder.find_spec("filelock")
+        package = ModuleType(_LOCKS)  # under a name of its own: `import filelock` gets the whole one
+        package.__path__ = list(found.submodule_search_locations or ()) if found is not None else []
+        sys.modules.setdefault(_LOCKS, package)
+    try:
+        return importlib.import_module(f"{_LOCKS}._descriptor")
+    except ImportError:  # another version may have them elsewhere
+        return importlib.import_module("filelock")
+
+
+class _Unused(ModuleType):
+    """A module whose names are empty classes, made when they are imported: others derive from some of them."""
+
+    def __getattr__(self, name: str) -> type:
+        """Return the class of a name."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = type(name, (), {})
+        setattr(self, name, made)
+        return made
 
 
 class _Shape(dict[str, object]):

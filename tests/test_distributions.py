@@ -18,6 +18,7 @@ LIMIT_MB = 300
 
 NOT_IMPORTED = {
     "aiohttp": "litellm requires it; the requirement excludes versions with known holes",
+    "filelock": "only a part of it, by its name (`lean_libraries.py`)",
     "ripgrep": "a program",
     "websockets": "uvicorn loads it by its name",
 }

@@ -3,6 +3,9 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+
+from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 
 _PROGRAM = """
 import sys, typing
@@ -22,6 +25,15 @@ assert adapter.validate_python([{"x": "1"}]) == [{"x": 1}]
 assert adapter.json_schema()["$defs"]["Point"]["required"] == ["x"]
 import httpx
 assert httpx.get and not {"rich", "pygments"} & {*sys.modules}
+with open(sys.argv[1], "w") as file, open(sys.argv[1]) as other:
+    assert lean_libraries.lock_descriptor(file.fileno())
+    assert not lean_libraries.lock_descriptor(other.fileno())
+    import filelock
+    assert filelock.SoftFileLease and not filelock.lock_descriptor(other.fileno(), blocking=False)
+    lean_libraries.unlock_descriptor(file.fileno())
+    assert filelock.lock_descriptor(other.fileno(), blocking=False)
+import textual.app
+assert "textual.widgets._directory_tree" not in sys.modules
 try:
     adapter.validate_python([{}])
 except pydantic.ValidationError as error:
@@ -29,6 +41,17 @@ except pydantic.ValidationError as error:
 """
 
 
-def test_they_work_without_the_parts_that_are_left_out() -> None:
-    done = subprocess.run([sys.executable, "-c", _PROGRAM], env={**os.environ, "PYTHONPATH": os.getcwd()}, check=False)
+def test_they_work_without_the_parts_that_are_left_out(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path / "file")],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        check=False,
+    )
     assert done.returncode == 0
+
+
+def test_a_file_is_locked_between_two_that_opened_it(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("w") as first, (tmp_path / "file").open() as second:
+        assert (lock_descriptor(first.fileno()), lock_descriptor(second.fileno())) == (True, False)
+        unlock_descriptor(first.fileno())
+        assert lock_descriptor(second.fileno())

@@ -14,6 +14,7 @@ from typing import Self
 from pydantic import ValidationError
 
 from opencode_tui.batch.task import TaskResult
+from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.json_text import load_json
 
@@ -89,8 +90,6 @@ def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
 
     Raises ConfigError when it has results already, unless `is_resumed`, or when another batch writes it, or it cannot be opened.
     """
-    from filelock import unlock_descriptor  # not for the help
-
     descriptor, is_new = _open_locked(path)
     undo: list[Callable[[], None]] = [lambda: os.close(descriptor), lambda: unlock_descriptor(descriptor)]
     try:
@@ -111,8 +110,6 @@ def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
 
 def _open_locked(path: Path) -> tuple[int, bool]:
     """Return the locked descriptor of the file at `path`, and whether it was created here. Raises ConfigError."""
-    from filelock import lock_descriptor, unlock_descriptor  # not for the help
-
     while True:
         try:
             descriptor, is_new = _open(path)
@@ -120,7 +117,7 @@ def _open_locked(path: Path) -> tuple[int, bool]:
             raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file with --out") from error
         is_kept = False
         try:
-            if not lock_descriptor(descriptor, blocking=False):
+            if not lock_descriptor(descriptor):
                 raise ConfigError(f"another batch writes {path}; wait for its end, or name another file with --out")
             # A batch that ends without results removes its file, perhaps between the two calls: nobody would find ours.
             if is_kept := _is_at(path, descriptor):

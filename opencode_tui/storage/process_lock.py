@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
+from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import LockTimeoutError
 from opencode_tui.storage.files import FILE_MODE
 from opencode_tui.storage.process_identity import holder_of
@@ -100,7 +101,7 @@ class ProcessLock:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         is_locked = False
         try:
-            is_locked = _lock(descriptor)
+            is_locked = lock_descriptor(descriptor)
         finally:
             if is_locked:
                 self._descriptor = descriptor
@@ -124,16 +125,7 @@ class ProcessLock:
         )
 
 
-def _lock(descriptor: int) -> bool:
-    """Lock the file if it is free and return whether it was."""
-    from filelock import lock_descriptor  # 24 ms: readers need no lock
-
-    return lock_descriptor(descriptor, blocking=False)
-
-
 def _unlock(descriptor: int) -> None:
-    from filelock import unlock_descriptor
-
     try:  # a child that was just forked may still have the descriptor open
         unlock_descriptor(descriptor)
     finally:

@@ -8,11 +8,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from opencode_tui.lean_libraries import lock_descriptor
 from opencode_tui.storage.paths import find_paths
 from tests.support.snapshot.worktree import Fact, World
 
 NOBODY = 65534
-_IMPORTED_LATER = ("encodings.ascii", "filelock", "pathspec")
+_IMPORTED_LATER = ("encodings.ascii", "pathspec")
 """What the product imports at its first use: an ordinary user may not read the packages of root."""
 
 
@@ -22,6 +23,8 @@ def world_of(user: str) -> Generator[World]:
     is_dropped = user == "user" and os.geteuid() == 0
     for module in _IMPORTED_LATER:
         importlib.import_module(module)
+    with tempfile.TemporaryFile() as file:
+        lock_descriptor(file.fileno())
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="worktree-", dir=memory) as name:
         base = Path(os.path.realpath(name))

@@ -11,6 +11,8 @@ from opencode_tui.server.request import Services
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
+    from opencode_tui.schema.event.folder_event import FolderEvent
+
 DESCRIPTION = "/openapi.json"
 """Where OpenCode 2's own program reads the operations."""
 
@@ -37,6 +39,11 @@ class BothApis:
             await newer(scope, receive, send)
         else:
             await self._app(scope, receive, send)
+
+    def publish(self, directory: str, event: "FolderEvent") -> None:
+        """Send an event of a terminal, which the engine does not know, to the clients of OpenCode 2's API."""
+        if self._newer is not None:
+            self._newer.state.feed.publish_event(directory, event)
 
     async def close(self) -> None:
         """End the event streams of OpenCode 2's API."""

@@ -31,7 +31,8 @@ from opencode_tui.server.turns import Turns
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
     from opencode_tui.client.local import LocalClients
-    from opencode_tui.server.terminals import Terminals
+    from opencode_tui.schema.event.folder_event import FolderEvent
+    from opencode_tui.server.terminals import Publish, Terminals
     from opencode_tui.server.web.pages import Pages, Web
 
 GRACE_S = 1
@@ -124,7 +125,12 @@ async def _serving(
     counted: Callable[[], None] | None = None,
 ) -> AsyncGenerator[EventHub, None]:
     hub = EventHub(now=time.monotonic, counted=counted)
-    terminals = None if environ is None else _make_terminals(hub, environ)
+
+    def publish(folder: str, event: "FolderEvent") -> None:
+        hub.publish([Frame.of(folder, event)])
+        app.publish(folder, event)
+
+    terminals = None if environ is None else _make_terminals(publish, environ)
     pages, browsers = (None, None) if web is None else _make_pages(web, address, credentials, clients.at)
     async with asyncio.TaskGroup() as group:
         turns = Turns(group)
@@ -156,10 +162,10 @@ async def _serving(
                 telling.cancel()
 
 
-def _make_terminals(hub: EventHub, environ: Mapping[str, str]) -> "Terminals":
+def _make_terminals(publish: "Publish", environ: Mapping[str, str]) -> "Terminals":
     from opencode_tui.server.terminals import make_terminals  # few servers have them
 
-    return make_terminals(publish=lambda folder, event: hub.publish([Frame.of(folder, event)]), environ=environ)
+    return make_terminals(publish=publish, environ=environ)
 
 
 def _make_pages(

@@ -50,6 +50,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage, is_waiting
 from opencode_tui.schema.session.part import ReasoningPart, TextPart
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo
+from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.server.opencode2 import entries as kinds
 from opencode_tui.server.opencode2.entries import CHOICES, OLD_ID, Entry, entries_of, is_summary, part_entries
 from opencode_tui.server.opencode2.events import created_event, durable_event, event_id, plain_event, session_data
@@ -111,6 +112,7 @@ class Feed:
         self._folder: Path = clients.data_folder / FOLDER
         self._journals: dict[str, Journal] = {}
         self._queues: list[EventQueue] = []
+        self._totals: dict[str, tuple[int, SessionTotals]] = {}
         self._events = clients.events()
         self._task = asyncio.create_task(self._follow(), name="opencode 2 feed")
         self.is_closed = False
@@ -147,6 +149,17 @@ class Feed:
             journal = self._journals[session_id] = Journal(self._folder, session_id)
             journal.load()
         return journal
+
+    async def totals(self, client: Client, info: SessionInfo) -> SessionTotals:
+        """Return what a session used; that of an idle one is read once until its next prompt."""
+        known = self._totals.get(info.id)
+        is_running = info.id in await client.prompts.status()
+        if known is not None and known[0] == info.time.updated and not is_running:
+            return known[1]
+        totals = await client.sessions.totals(info.id)
+        if not is_running:
+            self._totals[info.id] = (info.time.updated, totals)
+        return totals
 
     async def journal(self, client: Client, session_id: str) -> Journal:
         """Return the journal of a session, completed from its records."""
@@ -193,6 +206,11 @@ class Feed:
             for queue in self._queues:
                 queue.put(line)
 
+    def publish_event(self, directory: str, event: Event) -> None:
+        """Send an event that no journal has, if OpenCode 2 has such an event."""
+        if (shaped := _once(event)) is not None:
+            self.publish(plain_event(shaped[0], shaped[1], system_clock(), directory))
+
     async def _follow(self) -> None:
         async for envelope in self._events:
             await self._apply_safely(envelope)
@@ -220,8 +238,7 @@ class Feed:
             case PartGrowth():
                 self._publish_growth(directory, event)
             case _:
-                if (shaped := _once(event)) is not None:
-                    self.publish(plain_event(shaped[0], shaped[1], system_clock(), directory))
+                self.publish_event(directory, event)
                 session_id = session_of(event)
                 if session_id and is_identifier(session_id, "ses") and isinstance(event, _TRACKED):
                     await self._track(directory, session_id, event)

@@ -74,4 +74,4 @@ def name_operations(app: FastAPI) -> None:
     for route in app.routes:
         if isinstance(route, APIRoute):
             path = route.path.replace(":path}", "}")
-            route.operation_id = OPERATIONS[(next(iter(route.methods)), path)]
+            route.operation_id = OPERATIONS[(min(route.methods or ()), path)]

@@ -1,6 +1,7 @@
 """The order of a session's events: which events records stand for, and the file that keeps their numbers."""
 
 import os
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from tests.support.opencode2.client import Newer, kinds, numbers
 SESSION = "ses_0123456789abcdefghijklmnop"
 
 
-def answer(*parts: dict[str, object], completed: int | None = None) -> MessageWithParts:
+def answer(*parts: Mapping[str, object], completed: int | None = None) -> MessageWithParts:
     own = {"id": "msg_1", "sessionID": SESSION}
     time = {"created": 5} if completed is None else {"created": 5, "completed": completed}
     info = {**own, "role": "assistant", "parentID": "msg_0", "modelID": "m", "providerID": "p", "mode": "build"}

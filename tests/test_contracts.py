@@ -22,6 +22,7 @@ FORBIDDEN = {
     "Texts import no UI library": ("text/cells.py", "click"),
     "litellm only in its child process": ("engine/provider/catalog.py", "litellm"),
     "PyJWT only for the ID token": ("engine/provider/chatgpt/sign_in.py", "jwt"),
+    "Pillow only for pictures": ("tui/pictures/size.py", "PIL"),
     "OpenTelemetry only in the extra for it": ("engine/services/telemetry.py", "opentelemetry"),
     "Dask only in the pool for it": ("batch/pool.py", "distributed"),
     "The MCP SDK only in the modules for it": ("engine/mcp/servers.py", "mcp"),

@@ -38,7 +38,7 @@ async def search_history(store: SessionStore, session_id: str, words: str) -> Se
     return await asyncio.to_thread(find_excerpts, messages, words)
 
 
-class _Passage(Struct):
+class _Passage(Struct, frozen=True):
     """A passage, and which of the words it has."""
 
     excerpt: Excerpt

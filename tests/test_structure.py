@@ -23,6 +23,7 @@ ROOT = Path(__file__).parents[1]
 REASONS = {
     "client/local_facets.py LocalFacets": "makes the API for one folder in this process: a facet for each field of `Client`",
     "engine/services/core.py Core": "makes what exists once per process, each from those before; only `engine/services/` reads it",
+    "engine/session/subagent.py SessionSubagents": "starts the agents of one run: checks, sessions, limits, background, worktrees",
     "engine/tool/builtin/bash_run.py CommandRun": "one command of a call: its plan, sandbox and output, and the call it reports to",
     "tui/chat/parts.py ChatParts": "the open chat: makes its widgets and lists, each once, on which every action and panel works",
     "tui/state/controller.py SessionController": "the session on the screen: makes its parts, which follow the same events",

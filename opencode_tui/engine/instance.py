@@ -18,7 +18,6 @@ from opencode_tui.engine.plugin.discovery import PluginSource, find_plugins
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.services.core import Core
-from opencode_tui.engine.services.folder import FolderServices
 from opencode_tui.engine.services.sessions import SessionServices
 from opencode_tui.engine.session.references import expand_prompt
 from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
@@ -28,6 +27,7 @@ from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
 
 if TYPE_CHECKING:
     from opencode_tui.config.well_known import AcceptedStore
+    from opencode_tui.engine.services.folder import FolderServices
     from opencode_tui.engine.session.revert.revert import SessionRevert
     from opencode_tui.engine.session.trash import SessionTrash
 
@@ -58,7 +58,7 @@ class Instance(Struct, frozen=True):
     session: SessionServices
 
     @property
-    def folder(self) -> FolderServices:
+    def folder(self) -> "FolderServices":
         """The services that do not depend on sessions."""
         return self.session.folder
 
@@ -147,10 +147,9 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     opened = await core.projects.open(project)
     plugins, config = await _load_plugins(core, config, project, directory)
     skills, commands = await asyncio.to_thread(_collect_commands, core, config, directory)
-    folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
-    folder.follow_prompts()
-    services = SessionServices(core, folder)
+    services = SessionServices.of_folder(core, project, config, plugins=plugins, skills=skills, commands=commands)
     services.build()
+    folder = services.folder
     plugins.follow(core.bus, str(directory))
     if services.has_share_server:
         services.shares.get().follow(core.bus, str(directory))
@@ -281,7 +280,7 @@ async def _empty_trash(trash: "Lazy[SessionTrash]", config: LoadedConfig) -> Non
         await trash.get().empty_daily(int(days))
 
 
-async def _start_mcp_servers(folder: FolderServices) -> None:
+async def _start_mcp_servers(folder: "FolderServices") -> None:
     await asyncio.sleep(MCP_START_S)
     await (await asyncio.to_thread(folder.programs.mcp.get)).start_unknown()
 

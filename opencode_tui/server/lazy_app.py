@@ -54,4 +54,4 @@ class BothApis:
         await asyncio.to_thread(import_module, _MODULE)  # which takes long
         from opencode_tui.server.opencode2.app import build  # few servers need it
 
-        return build(self._services)
+        return build(self._services, DESCRIPTION)

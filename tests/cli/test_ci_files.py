@@ -159,6 +159,7 @@ def test_the_gitlab_job_makes_a_report(repo: Repo, tmp_path: Path, environ: dict
     assert (issue["severity"], issue["location"]) == ("major", {"path": "a.py", "lines": {"begin": 1}})
     assert issue["description"] == HOSTILE
     assert len(issue["fingerprint"]) == 64
+    assert job["artifacts"]["paths"]
     assert all(os.path.exists(folder / path) for path in job["artifacts"]["paths"])
     assert list(tmp_path.rglob("ran")) == []
 

@@ -22,7 +22,7 @@ def signs(text: str) -> dict[str, str]:
 
 
 SANDBOX = "✓" if any(probe(tier, os.environ).works for tier in candidates()) else "!"
-WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "caches", "settings"), "✓") | {
+WELL = dict.fromkeys(("folder", "store", "trash", "keys", "git", "ripgrep", "caches", "settings", "skills"), "✓") | {
     "models": "!",
     "languages": "✓",
     "sandbox": SANDBOX,
@@ -114,7 +114,7 @@ def test_a_killed_run_is_closed_on_demand(commands, session_id, paths: Paths):
     ("name", "found"),
     [
         ("auth.json", {"keys": "✗", "settings": "!"}),
-        ("opencode.json", {"settings": "✗", "models": "✗", "languages": "!"}),
+        ("opencode.json", {"settings": "✗", "skills": "!", "models": "✗", "languages": "!"}),
     ],
 )
 def test_a_damaged_file_stops_no_other_check(commands, paths: Paths, name, found):

@@ -84,32 +84,6 @@ class Package(Struct, frozen=True, kw_only=True):
     problems: Sequence[str] = ()
 
 
-def read_package(place: Place, *, entry: JsonObject | None = None) -> Package:
-    """Return the package in a folder. Raises PackageError. Blocks.
-
-    `entry` is what a marketplace says about a plugin of Claude Code, None where it is not from one.
-    """
-    from opencode_tui.config.installed import agent_plugin, claude_plugin  # each reads by this module
-
-    has_claude = entry is not None or os.path.lexists(place.root / CLAUDE_FOLDER / MANIFEST)
-    if os.path.lexists(place.root / MANIFEST) and not (has_claude and not _is_agent_plugin(place)):
-        return agent_plugin.read(place)
-    if has_claude:
-        return claude_plugin.read(place, entry or {})
-    raise PackageError(
-        f"no {MANIFEST} and no {CLAUDE_FOLDER}/{MANIFEST} in the folder; give the root of a plugin or of a marketplace"
-    )
-
-
-def _is_agent_plugin(place: Place) -> bool:
-    """Return whether the manifest in the root is one of Agent Plugins, and not one of another program."""
-    try:
-        value: Any = load_json(read_text(str(place.root / MANIFEST)))
-    except (OSError, UnreadableFileError, JsonError):
-        return False
-    return isinstance(value, dict) and str(cast("JsonObject", value).get("$schema", "")).startswith(AGENT_PLUGINS)
-
-
 def read_object(place: Place, path: Path) -> JsonObject:
     """Return the object in a JSON file of a package. Raises PackageError. Blocks."""
     shown = os.path.relpath(path, place.root)

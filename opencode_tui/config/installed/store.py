@@ -15,7 +15,8 @@ from typing import Any, cast
 
 from msgspec import Struct
 
-from opencode_tui.config.installed.package import Package, PackageError, Place, read_package
+from opencode_tui.config.installed.package import Package, PackageError, Place
+from opencode_tui.config.installed.reader import read_package
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject

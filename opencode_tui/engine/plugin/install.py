@@ -14,7 +14,8 @@ from secrets import token_hex
 from msgspec import Struct
 
 from opencode_tui.config.installed.claude_plugin import Listing, is_marketplace, read_marketplace
-from opencode_tui.config.installed.package import CLAUDE_FOLDER, MANIFEST, Package, Place, read_package
+from opencode_tui.config.installed.package import CLAUDE_FOLDER, MANIFEST, Package, Place
+from opencode_tui.config.installed.reader import read_package
 from opencode_tui.config.installed.store import STAGING, Installed, InstalledStore
 from opencode_tui.engine.plugin.trees import Entry, check, fingerprint, read_archive, read_folder, write
 from opencode_tui.engine.project.git import SafeGit

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from decimal import Decimal
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.command.commands import SnippetShell
@@ -41,9 +41,14 @@ from opencode_tui.schema.session.agent_branch import agent_branch
 if TYPE_CHECKING:
     import asyncio
 
+    from opencode_tui.config.load import LoadedConfig
+    from opencode_tui.engine.command.commands import Commands
+    from opencode_tui.engine.plugin.plugins import Plugins
+    from opencode_tui.engine.project.discover import Project
     from opencode_tui.engine.review.message import MessageWriter
     from opencode_tui.engine.session.agent_worktree import AgentWorktree
     from opencode_tui.engine.session.turn_errors import TurnErrors
+    from opencode_tui.engine.skill.skills import Skills
     from opencode_tui.engine.tool.tool import ToolContext, ToolResult
     from opencode_tui.schema.model import Model
     from opencode_tui.schema.session.message import AssistantMessage
@@ -69,6 +74,22 @@ class SessionServices:
         self._joined_trees = trees
         self._too_large: set[tuple[str, str]] = set()
         """Sessions and models about whose context a line was shown."""
+
+    @classmethod
+    def of_folder(
+        cls,
+        core: Core,
+        project: "Project",
+        config: "LoadedConfig",
+        *,
+        plugins: "Plugins",
+        skills: "Skills",
+        commands: "Commands",
+    ) -> Self:
+        """Return the services of a folder, with those that do not depend on sessions."""
+        folder = FolderServices(core, project, config, plugins=plugins, skills=skills, commands=commands)
+        folder.follow_prompts()
+        return cls(core, folder)
 
     def build(self) -> None:
         """Build everything that is not lazy. Raises ConfigError for settings that cannot be used."""

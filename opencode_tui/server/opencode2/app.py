@@ -7,7 +7,6 @@ from fastapi.responses import JSONResponse
 
 from opencode_tui import __version__
 from opencode_tui.entry_points import load
-from opencode_tui.server.lazy_app import DESCRIPTION
 from opencode_tui.server.opencode2.errors import install_answers
 from opencode_tui.server.opencode2.feed import Feed
 from opencode_tui.server.opencode2.operations import name_operations
@@ -26,8 +25,8 @@ ROUTERS = (
 )
 
 
-def build(services: Services) -> FastAPI:
-    """Return the application, whose `state.feed` must be closed."""
+def build(services: Services, description: str) -> FastAPI:
+    """Return the application, whose `state.feed` must be closed; `description` is the path of the list of its operations."""
     app = FastAPI(title="opencode-tui", version=__version__, openapi_url=None, redirect_slashes=False)
     app.state.services = services
     app.state.feed = Feed(services.clients)
@@ -35,5 +34,5 @@ def build(services: Services) -> FastAPI:
     for router in ROUTERS:
         app.router.routes.extend(router.routes)
     name_operations(app)
-    app.add_api_route(DESCRIPTION, lambda: JSONResponse(app.openapi()), include_in_schema=False)
+    app.add_api_route(description, lambda: JSONResponse(app.openapi()), include_in_schema=False)
     return app

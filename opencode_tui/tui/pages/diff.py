@@ -262,13 +262,14 @@ class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings
     def _actions(self) -> list[KeyAction]:
         """Return the actions with keys to show; on a narrow screen fewer, with fewer words."""
         is_split, is_wrapped, is_narrow = self.body.is_split, self.body.is_wrapped, self._room() < NARROW
+        wrap = ("diff_wrap", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap")
+        opening = ("diff_open", "open" if is_narrow else "open in your editor")
         shown = [
             ("diff_next", "next" if is_narrow else "next change"),
             ("diff_previous", "previous"),
             *([("diff_next_file", "file" if is_narrow else "next file")] if len(self._diffs) > 1 else []),
             *([] if is_narrow else [("diff_columns", "unified" if is_split else "side by side")]),
-            ("diff_open", "open" if is_narrow else "open in your editor"),
-            ("diff_wrap", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap"),
+            *((wrap, opening) if is_narrow else (opening, wrap)),  # where there is no room, the last is left out
             ("page_close", "back"),
         ]
         actions = self.key_actions()

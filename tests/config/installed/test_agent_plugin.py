@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.config.installed.package import Package, PackageError, Place, read_package
+from opencode_tui.config.installed.package import Package, PackageError, Place
+from opencode_tui.config.installed.reader import read_package
 from tests.support.rows import each
 from tests.support.world.plugins import SCHEMAS, SKILL, manifest, servers, write_plugin
 

@@ -144,7 +144,8 @@ async def test_an_edit_is_in_the_next_request_and_is_named_as_the_cause_of_its_n
         assert rule.is_sent and "- Always use tabs." in sent(world)
         await context.change_ledger(session.id, LedgerChange(id=rule.id, text="Always use spaces."))
         view = await context.change_ledger(session.id, LedgerChange(text="The API is frozen."))
-        assert all(one.is_sent for one in view.entries if one.origin != "records")
+        changed = [one.is_sent for one in view.entries if one.origin != "records"]
+        assert changed and all(changed)
         await world.prompt("and now", session=session)
         breaks = (await context.items(session.id)).prefix.breaks
     assert "- Always use spaces." in sent(world) and "- The API is frozen." in sent(world)

@@ -42,7 +42,7 @@ def test_a_record_that_has_grown_gives_the_same_entries_and_more():
         answer(ended, done, completed=10),
     ]
     told = [[(entry.kind, entry.part) for entry in entries_of(state)] for state in states]
-    assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(told))
+    assert [later for earlier, later in pairwise(told) if later[: len(earlier)] != earlier] == []
     assert [len(one) for one in told] == [0, 2, 3, 4, 6, 7, 8]
     assert told[-1][-1] == (names.STEP_ENDED, "")
 

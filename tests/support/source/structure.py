@@ -60,9 +60,10 @@ def _package_of(path: Path) -> str:
 
 
 def files_naming(root: Path, word: str) -> list[str]:
-    """Return the product's files whose text has a word."""
+    """Return the product's files whose text has a word, without the tables of OpenCode 2's names for our settings."""
     pattern = re.compile(rf"\b{word}\b")
     paths = [path for path in (root / PACKAGE).rglob("*") if path.suffix in _READ and "__pycache__" not in path.parts]
+    paths = [path for path in paths if path.stem not in ("opencode2", "opencode2_cli")]
     return sorted(str(one.relative_to(root / PACKAGE)) for one in paths if pattern.search(one.read_text("utf-8")))
 
 

@@ -141,7 +141,7 @@ async def test_cost_permissions_and_settings_are_pages(environ: dict[str, str], 
         await page.sees("1 session of this project cost $")
         await page.press("escape")
         await page.send("/permissions")
-        assert "git push *" in await page.sees("Rules for agent build")
+        assert "git push *" in await page.sees("Rules of your settings for agent build")
         await page.press("escape")
         await page.send("/config apikey")
         assert "[hidden]" in await page.sees("provider.fake.options.apiKey")

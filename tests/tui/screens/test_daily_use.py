@@ -158,21 +158,21 @@ async def test_ctrl_c_twice_interrupts_a_run(environ: dict[str, str], folder: Pa
 async def test_the_first_key_that_quits_interrupts_a_run_whatever_key_it_is(
     environ: dict[str, str], folder: Path
 ) -> None:
-    keys = {"app_exit": "<leader>f2,ctrl+q,ctrl+d", "messages_copy": "ctrl+c", "input_clear": "ctrl+l"}
+    keys = {"app_exit": "<leader>f2,f4,ctrl+d", "messages_copy": "ctrl+c", "input_clear": "ctrl+l"}
     async with screen(environ, folder, settings={"keybinds": keys}) as page:
         assert not [one for one in (await page.world.client.settings.notices()).warnings if "keybinds" in one]
         await page.send("<<words 200>> <<slow 30>>")
         await page.sees("word3")
-        await page.press("ctrl+q")
-        await page.sees("ctrl+q again to interrupt")
-        await page.press("ctrl+q")
+        await page.press("f4")
+        await page.sees("f4 again to interrupt")
+        await page.press("f4")
         await page.sees("Interrupted by you")
         await page.press("ctrl+c")
         await page.sees("Copied")
         assert page.app.is_running
         await page.press("ctrl+d")
         await page.sees("ctrl+d again to quit")
-        await page.press("ctrl+q")
+        await page.press("f4")
         await page.ends()
 
 

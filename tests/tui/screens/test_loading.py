@@ -25,7 +25,7 @@ def typed_at_once(page: Page, *keys: str) -> None:
         (("ctrl+x", "i"), "compacts at"),
         (("ctrl+x", "d"), "file 1 of 1"),
         ((*tuple("/cost"), "enter"), "Cost"),
-        ((*tuple("/permissions"), "enter"), "Rules for agent"),
+        ((*tuple("/permissions"), "enter"), "Always allowed in this project"),
         ((*tuple("/status"), "enter"), "worktree"),
     ],
 )

@@ -39,7 +39,7 @@ async def test_servers_are_listed_started_and_switched_off(environ: dict[str, st
 async def test_without_servers_the_page_says_how_to_add_one(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path) as page:
         await page.send("/mcps")
-        await page.sees("mcp add NAME")
+        await page.sees("a add a server")
 
 
 async def test_a_resource_is_completed_and_its_content_is_sent(environ: dict[str, str], tmp_path: Path) -> None:

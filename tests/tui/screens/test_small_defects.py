@@ -391,7 +391,7 @@ async def test_the_list_of_commands_shows_what_can_be_done_now(environ: dict[str
 async def test_equal_permission_rules_are_one_row_and_paths_are_short(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, size=(160, 40)) as page:
         await page.send("/permissions")
-        text = await page.sees("Rules for agent")
+        text = await page.sees("Built-in rules")
         rows = [line.split()[1:3] for line in text.splitlines() if line.split()[:1] in (["allow"], ["ask"], ["deny"])]
         assert ["question", "*"] in rows
         assert len(rows) == len({tuple(one) for one in rows})

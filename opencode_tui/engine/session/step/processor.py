@@ -216,7 +216,9 @@ class StepProcessor:
             async with asyncio.timeout(SYNC_S):
                 await store.sync()
         except (StorageError, TimeoutError) as failed:
-            logger.warning("the end of message %s is not on the disk yet: %s", self.message.id, str(failed) or "it is slow")
+            logger.warning(
+                "the end of message %s is not on the disk yet: %s", self.message.id, str(failed) or "it is slow"
+            )
 
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
         """Return the complete answer, and its request: without media when the provider rejected them."""

@@ -195,9 +195,13 @@ def _make_repository(
 
 
 async def remove_leftovers(environ: Mapping[str, str]) -> int:
-    """Remove the worktrees of tasks whose process was killed, after the processes that still work in them; return how many."""
+    """Remove the worktrees of tasks whose process was killed, after the processes that still work in them; return how many.
+
+    A task of a batch can be repeated. What an agent had changed is nowhere else, so its clone stays for the user.
+    """
     paths = find_paths(environ)
-    left = [one for one in await asyncio.to_thread(lambda: list(list_tasks(paths))) if one.is_left]
+    found = await asyncio.to_thread(lambda: list(list_tasks(paths)))
+    left = [one for one in found if one.is_left and not one.is_agent]
     if not left:
         return 0
     lock = Locks(paths).task_worktrees(_LEFTOVERS)

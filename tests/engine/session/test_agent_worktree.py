@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.client.local import open_client
+from opencode_tui.engine.file.task_repository import remove_leftovers
 from opencode_tui.engine.permission.policy import RefuseQuestions
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.agent_branch import agent_branch
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.storage.paths import find_paths
+from opencode_tui.storage.task_folders import record_task
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer, provider_config
 
@@ -185,6 +187,21 @@ async def test_a_task_that_is_continued_goes_on_with_its_own_files(environ, tmp_
         await prompt(client, "apply it", session)
         assert (repo / "n.txt").read_text() == "1\n2\n"
         assert list(find_paths(environ).tasks.iterdir()) == []
+
+
+async def test_what_a_killed_agent_had_changed_is_not_removed_with_the_worktrees_of_tasks(paths, environ, tmp_path):
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for name, is_agent in (("agent", True), ("task", False)):
+        path = record_task(paths, name, origin=tmp_path, common_dir=tmp_path / ".git", is_agent=is_agent)
+        path.mkdir()
+        (path / "work.txt").write_text("unfinished\n")
+        record = paths.tasks / f"{name}.json"
+        stored = json.loads(record.read_text())
+        record.write_text(json.dumps({**stored, "owner": {**stored["owner"], "pid": ended.pid}}))
+    assert await remove_leftovers(environ) == 1
+    assert (paths.tasks / "agent/work.txt").read_text() == "unfinished\n"
+    assert not (paths.tasks / "task").exists()
 
 
 async def test_without_a_repository_the_model_reads_why_there_is_no_worktree(environ, tmp_path):

@@ -1,7 +1,6 @@
 """Programs that stop or do not end: ripgrep, hooks, plugins, commands of the user. Each has a deadline, or the user ends it."""
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted
 from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, timed, until
 from tests.support.provider.model_script import Answer, Call
+from tests.support.world.processes import is_running
 
 SHORT_S = 0.4
 """Seconds that each of them has here."""
@@ -29,14 +29,6 @@ async def plugin(context):
         await asyncio.sleep(3600)
     return {"chat.message": on_message}
 """
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 @pytest.fixture
@@ -83,7 +75,7 @@ async def test_a_search_that_does_not_end_is_killed_after_its_time(
         assert call.state.error == f"the search did not end within {SHORT_S:g} s; search a narrower path"
         assert await world.world.answer(session) == "went on"
         assert await world.is_idle()
-    assert is_gone(int(pid.read_text()))
+    assert not is_running(int(pid.read_text()))
 
 
 async def test_a_search_that_does_not_end_is_interrupted_at_once(
@@ -96,7 +88,7 @@ async def test_a_search_that_does_not_end_is_interrupted_at_once(
             pid.unlink(missing_ok=True)
             world.server.script(Answer(calls=(Call("grep", {"pattern": "x"}),)))
             took = await interrupted(world, lambda: pid.exists() and bool(pid.read_text()))
-            assert is_gone(int(pid.read_text()))
+            assert not is_running(int(pid.read_text()))
             return took
 
         assert await quickest(measured) < CANCEL_S

@@ -17,6 +17,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
+from tests.support.world.processes import is_running
 from tests.support.world.repo import Repo
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
@@ -98,14 +99,6 @@ def detached(paths: Paths) -> int:
     return engine.process.pid
 
 
-def is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return True
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-
-
 def files_of(pid: int) -> list[str]:
     """Return what the descriptors of a process lead to."""
     return [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()]
@@ -132,7 +125,7 @@ def test_who_quits_and_keeps_it_working_has_the_shell_again_and_returns_in_anoth
         again.sees("Done")
         again.press("ctrl+d", "ctrl+d")
         assert again.ends() == 0
-    wait_until(lambda: is_gone(pid))
+    wait_until(lambda: not is_running(pid))
     assert len(server.requests) == 1  # nothing was asked again
     assert read_store(paths.storage).unfinished == []
 
@@ -152,7 +145,7 @@ def test_a_command_leaves_and_the_shell_that_brings_it_back_gets_the_terminal_ag
     shell.sees("this is the work in the background")
     shell.type("echo shell $((20 + 22))\r")
     shell.sees("shell 42")
-    assert not is_gone(pid)
+    assert is_running(pid)
     assert line.run("stop", "--all", "--yes").code == 0
 
 

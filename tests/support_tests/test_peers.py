@@ -12,6 +12,7 @@ from tests.benchmarks.peers.measure import FRAME, MEMORY, REQUEST, Figures, NotM
 from tests.benchmarks.peers.table import BEGIN, END, replaced, table
 from tests.benchmarks.peers.terminal import Activity, Terminal, activity, activity_between, run_to_end
 from tests.support.world.cli import PACKAGE_ROOT
+from tests.support.world.processes import is_running
 
 ECHO = r"""
 import os, subprocess, sys, tty
@@ -32,14 +33,6 @@ os.read(0, 2)
 while True:
     os.write(1, os.read(0, 100))
 """
-
-
-def is_running(pid: int) -> bool:
-    """Return whether a process runs: one that has ended but was not waited for does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")

@@ -195,7 +195,11 @@ def waits_of(pid: int) -> Counter[str]:
     """Return how many threads run, wait with a limit that is soon, and whether any waits without one or with a later one."""
     found = Counter(without_limit=0)
     for task in Path(f"/proc/{pid}/task").iterdir():
-        number, *words = (task / "syscall").read_text().split()
+        try:
+            number, *words = (task / "syscall").read_text().split()
+        except OSError:  # the thread ended meanwhile
+            number = "running"
+            words = []
         if number == "running":
             found["runs"] += 1
             continue

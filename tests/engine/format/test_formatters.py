@@ -21,8 +21,9 @@ from opencode_tui.engine.tool.edit.file_editor import FileEditor
 from opencode_tui.schema.api.language import FormatterState
 from opencode_tui.schema.error import ConfigError
 from tests.support.world.machine import PYTHON
+from tests.support.world.processes import is_running
 from tests.support.world.tools import Workbench
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import PATIENCE_S, until
 
 PROGRAM = """
 import sys, time
@@ -165,10 +166,7 @@ async def test_a_formatter_that_was_late_is_killed_with_its_children_and_stays_o
     world = World(tmp_path, environ, command=["sh", "-c", "sleep 1000 & echo $! >> ../log"])
     assert (await world.formatters.format(world.file, None, "a\n")).text == "a\n"
     [pid] = (tmp_path / "log").read_text().split()
-    status = Path(f"/proc/{pid}/cmdline")
-    async with asyncio.timeout(PATIENCE_S):
-        while status.exists() and status.read_bytes():
-            await asyncio.sleep(0.01)
+    await until(lambda: not is_running(int(pid)))
     await world.formatters.format(world.file, None, "b\n")
     assert (tmp_path / "log").read_text().split() == [pid]
 

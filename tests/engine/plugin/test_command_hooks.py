@@ -12,8 +12,9 @@ from opencode_tui.schema.api.catalog import Notification
 from opencode_tui.schema.error import OpencodeError
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
+from tests.support.world.processes import is_running
 from tests.support.world.repo import make_repo
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import until
 
 WRITE = Answer(calls=(Call("write", {"filePath": "a.txt", "content": "hello"}),))
 
@@ -126,10 +127,7 @@ async def test_the_end_of_a_turn_and_a_new_session_run_commands(environ: dict[st
 async def test_a_late_command_is_killed_with_the_children_that_it_left(environ: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(HookError, match=r"longer than 0\.5 s"):
         await _run_shell("sleep 1000 & echo $! > pid", b"", folder=tmp_path, environ=environ, limit_s=0.5)
-    status = Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}/cmdline")
-    async with asyncio.timeout(PATIENCE_S):
-        while status.exists() and status.read_bytes():
-            await asyncio.sleep(0.01)
+    await until(lambda: not is_running(int((tmp_path / "pid").read_text())))
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from tests.engine.provider.asking import KEY, ask, request
 from tests.support.provider.model_script import Answer, Api, Call, equal_deltas, failure, html_page
 from tests.support.provider.model_server import ModelServer
+from tests.support.world.processes import is_running
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
@@ -301,15 +302,6 @@ async def test_the_child_ends_with_its_parent() -> None:
 async def test_a_repository_cannot_bring_its_own_litellm(worker: LitellmWorker, repository: Path) -> None:
     assert worker.process_id is not None
     assert not (repository / "ran").exists()
-
-
-def is_running(process_id: int) -> bool:
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{process_id}/stat")
-    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 async def eventually(is_so: Callable[[], bool], seconds: float = PATIENCE_S) -> bool:

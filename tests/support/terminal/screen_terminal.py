@@ -27,6 +27,8 @@ ESCAPE_S = 0.2
 """Seconds after which an escape is one, and not the beginning of a sequence."""
 DEAF_S = 0.6
 """Seconds after which a question listens."""
+GLANCE_S = 0.02
+"""Seconds between two looks at something that is not written on the screen."""
 
 _KEYS = {
     "enter": "\r",
@@ -191,11 +193,12 @@ class ScreenTerminal(Terminal):
             pass
 
     def read_until(self, is_so: Callable[[], bool], *, timeout: float = PATIENCE_S) -> None:
-        """Take in what comes until it is so."""
+        """Take in what comes until it is so. It is looked at again without output too: not every change is written."""
         deadline = time.monotonic() + timeout
         while not is_so():
-            left = deadline - time.monotonic()
-            assert left > 0 and self._read(left), f"it did not come; the screen says:\n{self.shown()}"
+            assert time.monotonic() < deadline, f"it did not come; the screen says:\n{self.shown()}"
+            if not self._read(GLANCE_S):
+                time.sleep(GLANCE_S)  # the end of the program's output can be read at once, again and again
 
     def rest(self, *, quiet: float = 0.1, timeout: float = 3.0) -> None:
         """Wait until the frame is whole: nothing came for a moment."""

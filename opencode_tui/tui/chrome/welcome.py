@@ -32,6 +32,26 @@ NOTE = 38
 AGE = 6
 """Cells at the end of the text for the age of a session."""
 
+TIPS = (
+    ("", "@ names a file, a folder, or lines of one: @a.py#L10-20"),
+    ("messages_undo", "undoes the last turn, with what it changed in files"),
+    ("", "! runs a command of yours, without the model"),
+    ("changes_view", "reviews changes: mark, comment, commit, push"),
+    ("side_ask", "asks about the session; nothing of it is kept in there"),
+    ("", "# keeps a rule for the agent in AGENTS.md"),
+    ("context_view", "shows what the next request sends, and its price"),
+    ("", "/until make test works until a command passes"),
+    ("session_timeline", "goes back to any turn, or forks from there"),
+    ("approvals_cycle", "asks you more often, or less"),
+    ("history_search", "finds an earlier prompt"),
+    ("running_view", "shows what runs and waits in all folders"),
+    ("", "/background quits; what runs goes on"),
+    ("config_view", "changes settings; tui.tips switches tips off"),
+)
+"""The action whose key begins the tip, empty for none, and its words; another one each day."""
+
+_DAY_MS = 86_400_000
+
 _MOST_SERVERS = 4
 _MOST_WARNINGS = 6
 
@@ -46,12 +66,20 @@ class Welcome(Rows):
         super().__init__()
         self._sentence: Sequence[tuple[str, bool]] = ()
         self._groups: Sequence[Group] = ()
+        self._tip = ""
         self._recent_ids: Sequence[str] = ()
         """The IDs of the recent sessions, in the order in which they are listed."""
         self._chosen = ""
         """The ID of the recent session that the keys have chosen; empty without one."""
 
-    def show(self, control: SessionController, notices: FolderNotices, key: Callable[[str], str]) -> None:
+    def show(
+        self,
+        control: SessionController,
+        notices: FolderNotices,
+        key: Callable[[str], str],
+        *,
+        has_tips: bool = False,
+    ) -> None:
         """Show the text for a run without a key, an untrusted folder, or recent sessions; `key` returns the key of an action."""
         help_key = key("help_view") or "/help"
         is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
@@ -87,8 +115,9 @@ class Welcome(Rows):
         if notices.can_import:
             groups.append(("Sessions of other programs were found", "", [("/import", "open and continue them here")]))
         groups += _warnings(notices, control.client.directory)
-        if groups != self._groups:
-            self._groups = groups
+        tip = "" if is_demo or not has_tips else _tip(control.now(), key)
+        if (groups, tip) != (self._groups, self._tip):
+            self._groups, self._tip = groups, tip
             self.redraw()
 
     def choose(self, action_id: str) -> bool:
@@ -158,6 +187,8 @@ class Welcome(Rows):
             lines += [[], self._entry(head, note, muted, muted, block)]
             for words, fact in entries:
                 lines += [self._entry(words, fact, text, muted, block)] if fact else self._wrapped(words, text, block)
+        if self._tip:
+            lines += [[], [("Tip  ", muted), (self.look.words(self._tip), muted)]]
         return lines
 
     def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:
@@ -198,6 +229,13 @@ class Welcome(Rows):
         if not note or block < NOTE + 20:
             return [(words, style)]
         return [(pad(clip(words, at - 2, self.look.glyphs.ellipsis), at), style), (note, muted)]
+
+
+def _tip(now: int, key: Callable[[str], str]) -> str:
+    """Return the tip of a day; empty where the action has no key."""
+    action_id, words = TIPS[now // _DAY_MS % len(TIPS)]
+    pressed = key(action_id) if action_id else ""
+    return "" if action_id and not pressed else f"{pressed} {words}".strip()
 
 
 def _inactive(one: InactiveSetting, folder: Path) -> str:

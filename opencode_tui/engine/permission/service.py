@@ -236,9 +236,7 @@ class PermissionService:
             self._memory.get().count_uses(used)
         return left
 
-    async def _marked(
-        self, request: PermissionRequest, undecided: Sequence[tuple[Query, str]]
-    ) -> PermissionRequest:
+    async def _marked(self, request: PermissionRequest, undecided: Sequence[tuple[Query, str]]) -> PermissionRequest:
         """Return the request of a tool with `outside` in its metadata if a confined command could not do the same."""
         if KEY in request.metadata or self._has_sandbox is None:
             return request

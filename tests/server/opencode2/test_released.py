@@ -1,13 +1,15 @@
 """What the released OpenCode 2 documents beside its preview: nothing of it was tried with its programs."""
 
+from typing import Any
+
 import httpx
 
 from opencode_tui import __version__
 from tests.support.opencode2.client import Newer
 
 
-async def ask(http: httpx.AsyncClient, method: str, path: str, status: int, body: object = None, **params: str):
-    sent = {} if body is None else {"json": body}
+async def ask(http: httpx.AsyncClient, method: str, path: str, status: int, body: object = None, **params: str) -> Any:
+    sent: dict[str, Any] = {} if body is None else {"json": body}
     got = await http.request(method, path, params=params, **sent)
     assert got.status_code == status, got.text
     return got.json() if got.content else None

@@ -62,6 +62,14 @@ async def open_mcp_servers(chat: Chat) -> None:
     await show_mcp_servers(chat)
 
 
+@action("plugin_view", loads="the plugins")
+async def open_plugins(chat: Chat) -> None:
+    """Open the page of installed plugins."""
+    from opencode_tui.tui.pages.plugins import PluginsScreen
+
+    chat.open_page(PluginsScreen(chat.control, await chat.control.client.settings.plugins()))
+
+
 @action("context_view", loads="the context")
 async def open_context(chat: Chat) -> None:
     """Open the page of what the next request sends."""

@@ -30,7 +30,7 @@ _DAY_S = 86_400
     default=30,
     show_default=True,
     metavar="DAYS",
-    help="Delete a share so many days after its last change; 0 keeps it.",
+    help="Keep a share for DAYS after its last change; 0 for ever.",
 )
 @click.option(
     "--size", type=click.IntRange(1), default=64, show_default=True, metavar="MB", help="Size limit of one share."

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from rich.style import Style
@@ -10,6 +11,7 @@ from textual.strip import Strip
 
 from opencode_tui import __version__
 from opencode_tui.schema.api.folder import InactiveSetting
+from opencode_tui.schema.api.keybinds import ACTIONS
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.notices import warning_lines
@@ -32,23 +34,14 @@ NOTE = 38
 AGE = 6
 """Cells at the end of the text for the age of a session."""
 
-TIPS = (
-    ("", "@ names a file, a folder, or lines of one: @a.py#L10-20"),
-    ("messages_undo", "undoes the last turn, with what it changed in files"),
-    ("", "! runs a command of yours, without the model"),
-    ("changes_view", "reviews changes: mark, comment, commit, push"),
-    ("side_ask", "asks about the session; nothing of it is kept in there"),
-    ("", "# keeps a rule for the agent in AGENTS.md"),
-    ("context_view", "shows what the next request sends, and its price"),
-    ("", "/until make test works until a command passes"),
-    ("session_timeline", "goes back to any turn, or forks from there"),
-    ("approvals_cycle", "asks you more often, or less"),
-    ("history_search", "finds an earlier prompt"),
-    ("running_view", "shows what runs and waits in all folders"),
-    ("", "/background quits; what runs goes on"),
-    ("config_view", "changes settings; tui.tips switches tips off"),
+_TIPS = (
+    "@ names a file, a folder, or lines of one: @a.py#L10-20",
+    "! runs a command of yours, without the model",
+    "# keeps a rule for the agent in AGENTS.md",
+    "/until make test works until a command passes",
+    "/background quits; what runs goes on",
 )
-"""The action whose key begins the tip, empty for none, and its words; another one each day."""
+"""Tips that are about no key; those about one are in the row of its action."""
 
 _DAY_MS = 86_400_000
 
@@ -231,9 +224,15 @@ class Welcome(Rows):
         return [(pad(clip(words, at - 2, self.look.glyphs.ellipsis), at), style), (note, muted)]
 
 
+@cache
+def tips() -> Sequence[tuple[str, str]]:
+    """Return the tips: the action whose key begins one, empty for none, and its words; another one is shown each day."""
+    return [*(("", words) for words in _TIPS), *((one.id, one.tip) for one in ACTIONS if one.tip)]
+
+
 def _tip(now: int, key: Callable[[str], str]) -> str:
     """Return the tip of a day; empty where the action has no key."""
-    action_id, words = TIPS[now // _DAY_MS % len(TIPS)]
+    action_id, words = tips()[now // _DAY_MS % len(tips())]
     pressed = key(action_id) if action_id else ""
     return "" if action_id and not pressed else f"{pressed} {words}".strip()
 

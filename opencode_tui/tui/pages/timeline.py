@@ -127,11 +127,13 @@ _PICTURE = 28
 
 
 def picture_of(found: Sequence[Moment], chosen: str, look: Look, room: int) -> list[Sequence[Piece]]:
-    """Return the rows that draw the tokens of the turns, and below them where files were changed; none for a single turn.
+    """Return the rows that draw the tokens of the turns, and below them where files were changed; none for a single turn, or
+    without tokens.
 
     Where there are more turns than cells, neighbors share a column: it has their largest figure. The selected one is marked.
     """
-    if len(found) < 2 or room < 10:
+    total = sum(one.tokens for one in found)
+    if len(found) < 2 or not total or room < 10:
         return []
     groups = grouped([one.tokens for one in found], room)
     is_ascii = look.glyphs is ASCII
@@ -152,7 +154,6 @@ def picture_of(found: Sequence[Moment], chosen: str, look: Look, room: int) -> l
         tokens.append((look.glyphs.compacted if is_cut else sign, accent if is_chosen else plain))
         mark = look.glyphs.undone if any(one.has_changes for one in here) else " "
         files.append((mark, accent if is_chosen else muted))
-    total = sum(one.tokens for one in found)
     tokens.append((f"   {amount(total)} new tokens", muted))
     has_changes = any(one.has_changes for one in found)
     files.append((f"   {look.glyphs.undone} undo restores files", muted))
@@ -225,7 +226,8 @@ class TimelineScreen(PageScreen):
     def _show_head(self) -> None:
         """Show the title, and below it a column of each turn's tokens, with a mark where an undo would restore files."""
         found = [one for one in self._found() if one.message_id]
-        rows = picture_of(found, self.listing.chosen, self.listing.look, self.app.size.width - _PICTURE)
+        width = self.head.size.width or self.app.size.width * 6 // 10
+        rows = picture_of(found, self.listing.chosen, self.listing.look, width - _PICTURE)
         self.head.show([self._title, *((row, ()) for row in rows)])
 
     def _found(self) -> Sequence[Moment]:

@@ -12,7 +12,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -501,7 +501,7 @@ def _leave(day: Day) -> None:
 
 
 @contextlib.contextmanager
-def begun(folder: Path) -> Iterator[Day]:
+def begun(folder: Path) -> Generator[Day]:
     """Yield a day before its first step, in an empty folder."""
     home = folder / "home"
     home.mkdir()

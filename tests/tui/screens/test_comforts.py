@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.tui.chrome.welcome import TIPS
+from opencode_tui.tui.chrome.welcome import tips
 from opencode_tui.tui.keys.keymap import Keymap
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen, screen_lines
@@ -220,5 +220,5 @@ async def test_an_empty_chat_has_a_tip_unless_the_settings_say_no(environ: dict[
 
 def test_each_tip_names_an_action_that_there_is_and_fits_a_line() -> None:
     keys = Keymap()
-    assert [one for one, _ in TIPS if one and not keys.first(one)] == []
-    assert max(len(f"Tip  {keys.first(one) if one else ''} {words}") for one, words in TIPS) <= 72
+    assert [one for one, _ in tips() if one and not keys.first(one)] == []
+    assert max(len(f"Tip  {keys.first(one) if one else ''} {words}") for one, words in tips()) <= 72

@@ -164,7 +164,7 @@ def restore_deleted(session_ids: tuple[str, ...]) -> None:
     "days",
     type=click.IntRange(min=0),
     metavar="DAYS",
-    help="Only those deleted more than so many days ago.",
+    help="Only those deleted more than DAYS days ago.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")

@@ -8,13 +8,13 @@ from opencode_tui.schema.api.catalog import SandboxState
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.message import Delivery
 from opencode_tui.schema.session.session import BusyStatus, RetryStatus, SessionInfo
-from opencode_tui.schema.session.tool_state import ToolStateCompleted
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cost import cost_words, plan_words
 from opencode_tui.text.quantity import clock, duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.tool import argument_of, exit_code, is_interrupted, name_of
+from opencode_tui.text.tool import argument_of, exit_code, name_of
 from opencode_tui.text.wait import wait_time, wait_words
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.header import Title
@@ -93,7 +93,7 @@ def _killed(control: SessionController, send_key: str) -> Activity:
     assert facts is not None
     calls = (item for item in reversed(control.transcript.items) if isinstance(item, ToolItem))
     last = next(calls, None)
-    is_cut = last is not None and is_interrupted(last.part.state)
+    is_cut = last is not None and isinstance(last.part.state, ToolStateError)
     where = f"in {name_of(last.part.tool)} {argument_of(last.part)}" if is_cut and last is not None else ""
     word = f"Stopped at {clock(facts.killed_at)}"
     return Activity("note", word, screen_line(where), send_key, "continue", "input_submit")

@@ -197,9 +197,13 @@ class FolderServices:
 
     def say_of_model(self, session_id: str, line: str) -> None:
         """Show the user a line about the model that answers in a session, wherever the session is shown."""
+        self.say(session_id, line, title=MODEL_TITLE)
+
+    def say(self, session_id: str, line: str, *, title: str | None = None) -> None:
+        """Show the user a line in a session, wherever it is shown."""
         from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
 
-        toast = ScreenToastShown(title=MODEL_TITLE, message=line, variant="warning", session_id=session_id)
+        toast = ScreenToastShown(title=title, message=line, variant="warning", session_id=session_id)
         self.core.bus.publish(toast, directory=str(self.project.directory))
 
     async def refresh_models(self, *, is_forced: bool = False) -> list[str]:

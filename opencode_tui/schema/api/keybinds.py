@@ -314,6 +314,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("definition_add", "Add an agent, a command or a skill", "a", "page:definitions", "Agents, commands and skills"),
     Action("definition_edit", "Open its file", "e", "page:definitions", "Agents, commands and skills"),
     Action("mcp_add", "Add a server", "a", "page:mcp", "MCP servers"),
+    Action("mcp_edit", "Open the file that sets the server", "e", "page:mcp", "MCP servers"),
     Action("form_next", "Next field", "tab", "list:form", "Forms"),
     Action("form_previous", "Previous field", "shift+tab", "list:form", "Forms"),
     Action("form_switch", "Another choice", "right,left", "list:form", "Forms"),

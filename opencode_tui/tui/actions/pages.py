@@ -57,16 +57,9 @@ async def open_languages(chat: Chat) -> None:
 @action("mcp_view", loads="the MCP servers")
 async def open_mcp_servers(chat: Chat) -> None:
     """Open the page of MCP servers."""
-    from opencode_tui.tui.pages.mcp_servers import McpServersScreen
+    from opencode_tui.tui.actions.forms import show_mcp_servers
 
-    servers, places = await chat.control.client.mcp.servers(), await chat.control.client.project.places()
-
-    def add() -> None:
-        from opencode_tui.tui.actions.forms import open_mcp_form
-
-        open_mcp_form(chat, places)
-
-    chat.open_page(McpServersScreen(chat.control, servers, added=add))
+    await show_mcp_servers(chat)
 
 
 @action("plugin_view", loads="the plugins")

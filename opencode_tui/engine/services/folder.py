@@ -164,6 +164,9 @@ class FolderServices:
     async def _has_sandbox(self) -> bool:
         return await self.programs.tier() != "none"
 
+    async def _reaches_host(self, host: str) -> bool:
+        return await self.programs.sandbox.get().reaches(host)
+
     @cached_property
     def approvals(self) -> SessionApprovals:
         """The modes of approvals of sessions."""
@@ -331,6 +334,7 @@ class FolderServices:
             grants=self.grants,
             advise=partial(advise_permission, self.plugins.hooks),
             has_sandbox=self._has_sandbox,
+            reaches_host=self._reaches_host,
             allows_outside=sandbox is not None and sandbox.auto == "outside",
             approvals=self.approvals.approvals,
             memory=self.permission_memory,

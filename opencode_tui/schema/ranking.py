@@ -55,8 +55,9 @@ def ranked_among(query: str, names: Sequence[str], among: Iterable[int]) -> list
     A name that contains a query contains each text that this begins with: what was found for one is enough for the next.
     """
     words = query.casefold().split()
-    scored = [(number, points) for number in among if (points := _points(words, names[number])) is not None]
-    return [number for number, points in sorted(scored, key=lambda one: -(one[1] // _ALIKE_WITHIN))]
+    scored = ((number, _points(words, names[number])) for number in among)
+    found = [(number, points) for number, points in scored if points is not None]
+    return [number for number, _ in sorted(found, key=lambda one: -(one[1] // _ALIKE_WITHIN))]
 
 
 def _found(

@@ -331,7 +331,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "storage/session_columns.py": {"*": OWN},
     "storage/session_sums.py": {"*": OWN},
     "storage/storage.py": {"*": OWN},
-    "storage/task_folders.py": {"record_task": OWN, "delete_record": OWN},
+    "storage/task_folders.py": {"_write": OWN, "delete_record": OWN},
     "storage/trash.py": {"*": OWN},
     "tui/actions/memory.py": {"_edit": "the folder of the project or of our settings, for the user's editor"},
     "tui/first_page.py": {"write_page": OWN},

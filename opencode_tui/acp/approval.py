@@ -54,11 +54,19 @@ _KINDS: dict[Act, PermissionOptionKind] = {
 _NAMES: dict[Act, str] = {"once": "Allow once", "reject": "Reject"}
 
 
+DECLINE = "decline"
+"""The ID of the option that allows once and ends the suggestion of the rule: a client closes a question with each answer."""
+
+
 class Answer(Struct, frozen=True):
-    """A reply to a permission request; with `host` an always grants the host that the request suggests."""
+    """A reply to a permission request.
+
+    With `host` an always grants the host that the request suggests; with `declines` its rule is not suggested again.
+    """
 
     reply: Reply
     host: bool = False
+    declines: bool = False
 
 
 def request_of(event: QuestionAsked) -> QuestionRequest:
@@ -83,6 +91,9 @@ def options_of(request: PermissionRequest) -> list[PermissionOption]:
         if choice.act == "always":
             words = always_of(request).capitalize() if list(request.always) == ["*"] else words
         options.append(PermissionOption(option_id=choice.act, name=words, kind=_KINDS[choice.act]))
+    if suggestion_of(request):
+        words = "Allow once, do not suggest the rule again"
+        options.insert(1, PermissionOption(option_id=DECLINE, name=words, kind="allow_once"))
     return options
 
 
@@ -95,6 +106,8 @@ def answer_of(response: RequestPermissionResponse | None) -> Answer:
             return Answer("always")
         case "host":
             return Answer("always", host=True)
+        case one if one == DECLINE:
+            return Answer("once", declines=True)
         case _:
             return Answer("reject")
 

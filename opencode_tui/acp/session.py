@@ -355,6 +355,8 @@ class OpenSession:
         except (RequestError, ConnectionError):
             response = None
         answer = answer_of(response)
+        if answer.declines:
+            await self._decline(request)
         self._is_refused = self._is_refused or (request.permission == "doom_loop" and answer.reply == "reject")
         try:
             await self._client.permissions.reply(request.id, answer.reply, host=answer.host)
@@ -362,6 +364,13 @@ class OpenSession:
             await self.send([message(f"{error}\n")])
         except OpencodeError:
             await self._client.permissions.reply(request.id, "reject")
+
+    async def _decline(self, request: PermissionRequest) -> None:
+        """End the suggestion of a rule; a failure to store that is shown, and the request is answered all the same."""
+        try:
+            await self._client.permissions.decline(request.id)
+        except OpencodeError as error:
+            await self.send([message(f"{error}\n")])
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
         """Ask one question after the other; without an answer to one of them they are dismissed, which ends the turn."""

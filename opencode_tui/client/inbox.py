@@ -36,6 +36,7 @@ from opencode_tui.storage.engine_claim import EngineRecord, live_engines, short_
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import current_process, is_alive, is_suspended
+from opencode_tui.storage.task_folders import list_left_agents
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -154,13 +155,15 @@ class Inbox:
 
     async def _others(self, known: set[str]) -> list[Running]:
         """Return the sessions of processes that cannot be reached or were killed. Opens an engine here if there are any."""
-        owners = await asyncio.to_thread(Locks(find_paths(self._environ)).run_owners)
+        paths = find_paths(self._environ)
+        owners = await asyncio.to_thread(Locks(paths).run_owners)
         theirs = {one for engine in self._engines for one in engine.statuses}
         reachable = {engine.pid for engine in self._engines}  # it may have begun after the look at its engine
         left = {session_id: owner for session_id, owner in owners.items() if session_id not in known | theirs}
         if not left:
             return []
         rows: dict[str, Running] = {}
+        agents = await asyncio.to_thread(list_left_agents, paths)
         async with self._reader() as client:
             for session_id, owner in left.items():
                 try:
@@ -171,6 +174,7 @@ class Inbox:
                     continue
                 lives = await asyncio.to_thread(is_alive, owner.process)
                 doing, said = await _activity(client, root.id)
+                kept = [one for one in agents if not lives and await _is_of(client, one.session_id, root.id)]
                 rows[root.id] = Running.trusted(
                     info=root,
                     state="works" if lives else "stopped",
@@ -183,6 +187,7 @@ class Inbox:
                     background=[],
                     totals=await client.sessions.totals(root.id),
                     branch=None,
+                    left=[str(paths.tasks / one.name) for one in kept],
                 )
         return list(rows.values())
 
@@ -226,6 +231,14 @@ async def root_of(client: "Client", session_id: str) -> SessionInfo:
     while info.parent_id is not None:
         info = await client.sessions.get(info.parent_id)
     return info
+
+
+async def _is_of(client: "Client", session_id: str, root_id: str) -> bool:
+    """Return whether a session belongs to another one, or is it."""
+    try:
+        return (await root_of(client, session_id)).id == root_id
+    except NotFoundError:
+        return False
 
 
 async def call_of(client: "Client", session_id: str, call: ToolCallRef | None) -> ToolPart | None:

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         McpTool,
         StoredIn,
     )
+    from opencode_tui.schema.api.plugin import InstalledPlugin, PluginSwitch
     from opencode_tui.schema.api.search import SearchRequest, SearchResult
     from opencode_tui.schema.api.setting import ChangedSetting, SettingChange, SettingList
     from opencode_tui.schema.api.sign_in import SignInAccount, SignInDone, SignInRequest, SignInStarted
@@ -422,6 +423,17 @@ class _Settings:
             of_models=of_models or None,
             sources=[one.source for one in config.warnings] or None,
         )
+
+    async def plugins(self) -> "Sequence[InstalledPlugin]":
+        from opencode_tui.config.installed.store import InstalledStore  # few users have one
+        from opencode_tui.engine.plugin.describe import list_installed
+
+        return await asyncio.to_thread(lambda: list(list_installed(InstalledStore(paths=self._paths))))
+
+    async def switch_plugin(self, request: "PluginSwitch") -> None:
+        from opencode_tui.config.installed.store import InstalledStore
+
+        await asyncio.to_thread(InstalledStore(paths=self._paths).switch, request.name, is_on=request.is_on)
 
     async def newer_version(self) -> str:
         if self._instance.folder.config.settings.autoupdate != "notify":

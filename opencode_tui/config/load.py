@@ -188,6 +188,8 @@ class _Loading:
         store = InstalledStore(paths=self._paths)
         try:
             for installed in store.all():
+                if not store.is_on(installed.name):
+                    continue
                 source = source_of(installed.name)
                 try:
                     package = store.read(installed)

@@ -10,6 +10,7 @@ Source: docs/internals/session.md#locks.
 
 import os
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 
 from opencode_tui.schema.error import StorageError
@@ -89,6 +90,16 @@ class Locks:
     def killed_runs(self) -> list[str]:
         """Return the ids of sessions whose run was killed, sorted; an owner file that cannot be read counts as none. Blocks."""
         return [session_id for session_id, owner in self.run_owners().items() if not is_alive(owner.process)]
+
+    def killed_of(self, session_ids: Iterable[str]) -> list[str]:
+        """Return which of these sessions had their run killed, as `killed_runs` does. Blocks."""
+        killed: list[str] = []
+        for session_id in session_ids:
+            with suppress(OSError):
+                owner = read_owner(self._files, self._owner_path(session_id))
+                if owner is not None and owner.is_set and not is_alive(owner.process):
+                    killed.append(session_id)
+        return killed
 
     def run_owners(self) -> dict[str, RunOwner]:
         """Return the process that runs each session now, or was killed while it did; sorted by id. Blocks.

@@ -68,6 +68,8 @@ class RunLock:
         self._files = files
         self._atomic = AtomicWriter(files)
         self._last_generation: int | None = None
+        self.was_killed = False
+        """Whether the holder before the present one died while it held the lock."""
 
     @property
     def owner_path(self) -> str:
@@ -118,6 +120,7 @@ class RunLock:
             if not self._kept:
                 return None
             self._kept = 0
+        self.was_killed = False
         return RunGrant(self._last_generation or 0, was_elsewhere=False)
 
     def _release(self, number: int) -> None:
@@ -142,6 +145,7 @@ class RunLock:
         except OSError as error:
             self._lock.release()
             raise storage_error(error, "write", self._owner_path) from error
+        self.was_killed = found is not None and found.is_set
         was_elsewhere = found is not None and found.generation != self._last_generation
         self._last_generation = generation
         return RunGrant(generation, was_elsewhere)

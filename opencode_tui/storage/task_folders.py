@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct, ValidationError, json
+from msgspec.structs import replace
 
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths, ensure
@@ -19,7 +20,8 @@ from opencode_tui.storage.safe_folder import open_folder
 class TaskFolder(Struct, frozen=True):
     """A worktree of a task: its name, the work tree and the git folder that it belongs to, and the process that works in it.
 
-    With `is_agent` an agent of a session works in it, which may know what its origin has.
+    With `is_agent` an agent works in it, which may know what its origin has: that of `session_id`. Its changes are compared with
+    the commit `base`, empty until the files are there.
     """
 
     name: str
@@ -27,6 +29,8 @@ class TaskFolder(Struct, frozen=True):
     common_dir: str
     owner: ProcessIdentity
     is_agent: bool = False
+    session_id: str = ""
+    base: str = ""
 
     @property
     def is_left(self) -> bool:
@@ -34,11 +38,20 @@ class TaskFolder(Struct, frozen=True):
         return not is_alive(self.owner)
 
 
-def record_task(paths: Paths, name: str, *, origin: Path, common_dir: Path, is_agent: bool = False) -> Path:
-    """Write the record of a new worktree of this process; return the worktree's path. Raises OSError. Blocks."""
-    record = TaskFolder(name, str(origin), str(common_dir), current_process(), is_agent)
-    AtomicWriter(FileSystem()).write(str(ensure(paths.tasks) / f"{name}.json"), json.encode(record))
+def record_task(paths: Paths, name: str, *, origin: Path, common_dir: Path, session_id: str = "") -> Path:
+    """Write the record of a new worktree of this process; return the worktree's path. Raises OSError. Blocks.
+
+    With `session_id` it is that of an agent.
+    """
+    owner = current_process()
+    _write(paths, TaskFolder(name, str(origin), str(common_dir), owner, bool(session_id), session_id))
     return paths.tasks / name
+
+
+def record_base(paths: Paths, name: str, base: str) -> None:
+    """Record the commit with which an agent's changes are compared. Raises OSError. Blocks."""
+    if (found := _read(paths, name)) is not None:
+        _write(paths, replace(found, base=base))
 
 
 def list_tasks(paths: Paths) -> Iterator[TaskFolder]:
@@ -50,6 +63,19 @@ def list_tasks(paths: Paths) -> Iterator[TaskFolder]:
     for name in names:
         if name.endswith(".json") and (found := _read(paths, name.removesuffix(".json"))) is not None:
             yield found
+
+
+def has_tasks(paths: Paths) -> bool:
+    """Return whether there is any record. Blocks for one folder."""
+    try:
+        return any(name.endswith(".json") for name in os.listdir(paths.tasks))
+    except OSError:
+        return False
+
+
+def list_left_agents(paths: Paths) -> list[TaskFolder]:
+    """Return the worktrees of agents whose process was killed, sorted by name. Blocks."""
+    return sorted((one for one in list_tasks(paths) if one.is_agent and one.is_left), key=lambda one: one.name)
 
 
 def delete_record(paths: Paths, name: str) -> None:
@@ -83,6 +109,10 @@ def task_origin(paths: Paths, worktree: Path, *, is_secret: bool = False) -> str
         return None
     found = _read(paths, worktree.name)
     return None if found is None or (is_secret and found.is_agent) else found.origin
+
+
+def _write(paths: Paths, record: TaskFolder) -> None:
+    AtomicWriter(FileSystem()).write(str(ensure(paths.tasks) / f"{record.name}.json"), json.encode(record))
 
 
 def _read(paths: Paths, name: str) -> TaskFolder | None:

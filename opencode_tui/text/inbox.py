@@ -29,7 +29,10 @@ def line_of(row: Running, now: int) -> str:
         more = f" (and {len(others)} more)" if others else ""
         return f"{question_line(first.asked, first.call)}{more}"
     if row.state == "stopped":
-        return f"process {row.pid} ended in the middle of it"
+        kept = (
+            f"; the next prompt puts what {plural(len(row.left), 'agent')} had changed on a branch" if row.left else ""
+        )
+        return f"process {row.pid} ended in the middle of it{kept}"
     if isinstance(row.status, RetryStatus):
         return f"again in {duration(max(0, row.status.next - now) / 1000)}: {_first(row.status.message)}"
     if row.background and row.status.type == "idle":

@@ -241,6 +241,12 @@ def suggestion_of(request: PermissionRequest) -> str:
     return f"You have allowed this {count} times: always allow it in this project?"
 
 
+def without_suggestion(request: PermissionRequest) -> PermissionRequest:
+    """Return the question without the suggestion of its rule."""
+    metadata = {name: value for name, value in request.metadata.items() if name != ALLOWED_BEFORE}
+    return request.changed(metadata=metadata)
+
+
 _NAMED_LOSSES = 3
 """Paths that a sentence names, the largest ones; `lost_lines` has all of them."""
 

@@ -61,6 +61,8 @@ class Editor:
         self.asked: list[tuple[ToolCallUpdate, list[PermissionOption]]] = []
         self.kinds: list[str] = []
         """The kinds of the options to choose, in order; the last one repeats."""
+        self.preferred = ""
+        """The ID of an option that is chosen before all others."""
         self.conn: ClientSideConnection
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
@@ -72,7 +74,8 @@ class Editor:
     ) -> RequestPermissionResponse:
         self.asked.append((tool_call, options))
         kind = self.kinds.pop(0) if len(self.kinds) > 1 else self.kinds[0]
-        chosen = next((one for one in options if one.kind == kind), None)
+        preferred = (one for one in options if one.option_id == self.preferred)
+        chosen = next(preferred, None) or next((one for one in options if one.kind == kind), None)
         if chosen is None:
             return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen.option_id))
@@ -108,7 +111,9 @@ def variables(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> d
     settings = {
         "model": MODEL,
         "provider": model.config(),
-        "permission": {"bash": {"*": "allow", "echo ask*": "ask", "printf ask*": "ask"}},
+        "permission": {
+            "bash": {"*": "allow", "echo ask*": "ask", "printf ask*": "ask", "dirname *": "ask", "basename *": "ask"}
+        },
         "command": {"greet": {"template": "Greetings to $ARGUMENTS", "description": "Greets somebody"}},
     }
     return {**isolated_environment(home), "OPENCODE_CONFIG_CONTENT": json.dumps(settings)}
@@ -177,6 +182,7 @@ def quick_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def editor(connection: Editor) -> Editor:
     """Return the client without what it was sent for other tests."""
+    connection.preferred = ""
     connection.former.update(session_id for session_id, _ in connection.updates)
     connection.updates.clear()
     connection.asked.clear()
@@ -243,7 +249,7 @@ async def test_a_permission_request_is_answered_by_the_client(
 ):
     session = await new_session(editor, project.path)
     editor.kinds = kinds
-    program = "printf" if kinds == ["allow_always"] else "echo"  # the grant is for the program
+    program = "printf" if kinds == ["allow_always"] else "basename"  # the grant is for the program
     ask = tool("bash", command=f"{program} ask", description="asks")
     answer = await editor.prompt(session, f"{ask} {tool('read', filePath='a.py')} {ask}")
     assert (answer.stop_reason, len(editor.asked)) == ("end_turn", asked)
@@ -253,6 +259,19 @@ async def test_a_permission_request_is_answered_by_the_client(
     assert f"{program} ask" in str(call.content)
     ends = [one.status for one in editor.of("tool_call_update") if one.tool_call_id == call.tool_call_id]
     assert ends[-1] == status
+
+
+async def test_after_three_equal_answers_an_option_ends_the_suggestion(editor: Editor, project: Repo):
+    session = await new_session(editor, project.path)
+    editor.kinds, editor.preferred = ["allow_once"], "decline"
+    asks = " ".join(tool("bash", command=f"dirname a{at}/b", description="asks") for at in range(5))
+    await editor.prompt(session, asks)
+    names = [[one.option_id for one in options] for _, options in editor.asked]
+    assert [("decline" in one) for one in names] == [False, False, False, True, False]
+    assert names[3] == ["once", "decline", "always", "reject"]
+    assert "You have allowed this 3 times" in str(editor.asked[3][0].content)
+    assert "You have allowed this" not in str(editor.asked[4][0].content)
+    assert {one.status for one in editor.of("tool_call_update")} >= {"completed"}
 
 
 async def test_a_canceled_turn_and_the_prompt_behind_it_end_as_canceled(editor: Editor, project: Repo):

@@ -66,6 +66,10 @@ class World:
         """Return the steps that have run, in their order."""
         return self.log.read_text().split() if self.log.exists() else []
 
+    def has_begun(self) -> bool:
+        """Return whether the prompt is stored: what was typed before that is lost with its terminal."""
+        return any(self.paths.storage.glob("message/*/*.json"))
+
     def results(self) -> int:
         """Return how many calls have a result."""
         parts = [json.loads(path.read_text()) for path in self.paths.storage.glob("part/*/*.json")]
@@ -104,7 +108,7 @@ def round_of(world: World, server: ModelServer, chosen: random.Random) -> tuple[
         terminal.sees("Ask anything")
         terminal.paste(task())
         terminal.press("enter")
-        terminal.read_until(lambda: len(world.done()) >= moment)
+        terminal.read_until(lambda: world.has_begun() and len(world.done()) >= moment)
         terminal.read_for(pause_s)
         leave(terminal, way)
         time.sleep(away_s)
@@ -137,7 +141,7 @@ def kill_round(world: World, chosen: random.Random) -> tuple[str, list[str]]:
         terminal.sees("Ask anything")
         terminal.paste(task())
         terminal.press("enter")
-        terminal.read_until(lambda: len(world.done()) >= moment)
+        terminal.read_until(lambda: world.has_begun() and len(world.done()) >= moment)
         terminal.hang_up()
         wait_until(lambda: any(one.is_detached for one in live_engines(world.paths)))
         time.sleep(pause_s)

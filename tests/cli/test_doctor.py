@@ -12,6 +12,7 @@ from opencode_tui.client.logout import ends_at_logout
 from opencode_tui.engine.sandbox.own_program import find_installation
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.task_folders import record_task
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.importing.fixtures import unpack
 
@@ -108,6 +109,18 @@ def test_a_killed_run_is_closed_on_demand(commands, session_id, paths: Paths):
     assert commands.run("doctor").code == 1
     assert "records closed" in commands.run("doctor", "--fix").stdout
     assert commands.run("doctor").code == 0
+
+
+def test_what_killed_agents_left_is_named(commands, paths: Paths):
+    path = record_task(
+        paths, "agent-quiet-river-1234", origin=Path("/work"), common_dir=Path("/work/.git"), session_id="ses_1"
+    )
+    assert "agents" not in signs(commands.run("doctor").stdout)  # one that works
+    record = Path(f"{path}.json")
+    record.write_text(record.read_text().replace(f'"pid":{os.getpid()}', '"pid":999999999'))
+    done = commands.run("doctor")
+    assert (done.code, signs(done.stdout)["agents"]) == (0, "!")
+    assert "1 agent killed in the middle of its work" in done.stdout and str(path) in "".join(done.stdout.split("\n"))
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,18 @@ def test_grants_are_listed_apply_and_can_be_revoked(line, paths):
     assert explain(line, "bash", "touch a")["action"] == "ask"
 
 
+def test_a_grant_is_switched_off_and_on_again(line, paths):
+    grant(paths, line, "bash", "touch *")
+    done = line.run("permission", "off", "bash", "touch *")
+    assert (done.code, done.stdout) == (0, "switched off bash touch *\n")
+    assert explain(line, "bash", "touch a")["action"] == "ask"
+    assert "off" in line.run("permission", "list").stdout
+    again = line.run("permission", "off", "bash")
+    assert (again.code, again.stdout) == (1, "") and "no grant for bash is on" in again.stderr
+    assert line.run("permission", "on", "bash").stdout == "switched on bash touch *\n"
+    assert explain(line, "bash", "touch a")["action"] == "allow"
+
+
 def test_a_grant_never_beats_a_denial(line, paths):
     grant(paths, line, "bash", "rm *")
     assert explain(line, "bash", "rm -r x")["action"] == "deny"

@@ -1,13 +1,21 @@
+import asyncio
+import io
+import os
 from pathlib import Path
 
 import pytest
 
-from opencode_tui.cli.run.permission_prompt import Question, render_question
+from opencode_tui.cli.run.permission_prompt import PermissionPrompt, Question, render_question
+from opencode_tui.cli.run.terminal_lines import TerminalLines
 from opencode_tui.cli.style import PLAIN
+from opencode_tui.schema.event.event import PermissionAsked
 from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
 from opencode_tui.text.cells import width
 from tests.support.hostile.strings import HOSTILE, steering
+from tests.support.provider.model_script import Answer, Call
 from tests.support.sessions.records import call
+from tests.support.world.engine import opened
+from tests.support.world.waiting import until
 
 HERE = Path("/src/csvkit")
 REMOVE = Rule(permission="bash", pattern="rm *", action="ask")
@@ -95,3 +103,29 @@ def test_no_question_steers_the_terminal_or_wraps(terminal, hostile):
     assert steering("\n".join(shown(request, *verdicts, style=terminal(60, is_live=True)))) == []
     lines = shown(asked("external_directory", long), style=terminal(60))
     assert lines and all(width(line) < 60 for line in lines)
+
+
+async def test_a_typed_x_ends_the_suggestion_and_the_question_stays(environ: dict[str, str], tmp_path: Path) -> None:
+    shown_text, (typed, keyboard) = io.StringIO(), os.pipe()
+    calls = [Answer(calls=(Call("bash", {"command": f"touch a{at}"}),)) for at in range(5)]
+    settings = {"permission": {"bash": {"*": "ask"}}}
+    async with opened(environ, tmp_path, *calls, Answer(text="Made."), settings=settings) as world:
+        permissions = world.client.permissions
+        prompt = PermissionPrompt(TerminalLines(typed, err=shown_text), world.client, PLAIN)
+        with world.client.events() as events:
+            turn = asyncio.create_task(world.prompt("make them"))
+            requests = (one.event async for one in events if isinstance(one.event, PermissionAsked))
+            for lines in (b"y\n", b"y\n", b"y\n", b"x\n"):
+                os.write(keyboard, lines)
+                asking = asyncio.create_task(prompt.ask(await anext(requests)))
+                await until(lambda asking=asking: asking.done() or "not suggested again" in shown_text.getvalue())
+            assert "x no more suggestion" in shown_text.getvalue() and len(await permissions.pending()) == 1
+            os.write(keyboard, b"y\n")
+            await asking
+            assert "Allowed once  touch a3" in shown_text.getvalue()
+            last = await anext(requests)
+            assert "allowedBefore" not in last.metadata
+            await permissions.reply(last.id, "once")
+            await turn
+    os.close(typed)
+    os.close(keyboard)

@@ -103,6 +103,23 @@ def test_an_update_shows_its_difference_and_asks_only_when_something_that_runs_c
 
 
 @pytest.mark.usefixtures("at_terminal")
+def test_a_plugin_that_is_switched_off_has_no_effect_also_after_an_update(commands: Commands, repo: Repo) -> None:
+    commands.run("plugin", "install", str(repo.path), stdin="y\n")
+    done = commands.run("plugin", "off", "acme")
+    assert (done.code, done.stdout) == (0, "acme is off from the next start\n")
+    assert "plugin acme" not in commands.run("config", "show").stdout
+    repo.write("skills/one/SKILL.md", SKILL.format("one") + "more")
+    assert commands.run("plugin", "update").stdout.splitlines()[-1] == "installed acme"
+    listed = commands.run("plugin", "list").stdout.splitlines()
+    assert listed[0].endswith("  (off)") and "skill    one" in listed[1]
+    assert "plugin acme" not in commands.run("config", "show").stdout
+    commands.run("plugin", "on", "acme")
+    assert "plugin acme" in commands.run("config", "show").stdout
+    missing = commands.run("plugin", "off", "other")
+    assert (missing.code, "no plugin 'other' is installed" in missing.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("at_terminal")
 def test_a_removal_leaves_nothing(commands: Commands, repo: Repo) -> None:
     commands.run("plugin", "install", str(repo.path), stdin="y\n")
     assert commands.run("plugin", "remove", "acme").stdout == "removed acme\n"

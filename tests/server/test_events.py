@@ -35,10 +35,26 @@ def word(event: dict) -> str:
 
 
 def words(events: list[dict]) -> list[str]:
-    """Return the words of events, equal neighbours once, without the summary, which comes beside the turn or after it."""
+    """Return the words of events, equal neighbours once, without the summary, which comes beside the turn or after it.
+
+    A step that is slow on a busy machine has more: what it waits for. That is left out.
+    """
     busy = next((at for at, event in enumerate(events) if word(event) == "busy"), len(events))
     told = [event for at, event in enumerate(events) if at < busy or not is_summary(event)]
-    return [said for said, _ in groupby(map(word, told))]
+    return [said for said, _ in groupby(map(word, without_waits(told)))]
+
+
+def without_waits(events: list[dict]) -> list[dict]:
+    """Return the events without those that name a wait, and without those that tell its end."""
+    told: list[dict] = []
+    is_named = False
+    for event in events:
+        if word(event) == "busy":
+            was_named, is_named = is_named, "wait" in event["properties"]["status"]
+            if was_named or is_named:
+                continue
+        told.append(event)
+    return told
 
 
 def is_summary(event: dict) -> bool:
@@ -80,6 +96,14 @@ async def test_a_tool_turn_tells_each_state_and_a_message_for_each_step(serve, m
         "assistant", "step-start", "text", "text +", "text", "step-finish", "assistant finished", "assistant done",
         "busy", "idle", "session.idle",
     ]  # fmt: skip
+
+
+def test_the_start_and_the_end_of_a_wait_are_no_part_of_the_order():
+    busy = {"type": "session.status", "properties": {"status": {"type": "busy"}}}
+    waits = {"type": "session.status", "properties": {"status": {"type": "busy", "wait": {"on": "git", "since": 1}}}}
+    idle = {"type": "session.status", "properties": {"status": {"type": "idle"}}}
+    other = {"type": "session.diff", "properties": {}}
+    assert without_waits([busy, other, waits, waits, busy, other, busy, idle]) == [busy, other, other, busy, idle]
 
 
 async def test_changes_by_tools_are_told_but_for_ignored_files(serve, model, project):

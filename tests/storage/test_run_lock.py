@@ -72,6 +72,9 @@ def test_owner_is_set_while_a_run_lasts_and_after_a_kill(paths: Paths, locks: Lo
     killed = locks.read_owner("s")
     assert killed is not None
     assert (killed.is_set, is_alive(killed.process)) == (True, False)
+    assert not run.was_killed
+    locks.session_run("s").try_acquire()
+    assert run.was_killed
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"pid":"x"}', b"\0\0"])

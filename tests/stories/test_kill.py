@@ -1,7 +1,11 @@
 """kill -9 at two random points of a run: nothing published is lost, and the next run works. `bench_crash` does it 200 times."""
 
+import json
+
 from tests.support.faults.kill import make_lane
+from tests.support.provider.model_script import Answer, Call
 from tests.support.world.cli import kill_session, read_events
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 
 def test_a_kill_at_any_point_loses_nothing_that_was_published(tmp_path, server):
@@ -20,3 +24,29 @@ def test_the_run_after_a_kill_reports_only_its_own_work(line):
     after = line.turn("and now", "-c")
     assert [event["type"] for event in told] == ["step_start", "text"]
     assert [event["type"] for event in after.events] == ["step_start", "text", "step_finish"]
+
+
+def test_what_a_killed_agent_had_changed_is_named_and_comes_on_a_branch_with_the_next_turn(
+    line, server, project, paths
+):
+    work = {"command": "echo work >made.txt; sleep 600", "description": "works"}
+    task = {"description": "make it", "subagent_type": "general", "isolation": "worktree"}
+    task["prompt"] = f"make <<tool bash {json.dumps(work)}>>"
+    server.script(Answer(calls=(Call("task", task),)))
+    killed = line.start_turn("go")
+    wait_until(lambda: list(paths.tasks.glob("*/made.txt")))
+    killed.kill()
+    kill_session(killed)
+    [left] = [one.parent for one in paths.tasks.glob("*/made.txt")]
+
+    [row] = json.loads(line.run("ps", "--format", "json").stdout)
+    assert (row["state"], row["left"]) == ("stopped", [str(left)])
+    assert "what 1 agent had changed" in row["line"]
+    assert str(left) in "".join(line.run("doctor").stdout.split("\n"))
+
+    after = line.turn("go on", "-c")
+    assert after.code == 0, after.stderr
+    branch = project.git("branch", "--list", "opencode-tui/agent-*", "--format=%(refname:short)").split()
+    assert [project.git("show", f"{name}:made.txt") for name in branch] == ["work"]
+    assert list(paths.tasks.iterdir()) == [] and not (line.folder / "made.txt").exists()
+    assert line.survivors(grace_s=PATIENCE_S) == []

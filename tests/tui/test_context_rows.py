@@ -35,6 +35,16 @@ def test_a_single_summarized_item_stands_for_itself() -> None:
     assert [row.is_fold for row in context_rows(GONE[:1], ())] == [False]
 
 
+def test_the_row_of_older_messages_stays_beside_those_that_are_folded() -> None:
+    older = item("19,000 messages before these", kind="older", state="summarized")
+    rows = context_rows([item("the summary", 900, kind="summary"), older, *GONE], ())
+    assert [(kind_words(row), row.is_fold) for row in rows] == [
+        ("Summary", False),
+        ("Older", False),
+        ("3 messages", True),
+    ]
+
+
 def test_a_pruned_output_tells_what_it_was_not_what_stands_in_its_place() -> None:
     (row,) = context_rows([item("large.csv", 20, kind="call", tool="read", state="pruned", was=12_000)], ())
     assert (kind_words(row), token_words(row)) == ("Read", "was 12.0 k")

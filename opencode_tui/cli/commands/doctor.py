@@ -40,6 +40,7 @@ from opencode_tui.storage.doctor import Doctor, Finding
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
+from opencode_tui.storage.task_folders import list_left_agents
 from opencode_tui.storage.trash import Trash
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import make_safe
@@ -307,6 +308,19 @@ def check_left_behind(paths: Paths, environ: Mapping[str, str]) -> Iterator[Chec
             source.close()
 
 
+def check_left_agents(paths: Paths) -> Iterator[Check]:
+    """Yield a result if killed agents left what they had changed. Blocks."""
+    found = list_left_agents(paths)
+    if not found:
+        return
+    details: list[tuple[Level, str]] = []
+    for one in found:
+        details.append(("warning", f"{paths.tasks / one.name}, of {one.origin}"))
+    about = "the next prompt in its session puts it on a branch; without that session, copy what you need and delete the folder"
+    text = f"{plural(len(found), 'agent')} killed in the middle of its work, in a copy of the checkout"
+    yield Check("agents", "warning", text, [*details, ("ok", about)])
+
+
 def _left_in(source: SessionSource, databases: Sequence[OpenCodeSqlite]) -> Iterator[Check]:
     """Yield a result if OpenCode 2 shows sessions without messages, or if sessions of a folder are in no database beside it."""
     text = ""
@@ -385,7 +399,7 @@ def _examine(*, is_fixing: bool, is_online: bool) -> int:
         *([_check_providers] if is_online else []),
     ]
     levels: list[Level] = []
-    for check in chain((run() for run in checks), check_left_behind(paths, os.environ)):
+    for check in chain((run() for run in checks), check_left_agents(paths), check_left_behind(paths, os.environ)):
         levels.append(check.level)
         sys.stdout.write(_render(check, style))
         sys.stdout.flush()

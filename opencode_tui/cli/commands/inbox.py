@@ -145,6 +145,7 @@ def _facts(row: Running, now: int) -> JsonObject:
         "state": row.state,
         "line": line_of(row, now),
         "asks": asks,
+        "left": row.left,
         "background": [command.id for command in row.background],
         "process": row.pid,
         "reachable": row.is_reachable,

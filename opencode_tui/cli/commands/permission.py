@@ -1,4 +1,4 @@
-"""`opencode-tui permission`: show, test and revoke permission rules."""
+"""`opencode-tui permission`: show and test permission rules, switch and revoke grants."""
 
 import os
 import sys
@@ -27,7 +27,7 @@ _ACTIONS = click.Choice(["allow", "ask", "deny"])
 
 @click.group()
 def permission() -> None:
-    """Show, test and revoke permission rules."""
+    """Show and test permission rules, switch off and revoke what you always allow."""
 
 
 @permission.command("list", short_help="List the effective rules and your grants.")
@@ -77,6 +77,22 @@ def revoke(name: str, pattern: str | None, dry_run: bool) -> int:
     return _revoke(name, pattern, dry_run=dry_run)
 
 
+@permission.command(short_help='Switch "always allow" grants off, without revoking them.')
+@click.argument("name", metavar="PERMISSION")
+@click.argument("pattern", required=False)
+def off(name: str, pattern: str | None) -> int:
+    """Switch "always allow" grants off: one pattern, or all of a permission. They are kept, with how often they were used."""
+    return _switch(name, pattern, is_on=False)
+
+
+@permission.command(short_help='Switch "always allow" grants on again.')
+@click.argument("name", metavar="PERMISSION")
+@click.argument("pattern", required=False)
+def on(name: str, pattern: str | None) -> int:
+    """Switch "always allow" grants on again: one pattern, or all of a permission."""
+    return _switch(name, pattern, is_on=True)
+
+
 _WORDS: dict[Action, str] = {"allow": "allowed", "ask": "needs approval", "deny": "denied"}
 
 
@@ -96,7 +112,7 @@ def _list_rules(*, agent: str | None, style: str) -> None:
     rows = [[*_row(rule), source] for rule, source in zip(found.rules, sources, strict=True)]
     sys.stdout.write(render_table(["PERMISSION", "PATTERN", "ACTION", "FROM"], rows, look) + "\n")
     if found.stored:
-        print_result("\nAlways allowed in this project (see `permission revoke`)")
+        print_result("\nAlways allowed in this project (`permission off` and `permission revoke` end it)")
         rows = [[one.permission, one.pattern, use_words(one), scope_words(one)] for one in found.stored]
         sys.stdout.write(render_table(["PERMISSION", "PATTERN", "USE", ""], rows, look) + "\n")
 
@@ -140,6 +156,22 @@ def _revoke(name: str, pattern: str | None, *, dry_run: bool) -> int:
         print_result(f"{'would revoke' if dry_run else 'revoked'} {rule.permission} {rule.pattern}")
     if not found:
         say(f"no grants for {name}{f' {pattern}' if pattern else ''}; see `opencode-tui permission list`")
+        return 1
+    return 0
+
+
+def _switch(name: str, pattern: str | None, *, is_on: bool) -> int:
+    """Switch grants on or off; return 1 if there were none to switch."""
+
+    async def work(client: "LocalClient") -> Sequence[Rule]:
+        return await client.rules.switch(name, pattern, is_on=is_on)
+
+    found, word = with_client(work), "on" if is_on else "off"
+    for rule in found:
+        print_result(f"switched {word} {rule.permission} {rule.pattern}")
+    if not found:
+        was = "off" if is_on else "on"
+        say(f"no grant for {name}{f' {pattern}' if pattern else ''} is {was}; see `opencode-tui permission list`")
         return 1
     return 0
 

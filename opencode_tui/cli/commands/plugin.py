@@ -4,7 +4,7 @@ import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,17 +15,6 @@ if TYPE_CHECKING:
     from opencode_tui.engine.plugin.install import Installer, Prepared
 
 _FORMAT = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
-
-
-class _Row(NamedTuple):
-    """A plugin in the list."""
-
-    name: str
-    version: str
-    source: str
-    commit: str
-    parts: Sequence[str]
-    problems: Sequence[str]
 
 
 def read_page() -> str:
@@ -96,30 +85,35 @@ def install(source: str, names: Sequence[str], yes: bool) -> None:
 @_FORMAT
 def list_plugins(style: str) -> None:
     """List the installed plugins with what they bring."""
-    from opencode_tui.engine.plugin.describe import describe_parts  # not for the help
-    from opencode_tui.schema.error import ConfigError
+    from opencode_tui.engine.plugin.describe import list_installed  # not for the help
 
-    rows: list[_Row] = []
     with _installer() as installer:
-        for one in installer.store.all():
-            try:
-                package = installer.store.read(one)
-            except ConfigError as error:
-                rows.append(_Row(one.name, "", one.source, one.commit, [], [str(error)]))
-                continue
-            parts = [line.strip() for line in describe_parts(package)]
-            rows.append(_Row(one.name, package.version, one.source, one.commit, parts, list(package.problems)))
+        rows = list(list_installed(installer.store))
     if style == "json":
-        print_json([row._asdict() for row in rows])
+        print_json([row.to_dict() for row in rows])
         return
     if not rows:
         say("no plugin is installed; install one with `opencode-tui plugin install FOLDER|GIT`")
     for row in rows:
         name = " ".join(filter(None, [row.name, row.version]))
         commit = f" at {row.commit[:12]}" if row.commit else ""
-        _print([f"{name}  {row.source}{commit}"])
+        _print([f"{name}  {row.source}{commit}{'' if row.is_on else '  (off)'}"])
         _print(f"  {line}" for line in row.parts)
         _print(f"  left out: {line}" for line in row.problems)
+
+
+@plugin.command(short_help="Switch installed plugins on.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+def on(names: Sequence[str]) -> None:
+    """Give plugins that were switched off their effect again, from the next start."""
+    _switch(names, is_on=True)
+
+
+@plugin.command(short_help="Switch installed plugins off.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+def off(names: Sequence[str]) -> None:
+    """Keep plugins installed without any effect, from the next start."""
+    _switch(names, is_on=False)
 
 
 @plugin.command(short_help="Show what changed, and install it.")
@@ -160,6 +154,13 @@ def remove(names: Sequence[str]) -> None:
                 raise ConfigError(f"no plugin {name!r} is installed; see `opencode-tui plugin list`")
             installer.store.remove(name)
             print_result(f"removed {name}")
+
+
+def _switch(names: Sequence[str], *, is_on: bool) -> None:
+    with _installer() as installer:
+        for name in names:
+            installer.store.switch(name, is_on=is_on)
+            print_result(f"{name} is {'on' if is_on else 'off'} from the next start")
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from opencode_tui.text.permission import (
     suggestion_of,
     title_of,
     without_padding,
+    without_suggestion,
 )
 from opencode_tui.text.safe_text import make_safe
 
@@ -48,6 +49,9 @@ _WORDS = {
     "remove": "r",
 }
 """Words that are typed for keys."""
+
+_DECLINE = "x"
+"""The key that ends the suggestion of a rule, as on the screen."""
 
 _DIFF_LINES = 40
 
@@ -144,7 +148,9 @@ class PermissionPrompt:
 
     async def _read_answer(self, terminal: TerminalLines, request: PermissionRequest) -> _Answer:
         """Return the answer; end of input rejects."""
-        acts = {choice.key: choice.act for choice in choices_of(request)}
+        acts: dict[str, str] = {choice.key: choice.act for choice in choices_of(request)}
+        if suggestion_of(request):
+            acts[_DECLINE] = "decline"
         while line := await terminal.read("> "):
             word = line.strip().lower()
             match acts.get(_WORDS.get(word, word)):
@@ -163,10 +169,23 @@ class PermissionPrompt:
                     return _Answer("reject", what.strip())
                 case "leave":
                     return _Answer("reject")
+                case "decline":
+                    terminal.show(f"  {await self._decline(request)}\n")
+                    del acts[_DECLINE]
+                    request = without_suggestion(request)
+                    terminal.show("\n".join(render_keys(request, self._style)) + "\n")
                 case _:
                     terminal.show("\n".join(render_keys(request, self._style)) + "\n")
         terminal.show("\n")
         return _Answer("reject")
+
+    async def _decline(self, request: PermissionRequest) -> str:
+        """End the suggestion of a rule, and return a sentence about it."""
+        try:
+            await self._client.permissions.decline(request.id)
+        except StorageError as error:
+            return f"{make_safe(str(error))}; the rule can be suggested again"
+        return "This rule is not suggested again."
 
     def _decision(self, question: Question, answer: _Answer) -> str:
         sign, token, text = _DECISIONS[answer.reply]
@@ -257,11 +276,14 @@ def render_keys(request: PermissionRequest, style: Style) -> list[str]:
     room = (style.columns() or 80) - 2
     rows: list[list[tuple[str, str]]] = [[]]
     listed: dict[int, list[str]] = {}
-    for choice in choices_of(request):
-        key = (choice.key, make_safe(choice.words))
-        if choice.act == "always" and _key_width([key]) > room:
+    keys = [(choice.key, choice.words, choice.act == "always") for choice in choices_of(request)]
+    if suggestion_of(request):
+        keys.append((_DECLINE, "no more suggestion", False))
+    for name, words, is_always in keys:
+        key = (name, make_safe(words))
+        if is_always and _key_width([key]) > room:
             patterns = [piece for pattern in request.always for piece in wrap(make_safe(pattern), room - 4)]
-            rows += [[(choice.key, "always allow")], []]
+            rows += [[(name, "always allow")], []]
             listed[len(rows) - 2] = [style.paint(f"      {piece}", "muted") for piece in patterns]
         elif rows[-1] and _key_width([*rows[-1], key]) > room:
             rows.append([key])

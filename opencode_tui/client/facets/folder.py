@@ -30,6 +30,7 @@ from opencode_tui.schema.api.mcp import (
     McpTool,
     StoredIn,
 )
+from opencode_tui.schema.api.plugin import InstalledPlugin, PluginSwitch
 from opencode_tui.schema.api.project import Places, ProjectInfo, UpdateProject
 from opencode_tui.schema.api.question import QuestionAnswers, QuestionRequest
 from opencode_tui.schema.api.setting import ChangedSetting, SettingChange, SettingList
@@ -305,6 +306,16 @@ class SettingsFacet(Protocol):
         It is used from the next time the folder is opened. Raises ConfigError when the settings with it are not valid, or
         StorageError; then the file is unchanged.
         """
+        ...
+
+    @ours("GET", "/installed-plugin")
+    async def plugins(self) -> Sequence[InstalledPlugin]:
+        """Return the installed plugins by name. Raises ConfigError."""
+        ...
+
+    @ours("POST", "/installed-plugin/switch")
+    async def switch_plugin(self, request: PluginSwitch) -> None:
+        """Give an installed plugin an effect, or none, from the next time a folder is opened. Raises ConfigError."""
         ...
 
     @ours("GET", "/trust")

@@ -94,12 +94,11 @@ def _check_extensions(extensions: Any, problems: list[str]) -> None:
 
 def _version_of(schema: Any, kind: str, file: str) -> str:
     """Return the version that a `$schema` names. Raises PackageError for any other than a supported one."""
-    if not isinstance(schema, str):
-        raise PackageError(f"{file}: `$schema` is missing; it names the version of Agent Plugins")
-    for version in VERSIONS:
-        if schema == f"{AGENT_PLUGINS}schemas/{version}/{kind}.schema.json":
-            return version
-    raise PackageError(f"{file}: `$schema` is {schema!r}; supported is Agent Plugins {', '.join(VERSIONS)}")
+    known = {f"{AGENT_PLUGINS}schemas/{version}/{kind}.schema.json": version for version in VERSIONS}
+    if isinstance(schema, str) and schema in known:
+        return known[schema]
+    is_what = "is missing" if schema is None else f"is {schema!r}"
+    raise PackageError(f"{file}: `$schema` {is_what}; it names the version of Agent Plugins: {', '.join(known)}")
 
 
 def _read_servers(place: Place, version: str, problems: list[str]) -> JsonObject:

@@ -3,6 +3,7 @@
     plugins/NAME/record.json    where it is from, its commit, its fingerprint
     plugins/NAME/package/       the files
     plugins/NAME/data/          what its programs store; kept by updates
+    plugins/NAME/off            is there while the plugin is switched off
 
 No command that is confined can write there. Removal deletes the whole folder.
 """
@@ -23,7 +24,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.paths import Paths, ensure
 
-RECORD, PACKAGE, DATA = "record.json", "package", "data"
+RECORD, PACKAGE, DATA, OFF = "record.json", "package", "data", "off"
 STAGING = ".staging"
 """The folder in `plugins/` in which packages are prepared; the name of no plugin begins with a period."""
 
@@ -101,6 +102,27 @@ class InstalledStore:
                 AtomicWriter(files).write(str(own / RECORD), data.encode(), durable=True)
         except OSError as error:
             raise ConfigError(f"{own} cannot be written: {cause_of(error)}; nothing else changed") from error
+
+    def is_on(self, name: str) -> bool:
+        """Return whether a plugin has an effect. Blocks."""
+        return not os.path.lexists(self.folder / name / OFF)
+
+    def switch(self, name: str, *, is_on: bool) -> None:
+        """Give a plugin an effect, or none, from the next time a folder is opened. Raises ConfigError. Blocks."""
+        from opencode_tui.storage.files import AtomicWriter, FileSystem  # only needed for writing
+        from opencode_tui.storage.locks import Locks
+
+        path = self.folder / name / OFF
+        try:
+            with Locks(self._paths).store():
+                if name.startswith(".") or "/" in name or self.find(name) is None:
+                    raise ConfigError(f"no plugin {name!r} is installed; see `opencode-tui plugin list`")
+                if is_on:
+                    path.unlink(missing_ok=True)
+                else:
+                    AtomicWriter(FileSystem()).write(str(path), b"", durable=True)
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be changed: {cause_of(error)}; {name} stays as it was") from error
 
     def remove(self, name: str) -> None:
         """Delete a plugin with its data. Raises ConfigError where something remains. Blocks."""

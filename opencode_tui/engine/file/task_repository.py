@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Container, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +25,15 @@ from opencode_tui.engine.sandbox.temp import delete_caches
 from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, ensure, find_paths
-from opencode_tui.storage.task_folders import TaskFolder, delete_folder, delete_record, list_tasks, record_task
+from opencode_tui.storage.task_folders import (
+    TaskFolder,
+    delete_folder,
+    delete_record,
+    list_left_agents,
+    list_tasks,
+    record_base,
+    record_task,
+)
 
 Fill = Callable[[Path], Awaitable[object]]
 """Writes the files of a new clone into the folder."""
@@ -78,12 +86,14 @@ class TaskRepository(Struct, frozen=True):
             yield TaskWorktree(path, await self._folder_in(path, commit), commit, is_isolated)
 
     @asynccontextmanager
-    async def copy(self, name: str, start: str, fill: Fill | None = None) -> AsyncGenerator[TaskWorktree, None]:
-        """Create a clone for an agent at a commit; `fill` writes its files, those of the commit without it.
+    async def copy(
+        self, name: str, start: str, fill: Fill | None = None, *, session_id: str
+    ) -> AsyncGenerator[TaskWorktree, None]:
+        """Create a clone for the agent of a session at a commit; `fill` writes its files, those of the commit without it.
 
         Its `commit` has these files, as an additional one where they differ from those of `start`. On leaving it is removed.
         """
-        async with self._place(name, is_agent=True) as path:
+        async with self._place(name, session_id) as path:
             await self.clones.add(path, start, has_files=fill is None)
             commit = start
             if fill is not None:
@@ -99,7 +109,7 @@ class TaskRepository(Struct, frozen=True):
         return directory
 
     @asynccontextmanager
-    async def _place(self, name: str, *, is_agent: bool = False) -> AsyncGenerator[Path, None]:
+    async def _place(self, name: str, session_id: str = "") -> AsyncGenerator[Path, None]:
         """Record the path of a new worktree and yield it; on leaving the worktree is removed."""
         unique = f"{re.sub(r'[^A-Za-z0-9_-]', '-', name)[:40]}-{secrets.token_hex(4)}"
         try:
@@ -109,7 +119,7 @@ class TaskRepository(Struct, frozen=True):
                 unique,
                 origin=self.repository.worktree,
                 common_dir=self.repository.common_dir,
-                is_agent=is_agent,
+                session_id=session_id,
             )
         except OSError as error:
             raise StorageError(f"{self.paths.tasks} cannot be written ({error.strerror}); make it writable") from error
@@ -118,6 +128,13 @@ class TaskRepository(Struct, frozen=True):
             yield path
         finally:
             await run_to_completion(self.remove(unique))
+
+    async def record_base(self, tree: TaskWorktree, base: str) -> None:
+        """Record the commit with which an agent's changes are compared, for when its process is killed. Raises StorageError."""
+        try:
+            await asyncio.to_thread(record_base, self.paths, tree.top.name, base)
+        except OSError as error:
+            raise StorageError(f"{self.paths.tasks} cannot be written ({error.strerror}); make it writable") from error
 
     async def remove(self, name: str) -> None:
         """Remove the worktree or the clone of this name, and its record."""
@@ -174,6 +191,15 @@ class TaskRepository(Struct, frozen=True):
             lock.release()
 
 
+class LeftAgent(Struct, frozen=True):
+    """The clone of a killed agent; its commit is empty when the kill came before the agent began."""
+
+    name: str
+    session_id: str
+    tree: TaskWorktree
+    repository: TaskRepository
+
+
 def open_repository(environ: Mapping[str, str], directory: Path) -> TaskRepository:
     """Return the repository of a folder; blocks for a moment. Raises ConfigError when there is none, or no such folder."""
     real = Path(os.path.realpath(directory))
@@ -214,16 +240,46 @@ async def remove_leftovers(environ: Mapping[str, str]) -> int:
     return len(left)
 
 
+@asynccontextmanager
+async def left_agents(environ: Mapping[str, str], session_ids: Container[str]) -> AsyncGenerator[Sequence[LeftAgent]]:
+    """Yield the clones that killed agents of these sessions left, after the processes that still work in them.
+
+    No other process has them meanwhile. One whose repository is gone, or that an older version made, is left out.
+    """
+    paths = find_paths(environ)
+    lock = Locks(paths).task_worktrees(_LEFTOVERS)
+    await lock.acquire(_LOCK_MS)
+    try:
+        found: list[LeftAgent] = []
+        for one in await asyncio.to_thread(list_left_agents, paths):
+            opened = await _open_origin(environ, paths, one) if one.session_id in session_ids else None
+            if opened is not None:
+                path = await asyncio.to_thread((paths.tasks / one.name).resolve)
+                await asyncio.to_thread(_end_processes_in, path)
+                found.append(LeftAgent(one.name, one.session_id, TaskWorktree(path, path, one.base, True), opened))
+        yield found
+    finally:
+        lock.release()
+
+
 async def _remove_left(environ: Mapping[str, str], paths: Paths, left: TaskFolder) -> None:
     path = await asyncio.to_thread((paths.tasks / left.name).resolve)
     await asyncio.to_thread(_end_processes_in, path)
-    repository = await asyncio.to_thread(find_repository, Path(left.origin))
-    if repository is not None and str(repository.common_dir) == left.common_dir:
+    opened = await _open_origin(environ, paths, left)
+    if opened is not None:
         with suppress(OpencodeError):
-            await _make_repository(Path(left.origin), repository, paths, environ).remove(left.name)
+            await opened.remove(left.name)
             return
     await asyncio.to_thread(delete_folder, path)
     await asyncio.to_thread(delete_record, paths, left.name)
+
+
+async def _open_origin(environ: Mapping[str, str], paths: Paths, left: TaskFolder) -> TaskRepository | None:
+    """Return the repository that a worktree came from; None when it is gone or another one."""
+    repository = await asyncio.to_thread(find_repository, Path(left.origin))
+    if repository is None or str(repository.common_dir) != left.common_dir:
+        return None
+    return _make_repository(Path(left.origin), repository, paths, environ)
 
 
 def _end_processes_in(folder: Path) -> None:

@@ -1,7 +1,9 @@
 """Reads the database of OpenCode from 1.2 on (`opencode.db`): sessions, messages, parts and todos.
 
 OpenCode 2 writes the same file and leaves what OpenCode 1 wrote where it was: its own messages are in `session_message`, and it
-shows no others. Here a session has the messages of both, by time.
+shows no others. Here a session has the messages of both, by time. The released version has its sessions in `session_v2`, and copies
+once what OpenCode 1 wrote, under the same ids: these messages are taken from the older tables, where they are whole. Its tables are
+documented, not tried.
 
 It is opened read-only, in one read transaction; a database in a folder that cannot be written is copied first, with its log.
 Columns vary by version, so rows are read by the names of their columns. Tables of credentials, accounts and shares are never read.
@@ -13,6 +15,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, cast
 from urllib.parse import quote
@@ -37,6 +40,14 @@ from opencode_tui.storage.reader import RecordReader
 from opencode_tui.storage.session_record import describe_mismatch
 
 _BUSY_S = 10
+_SESSIONS = ("session", "session_v2")
+"""The tables of sessions: of OpenCode 1 and the preview, and of OpenCode 2."""
+_WAITING = {
+    "session_input": ("admitted_seq", "prompt"),
+    "session_pending": ("admitted_seq", "data"),
+    "session_inbox": ("enqueued_seq", "payload"),
+}
+"""The tables of requests that wait, of one version each: their order, and the column of what is asked."""
 _JSON_COLUMNS = frozenset({"permission", "metadata", "revert", "summary_diffs"})
 
 
@@ -56,7 +67,7 @@ class OpenCodeSqlite:
         """Yield the sessions, a parent before its children; sets the version in `label`."""
         found: dict[str, FoundSession] = {}
         newest = self._newest()
-        for row in self._rows("SELECT * FROM session"):
+        for row in self._session_rows():
             info = self._session(row)
             if info is not None:
                 one = found_session(info, str(self.path))
@@ -68,14 +79,14 @@ class OpenCodeSqlite:
 
     def read(self, found: FoundSession) -> ImportedSession:
         """Return a session; its messages are read one by one."""
-        row = next(iter(self._rows("SELECT * FROM session WHERE id = ?", found.id)), None)
+        row = next(iter(self._session_rows(found.id)), None)
         info = None if row is None else self._session(row)
         if row is None or info is None:
             raise NotFoundError(f"session {found.id} is not in {self.path} any more")
         problems: Problems = []
         todos = [
             {"content": row["content"], "status": row["status"], "priority": row["priority"]}
-            for row in self._rows("SELECT * FROM todo WHERE session_id = ? ORDER BY position", found.id)
+            for row in self._rows_of("todo", "SELECT * FROM todo WHERE session_id = ? ORDER BY position", found.id)
         ]
         diffs = self._diffs(found.id)
         path, data = str(self.path), self.path.parent
@@ -91,17 +102,16 @@ class OpenCodeSqlite:
 
     def ids(self) -> set[str]:
         """Return the ids of all sessions; raises StorageError."""
-        return {str(row["id"]) for row in self._rows("SELECT id FROM session")}
+        return {str(row["id"]) for row in self._session_rows()}
 
     def left_behind(self) -> Sequence[str]:
-        """Return the titles of sessions that OpenCode 2 shows without messages, because OpenCode 1 wrote them; newest first.
+        """Return the titles of sessions of OpenCode 1 that OpenCode 2 shows without messages or not at all; newest first.
 
         Empty for a database that OpenCode 2 has not used. Raises StorageError.
         """
-        if (
-            "session_message" not in self._tables()
-            or next(self._rows("SELECT 1 FROM session_message LIMIT 1"), None) is None
-        ):
+        tables = self._tables()
+        used = next(self._rows_of("session_message", "SELECT 1 FROM session_message LIMIT 1"), None)
+        if used is None or not {"session", "message"} <= tables:
             return []
         query = (
             "SELECT title FROM session WHERE id IN (SELECT session_id FROM message)"
@@ -136,7 +146,8 @@ class OpenCodeSqlite:
         connection.text_factory = _text
         try:
             connection.execute("BEGIN")
-            connection.execute("SELECT count(*) FROM session").fetchone()
+            if not connection.execute(f"SELECT 1 FROM sqlite_master WHERE name IN {_SESSIONS}").fetchone():
+                raise sqlite3.DatabaseError("it has no table of sessions")
         except sqlite3.Error:
             connection.close()
             raise
@@ -165,6 +176,23 @@ class OpenCodeSqlite:
         except sqlite3.Error as error:
             raise StorageError(f"cannot read {self.path}: {error}") from error
 
+    def _rows_of(self, table: str, query: str, *values: str) -> Iterator[Mapping[str, object]]:
+        """Yield the rows of a query as `_rows` does, none where the table is not there."""
+        if table in self._tables():
+            yield from self._rows(query, *values)
+
+    def _session_rows(self, session_id: str | None = None) -> Iterator[Mapping[str, object]]:
+        """Yield the sessions, or one: of two rows of one session the values of the newer table count, where it has any."""
+        where, values = ("", ()) if session_id is None else (" WHERE id = ?", (session_id,))
+        found: dict[str, dict[str, object]] = {}
+        for table in _SESSIONS:
+            for row in self._rows_of(table, f"SELECT * FROM {table}{where}", *values):
+                given = {name: value for name, value in row.items() if value is not None}
+                if table != _SESSIONS[0]:
+                    given.pop("permission", None)  # rules in another form, which an import does not keep
+                found.setdefault(str(row["id"]), {}).update(given)
+        yield from found.values()
+
     def _tables(self) -> set[str]:
         return {str(row["name"]) for row in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
@@ -180,7 +208,7 @@ class OpenCodeSqlite:
 
     def _title(self, info: SessionInfo) -> str:
         """Return the title, for a session without one its first request: the preview of OpenCode 2 gives none."""
-        if is_default_title(info.title) and "session_message" in self._tables():
+        if (not info.title or is_default_title(info.title)) and "session_message" in self._tables():
             query = (
                 "SELECT data FROM session_message WHERE session_id = ? AND type = 'user' ORDER BY time_created LIMIT 1"
             )
@@ -202,8 +230,61 @@ class OpenCodeSqlite:
             path=str(self.path),
             problems=problems,
         )
-        later = sorted(newer.messages(self._v2_rows(info.id)), key=_id)
-        yield from heapq.merge(self._v1_messages(info.id, problems), later, key=_id)
+        rows = self._v2_rows(info.id)
+        older, copied = self._v1_ids(info.id, rows)
+        later = sorted(newer.messages([one for one in rows if one.id not in copied]), key=_id)
+        yield from heapq.merge(self._v1_messages(older, problems), later, key=_id)
+
+    def _v1_ids(self, session_id: str, rows: Sequence[V2Row]) -> tuple[Sequence[str], set[str]]:
+        """Return the ids of OpenCode 1's messages that count, and which of them OpenCode 2 has copies of.
+
+        Without such copies all count. Else not those that a copy of a summary stands for, and not those behind the last copied one
+        that were there when OpenCode 2 copied: it has removed them since, by an undo.
+        """
+        times = {
+            str(row["id"]): cast(int, row["time_created"])
+            for row in self._rows_of(
+                "message",
+                "SELECT id, time_created FROM message WHERE session_id = ? ORDER BY time_created, id",
+                session_id,
+            )
+        }
+        kinds = {row.id: row.kind for row in rows}
+        copied = {name for name in times if kinds.get(name) in ("user", "assistant")}
+        if not copied and not (kinds.keys() & times.keys()):
+            return list(times), set()
+        last, copied_at = max((times[name] for name in times if name in kinds), default=0), self._copied_at()
+        has_summary = "compaction" in kinds.values()
+        return [
+            name
+            for name, created in times.items()
+            if name in copied
+            or (
+                name not in kinds
+                and (created <= last or copied_at is None or created > copied_at)
+                and not (has_summary and self._is_of_summary(name))
+            )
+        ], copied
+
+    def _copied_at(self) -> int | None:
+        """Return when OpenCode 2 had copied what OpenCode 1 wrote, None where it has not or does not say."""
+        for row in self._rows_of("kv", "SELECT * FROM kv WHERE key = 'migration.v1-v2'"):
+            try:
+                is_done = _object(str(row.get("value"))).get("phase") == "completed"
+            except JsonError:
+                return None
+            time = row.get("time_updated")
+            return time if is_done and isinstance(time, int) else None
+        return None
+
+    def _is_of_summary(self, message_id: str) -> bool:
+        """Return whether a message of OpenCode 1 is a summary or asks for one."""
+        for row in self._rows("SELECT data FROM message WHERE id = ?", message_id):
+            with suppress(JsonError):  # reported when it is read
+                if _object(str(row["data"])).get("summary") is True:
+                    return True
+        parts = self._rows_of("part", "SELECT data FROM part WHERE message_id = ?", message_id)
+        return any('"type":"compaction"' in str(row["data"]).replace(" ", "") for row in parts)
 
     def _v2_rows(self, session_id: str) -> Sequence[V2Row]:
         """Return a session's messages of OpenCode 2 as they were read, and behind them requests that were not read yet."""
@@ -219,19 +300,17 @@ class OpenCodeSqlite:
                     latest, cast(int, row["time_created"])
                 )  # an input that waited comes at the time it was read
                 found.append(V2Row(str(row["id"]), str(row["type"]), latest, str(row["data"])))
-        if "session_input" in tables:
-            known = {row.id for row in found}
-            query = "SELECT * FROM session_input WHERE session_id = ? ORDER BY admitted_seq"
-            for row in self._rows(query, session_id):
-                if str(row["id"]) not in known:
-                    found.append(V2Row(str(row["id"]), "user", cast(int, row["time_created"]), str(row["prompt"])))
+        known = {row.id for row in found}
+        for table, (order, data) in _WAITING.items():
+            query = f"SELECT * FROM {table} WHERE session_id = ? ORDER BY {order}"
+            for row in self._rows_of(table, query, session_id):
+                kind = str(row.get("type", "user"))
+                if kind in ("user", "synthetic") and str(row["id"]) not in known:
+                    known.add(str(row["id"]))
+                    found.append(V2Row(str(row["id"]), kind, cast(int, row["time_created"]), str(row[data])))
         return found
 
-    def _v1_messages(self, session_id: str, problems: Problems) -> Iterator[MessageWithParts]:
-        found = [
-            str(row["id"])
-            for row in self._rows("SELECT id FROM message WHERE session_id = ? ORDER BY time_created, id", session_id)
-        ]
+    def _v1_messages(self, found: Sequence[str], problems: Problems) -> Iterator[MessageWithParts]:
         for name in found if spans_wrap(found) or any(time_field(one) is None for one in found) else sorted(found):
             info = next(self._objects("SELECT * FROM message WHERE id = ?", name, problems), None)
             if info is None:
@@ -258,7 +337,7 @@ class OpenCodeSqlite:
             yield {**ids, **data}
 
     def _project(self, project_id: str) -> ProjectInfo | None:
-        for row in self._rows("SELECT * FROM project WHERE id = ?", project_id):
+        for row in self._rows_of("project", "SELECT * FROM project WHERE id = ?", project_id):
             try:
                 return ProjectInfo.model_validate(_project_fields(row))
             except (ValidationError, JsonError):
@@ -278,12 +357,10 @@ class OpenCodeSqlite:
     def _newest(self) -> dict[str, int]:
         """Return when the last message of OpenCode 2 was written by session: it leaves the time of the session as it was."""
         found: dict[str, int] = {}
-        for table in ("session_message", "session_input"):
-            if table in self._tables():
-                for row in self._rows(
-                    f"SELECT session_id, max(time_created) AS newest FROM {table} GROUP BY session_id"
-                ):
-                    found[str(row["session_id"])] = max(cast(int, row["newest"]), found.get(str(row["session_id"]), 0))
+        for table in ("session_message", *_WAITING):
+            query = f"SELECT session_id, max(time_created) AS newest FROM {table} GROUP BY session_id"
+            for row in self._rows_of(table, query):
+                found[str(row["session_id"])] = max(cast(int, row["newest"]), found.get(str(row["session_id"]), 0))
         return found
 
 
@@ -319,7 +396,7 @@ def _session_fields(row: Mapping[str, object]) -> JsonObject:
         for name in ("created", "updated", "compacting", "archived")
         if f"time_{name}" in values
     }
-    fields: JsonObject = {"time": time}
+    fields: JsonObject = {"time": time, "title": ""}  # OpenCode 2 has sessions without a title
     names = {"project_id": "projectID", "parent_id": "parentID"}
     for name in (
         "id",

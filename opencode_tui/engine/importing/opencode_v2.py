@@ -3,9 +3,10 @@
 There a message holds its contents, and the changes of agent and model are messages too; here a message has parts, and each names
 its agent and model. Ids are kept, so that a later import finds its messages again: a request that waited stands where it was
 written, as those of OpenCode 1 do, and its answer names it. The shapes are the types `Session.Message.*` of the preview's OpenAPI
-document, tried with stores that its engine wrote.
+document, tried with stores that its engine wrote, and those of the released version, documented, not tried.
 """
 
+from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Literal, TypeVar, cast
@@ -33,6 +34,9 @@ _FAILED = "error"
 
 _FILE_TOOLS = frozenset({"read", "write", "edit"})
 """Tools whose file is named `path` there and `filePath` here."""
+
+_TOOLS = {"shell": "bash", "subagent": "task", "patch": "apply_patch"}
+"""Tools that have another name in the released version than here."""
 
 
 class V2Row(Struct, frozen=True):
@@ -65,22 +69,47 @@ class _Words(Struct, frozen=True):
     text: str
 
 
+class _Source(Struct, frozen=True):
+    """In the preview the words of the prompt; in the released version where `data` came from, the words are in `mention`."""
+
+    start: int = 0
+    end: int = 0
+    text: str = ""
+    uri: str = ""
+
+    @property
+    def words(self) -> _Words | None:
+        return _Words(self.start, self.end, self.text) if self.text else None
+
+
 class _File(Struct, frozen=True):
-    uri: str
+    uri: str = ""
     mime: str = "application/octet-stream"
     name: str | None = None
-    source: _Words | None = None
+    data: str = ""
+    source: _Source = _Source()
+    mention: _Words | None = None
+
+    def __post_init__(self) -> None:
+        if not self.uri and not self.data:
+            raise ValueError("a file without an address and without data")
 
 
 class _Agent(Struct, frozen=True):
     name: str
     source: _Words | None = None
+    mention: _Words | None = None
+
+
+class _Skill(Struct, frozen=True):
+    text: str = ""
 
 
 class _User(Struct, frozen=True):
     text: str = ""
     files: list[_File] = []
     agents: list[_Agent] = []
+    skills: list[_Skill] = []
 
 
 class _Said(Struct, frozen=True):
@@ -89,17 +118,23 @@ class _Said(Struct, frozen=True):
     text: str
 
 
+class _Output(Struct, frozen=True):
+    output: str = ""
+
+
 class _Shell(Struct, frozen=True, rename="camel"):
     command: str
-    output: str
-    call_id: str = msgspec.field(name="callID")
+    output: str | _Output = ""
+    call_id: str = msgspec.field(name="callID", default="")
+    shell_id: str = msgspec.field(name="shellID", default="")
     time: _Time = _Time()
 
 
 class _Compaction(Struct, frozen=True):
-    summary: str
+    summary: str = ""
     recent: str = ""
     reason: Literal["auto", "manual"] = "manual"
+    status: Literal["running", "completed", "failed"] = "completed"
 
 
 class _Switch(Struct, frozen=True):
@@ -148,10 +183,11 @@ class _Provider(Struct, frozen=True):
 
 
 class _State(Struct, frozen=True):
-    status: Literal["pending", "running", "completed", "error"]
+    status: Literal["pending", "streaming", "running", "completed", "error"]
     input: JsonObject | str = ""
     content: list[JsonObject] = []
     structured: JsonObject | None = None
+    metadata: JsonObject | None = None
     attachments: list[_File] = []
     error: _Error = _Error()
 
@@ -221,7 +257,9 @@ class V2Session:
                 yield from self._user(row, _user_parts(_read(row.data, _User)))
             case "synthetic":
                 yield from self._user(row, [_text(_read(row.data, _Said).text, synthetic=True)])
-            case "system":
+            case "skill":
+                yield from self._user(row, [_text(_read(row.data, _Said).text, synthetic=True)])
+            case "system" | "location-switched" | "idle":
                 pass  # what changed in the surroundings at that time; the next request says what is true then
             case "agent-switched" | "model-switched":
                 self._switch(_read(row.data, _Switch))
@@ -250,12 +288,16 @@ class V2Session:
     def _shell(self, row: V2Row, shell: _Shell) -> Iterator[MessageWithParts]:
         yield from self._user(row, [_text(RAN_BY_USER, synthetic=True)])
         time = {"start": row.created, "end": _ms(shell.time.completed, row.created)}
-        state = {"status": "completed", "input": {"command": shell.command}, "output": shell.output, "time": time}
-        call = {"type": "tool", "callID": shell.call_id, "tool": "bash", "state": {**state, "title": shell.command}}
+        output = shell.output if isinstance(shell.output, str) else shell.output.output
+        state = {"status": "completed", "input": {"command": shell.command}, "output": output, "time": time}
+        call_id = shell.call_id or shell.shell_id or row.id
+        call = {"type": "tool", "callID": call_id, "tool": "bash", "state": {**state, "title": shell.command}}
         info = self._step(self._ids(row)[1], row.created, time["end"])
         yield from self._checked(row, info, [call])
 
     def _compaction(self, row: V2Row, compaction: _Compaction) -> Iterator[MessageWithParts]:
+        if compaction.status != "completed":
+            return  # it replaced nothing
         yield from self._user(row, [{"type": "compaction", "auto": compaction.reason == "auto"}])
         info = self._step(self._ids(row)[1], row.created, row.created)
         texts = [text for text in (compaction.summary, compaction.recent) if text.strip()]
@@ -354,18 +396,33 @@ def _text(text: str, **marks: bool) -> JsonObject:
 def _user_parts(user: _User) -> list[JsonObject]:
     parts = [_text(user.text)] if user.text else []
     parts += [_file(file) for file in user.files]
+    parts += [_text(text, synthetic=True) for file in user.files if (text := _text_of(file))]
+    parts += [_text(skill.text, synthetic=True) for skill in user.skills if skill.text]
     for agent in user.agents:
         part: JsonObject = {"type": "agent", "name": agent.name}
-        parts.append(part | ({"source": _place(agent.source)} if agent.source else {}))
+        words = agent.mention or agent.source
+        parts.append(part | ({"source": _place(words)} if words else {}))
     return parts
 
 
+def _text_of(file: _File) -> str:
+    """Return the text of a file that the store holds itself; empty for a picture."""
+    if not file.data or not file.mime.startswith("text/"):
+        return ""
+    try:
+        return b64decode(file.data, validate=True).decode("utf-8", "replace")
+    except ValueError:
+        return ""  # not base64
+
+
 def _file(file: _File) -> JsonObject:
-    part: JsonObject = {"type": "file", "mime": file.mime, "url": file.uri}
+    address = file.uri or f"data:{file.mime};base64,{file.data}"
+    part: JsonObject = {"type": "file", "mime": file.mime, "url": address}
     if file.name:
         part["filename"] = file.name
-    if file.source:
-        part["source"] = {"type": "file", "path": file.name or file.uri, "text": _place(file.source)}
+    if words := file.mention or file.source.words:
+        path = file.name or file.source.uri or file.uri
+        part["source"] = {"type": "file", "path": path, "text": _place(words)}
     return part
 
 
@@ -397,7 +454,8 @@ def _content(item: JsonObject, created: int) -> Iterator[JsonObject]:
 
 
 def _call(call: _Tool, created: int) -> JsonObject:
-    part: JsonObject = {"type": "tool", "callID": call.id, "tool": call.name, "state": _call_state(call, created)}
+    name = _TOOLS.get(call.name, call.name)
+    part: JsonObject = {"type": "tool", "callID": call.id, "tool": name, "state": _call_state(call, created)}
     return part | ({"metadata": call.provider.metadata} if call.provider.metadata else {})
 
 
@@ -405,7 +463,7 @@ def _call_state(call: _Tool, created: int) -> JsonObject:
     """Return the state of a call as ours: its contents are one text and attachments, its times are those of its work."""
     state = call.state
     start = _ms(call.time.ran, _ms(call.time.created, created))
-    if isinstance(state.input, str) or state.status == "pending":
+    if isinstance(state.input, str) or state.status in ("pending", "streaming"):
         return {"status": "pending", "input": {}, "raw": state.input if isinstance(state.input, str) else ""}
     given = {_name(call.name, name): value for name, value in state.input.items()}
     if state.status == "running":
@@ -431,7 +489,7 @@ def _name(tool: str, argument: str) -> str:
 def _output(state: _State) -> tuple[str, JsonObject]:
     """Return what the model read of a call, and its details: the diff of an edit is where our own calls have it."""
     texts = [str(item["text"]) for item in state.content if item.get("type") == "text" and "text" in item]
-    details = shallow(dict(state.structured or {}))
+    details = shallow(dict(state.structured or state.metadata or {}))
     if not texts and isinstance(details.get("content"), str):  # `read` has its file there alone
         texts = [details.pop("content")]
     files: object = details.get("files")

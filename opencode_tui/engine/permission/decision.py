@@ -25,9 +25,9 @@ class Query(Struct, frozen=True):
     One in `steered` is a command that its kind does not describe, as with a settings file of the project: only a rule of the user
     or a grant with exactly this pattern covers it, or one for everything. No grant moves an `is_steered` query outside the sandbox.
     `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
-    question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server), like a command. A grant
-    that was given for another `subject` (the definition of a server's tool) does not cover the query; an empty one is not compared.
-    `forms` are other spellings of patterns, which rules and grants may use as well.
+    question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server, a plugin), like a
+    command, but outside the sandbox. A grant that was given for another `subject` (the definition of a server's tool) does not
+    cover the query; an empty one is not compared. `forms` are other spellings of patterns, which rules and grants may use as well.
     """
 
     session_id: str
@@ -136,7 +136,7 @@ def with_forms(query: Query, forms: PathForms) -> Query:
 
 
 def with_approvals(query: Query, approvals: Approvals) -> Query:
-    """Return the query as the mode of approvals needs it: in the mode ask built-in rules allow no edit, no command, no MCP tool."""
+    """Return the query as the mode of approvals needs it: in the mode ask built-in rules allow no edit, command or foreign tool."""
     if approvals != "ask":
         return query
     asked = replace(query, also=[with_approvals(one, approvals) for one in query.also])

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -51,6 +52,8 @@ Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]
 """Returns the decision of plugins about a request before the user is asked."""
 
 
+_FETCHING = ("webfetch", "websearch")
+
 _CHANGED = "Its definition has changed since you always allowed it."
 
 
@@ -90,15 +93,18 @@ class PermissionService:
         grants: Grants,
         advise: Advise | None = None,
         has_sandbox: Callable[[], Awaitable[bool]] | None = None,
+        reaches_host: Callable[[str], Awaitable[bool]] | None = None,
         allows_outside: bool = False,
         approvals: Callable[[str], Awaitable[Approvals]] | None = None,
         memory: "Lazy[PermissionMemory] | None" = None,
     ) -> None:
         """`approvals` returns the mode of a session, without it all are normal. `memory` counts answers and the use of grants.
 
-        `has_sandbox` returns whether commands are confined here; `allows_outside`: automatic answers may leave the sandbox.
+        `has_sandbox` returns whether commands are confined here, `reaches_host` whether confined ones reach a host, an empty one
+        for any; `allows_outside`: automatic answers may leave the sandbox.
         """
         self._has_sandbox = has_sandbox
+        self._reaches_host = reaches_host
         self._allows_outside = allows_outside
         self._approvals = approvals
         self._memory = memory
@@ -120,7 +126,7 @@ class PermissionService:
         undecided = self._without_granted(undecided, grants)
         if not undecided:
             return
-        request = await self._marked(self._request(query, undecided))
+        request = await self._marked(self._request(query, undecided), undecided)
         if any(has_changed_since_grant(one, pattern, grants) for one, pattern in undecided):
             request = request.changed(metadata={**request.metadata, "reasons": [_CHANGED]})
         if await self._is_advised(request) or policy.decide(request):
@@ -230,19 +236,29 @@ class PermissionService:
             self._memory.get().count_uses(used)
         return left
 
-    async def _marked(self, request: PermissionRequest) -> PermissionRequest:
+    async def _marked(self, request: PermissionRequest, undecided: Sequence[tuple[Query, str]]) -> PermissionRequest:
         """Return the request of a tool with `outside` in its metadata if a confined command could not do the same."""
+        if KEY in request.metadata or self._has_sandbox is None:
+            return request
         reaches_out = (
             request.permission == "external_directory"
             or bool(request.metadata.get("protected"))
             or bool(request.metadata.get("local"))
             or (request.permission == "read" and any(map(is_secret, request.patterns)))
+            or any(query.is_foreign for query, _ in undecided)
         )
-        if KEY in request.metadata or not reaches_out or self._has_sandbox is None:
+        if not reaches_out and request.permission not in _FETCHING:
             return request
-        if not await self._has_sandbox():
+        if not await self._has_sandbox() or not (reaches_out or await self._fetches_outside(request)):
             return request
         return request.changed(metadata={**request.metadata, "outside": True})
+
+    async def _fetches_outside(self, request: PermissionRequest) -> bool:
+        """Return whether a request fetches from a host that confined commands do not reach."""
+        if self._reaches_host is None:
+            return True
+        hosts = [urlsplit(one).hostname or "" for one in request.patterns] if request.permission == "webfetch" else [""]
+        return not all([await self._reaches_host(host) for host in hosts])
 
     async def _is_advised(self, request: PermissionRequest) -> bool:
         """Return whether a plugin allows the request. Raises PermissionRefused when one denies it."""

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from opencode_tui.config.installed.package import Document, Package
+from opencode_tui.config.installed.store import InstalledStore
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.engine.plugin.install import Prepared
 from opencode_tui.engine.plugin.trees import Entry
+from opencode_tui.schema.api.plugin import InstalledPlugin
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
 
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
@@ -43,6 +46,27 @@ def describe(prepared: Prepared) -> Iterator[str]:
         yield f"  files that are not only text: {shown}{f' and {more} more' if more > 0 else ''}"
     for problem in package.problems:
         yield f"  left out: {problem}"
+
+
+def list_installed(store: InstalledStore) -> Iterator[InstalledPlugin]:
+    """Yield the installed plugins by name; of one that cannot be read the reason is its problem. Raises ConfigError."""
+    for one in store.all():
+        try:
+            package = store.read(one)
+        except ConfigError as error:
+            version, parts, problems = "", [], [str(error)]
+        else:
+            version, problems = package.version, list(package.problems)
+            parts = [line.strip() for line in describe_parts(package)]
+        yield InstalledPlugin(
+            name=one.name,
+            version=version,
+            source=one.source,
+            commit=one.commit,
+            is_on=store.is_on(one.name),
+            parts=parts,
+            problems=problems,
+        )
 
 
 def describe_parts(package: Package) -> Iterator[str]:

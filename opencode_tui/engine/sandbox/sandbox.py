@@ -269,6 +269,10 @@ class Sandbox:
 
         return HostList(await self._hosts()).allows(host) and not await self.no_hosts()
 
+    async def reaches(self, host: str) -> bool:
+        """Return whether confined commands reach a host, with an empty one any."""
+        return self._settings.network == "on" or (bool(host) and await self.allows(host))
+
     async def no_hosts(self) -> str:
         """Return why commands cannot be limited to single hosts here, in one line; empty where they can."""
         tier = (await self.status()).tier

@@ -164,6 +164,9 @@ class FolderServices:
     async def _has_sandbox(self) -> bool:
         return await self.programs.tier() != "none"
 
+    async def _reaches_host(self, host: str) -> bool:
+        return await self.programs.sandbox.get().reaches(host)
+
     @cached_property
     def approvals(self) -> SessionApprovals:
         """The modes of approvals of sessions."""
@@ -194,9 +197,13 @@ class FolderServices:
 
     def say_of_model(self, session_id: str, line: str) -> None:
         """Show the user a line about the model that answers in a session, wherever the session is shown."""
+        self.say(session_id, line, title=MODEL_TITLE)
+
+    def say(self, session_id: str, line: str, *, title: str | None = None) -> None:
+        """Show the user a line in a session, wherever it is shown."""
         from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
 
-        toast = ScreenToastShown(title=MODEL_TITLE, message=line, variant="warning", session_id=session_id)
+        toast = ScreenToastShown(title=title, message=line, variant="warning", session_id=session_id)
         self.core.bus.publish(toast, directory=str(self.project.directory))
 
     async def refresh_models(self, *, is_forced: bool = False) -> list[str]:
@@ -327,6 +334,7 @@ class FolderServices:
             grants=self.grants,
             advise=partial(advise_permission, self.plugins.hooks),
             has_sandbox=self._has_sandbox,
+            reaches_host=self._reaches_host,
             allows_outside=sandbox is not None and sandbox.auto == "outside",
             approvals=self.approvals.approvals,
             memory=self.permission_memory,

@@ -1,5 +1,6 @@
 """Builds the session services of one folder: the loop that runs turns, undo, forks, compaction."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -36,11 +37,9 @@ from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
 from opencode_tui.engine.session.step.unread import Unread
 from opencode_tui.engine.session.subagent import Prompter, SessionSubagents
 from opencode_tui.engine.tool.registry import read_specs
-from opencode_tui.schema.session.agent_branch import agent_branch
+from opencode_tui.storage.task_folders import has_tasks
 
 if TYPE_CHECKING:
-    import asyncio
-
     from opencode_tui.config.load import LoadedConfig
     from opencode_tui.engine.command.commands import Commands
     from opencode_tui.engine.plugin.plugins import Plugins
@@ -74,6 +73,8 @@ class SessionServices:
         self._joined_trees = trees
         self._too_large: set[tuple[str, str]] = set()
         """Sessions and models about whose context a line was shown."""
+        self._searched: set[str] = set()
+        """Sessions in whose turns the work of killed agents was looked for."""
 
     @classmethod
     def of_folder(
@@ -150,9 +151,14 @@ class SessionServices:
             has_open_steps=self._recorder.has_open_steps,
             recover_files=self._recorder.recover,
             end_changes=self._recorder.end_run,
+            recover_agents=self._recover_agents,
             finish_undo=lambda session_id: self.revert.get().cleanup(session_id),
             summarize=lambda session_id: self.summaries.get().refresh_last(session_id),
         )
+
+    async def _recover_agents(self, session_id: str) -> int:
+        """Recover the sessions of agents that a session started, as `recover_all` does."""
+        return await self.sessions.recover_agents(session_id, self.runs.recover)
 
     @cached_property
     def _users(self) -> UserMessages:
@@ -266,7 +272,7 @@ class SessionServices:
         """Make a worktree for an agent's session, and yield what runs its turns there; on leaving both are gone."""
         from opencode_tui.engine.services.isolated import IsolatedFolder
 
-        async with self._agent_worktrees.get().made(f"agent-{child.slug}", agent_branch(child)) as made:
+        async with self._agent_worktrees.get().made(child) as made:
             folder = IsolatedFolder(self.folder, made.project)
             try:
                 yield SessionServices(self._core, folder, trees=self._agent_trees).prompts, made
@@ -309,7 +315,19 @@ class SessionServices:
             background=folder.commands_in_background,
             languages=folder.programs.languages,
             secrets=folder.programs.secrets,
+            left=self._find_left_agents,
         )
+
+    async def _find_left_agents(self, session_id: str) -> list[str]:
+        """Return what the model has to know about killed agents of a session, whose work is looked for once in this process."""
+        if session_id in self._searched:
+            return []
+        self._searched.add(session_id)
+        if not await asyncio.to_thread(has_tasks, self._core.paths):
+            return []
+        from opencode_tui.engine.session.left_agents import LeftAgents
+
+        return await LeftAgents(self._core.store, self._core.environ, self.folder.say).recover(session_id)
 
     @cached_property
     def _calls(self) -> ToolCalls:

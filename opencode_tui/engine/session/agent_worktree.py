@@ -1,7 +1,8 @@
 """Worktrees of agents: a clone with the files as they are now, whose changes become a branch of the repository.
 
 An agent sees nothing of the repository but its history, and writes nothing into it. No worktree outlives the agent's work: what it
-changed is on the branch, from which a later task continues. Source: docs/internals/loop.md#agents-in-worktrees.
+changed is on the branch, from which a later task continues. What a killed one left comes there with the next turn of its session
+(`left_agents.py`). Source: docs/internals/loop.md#agents-in-worktrees.
 """
 
 import asyncio
@@ -13,12 +14,18 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from opencode_tui.engine.file.task_repository import Fill, TaskRepository, TaskWorktree, open_repository
+from opencode_tui.engine.file.task_repository import (
+    Fill,
+    TaskRepository,
+    TaskWorktree,
+    open_repository,
+)
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.branch_files import BranchFile
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import find_repository
-from opencode_tui.schema.session.agent_branch import AgentBranch
+from opencode_tui.schema.session.agent_branch import AgentBranch, agent_branch
+from opencode_tui.schema.session.session import SessionInfo
 
 if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.snapshot import Snapshots
@@ -32,15 +39,10 @@ class AgentWorktree(Struct, frozen=True):
     project: Project
     _repository: TaskRepository
 
-    async def collect(self, name: str, message: str) -> tuple[AgentBranch, str]:
+    async def collect(self, child: SessionInfo, message: str) -> tuple[AgentBranch, str]:
         """Return the branch with what was changed, which is made now, and the diff. Raises GitUnavailableError."""
         started = TaskWorktree(self.tree.top, self.tree.directory, self.base, is_isolated=True)
-        changes = await self._repository.changes(started)
-        if not changes.files:
-            return AgentBranch(base=self.base), ""
-        branch, _ = await self._repository.make_branch(name, base=self.base, diff=changes.diff, message=message)
-        commit = await self._repository.find_commit(branch)
-        return AgentBranch(base=self.base, commit=commit, branch=branch, files=len(changes.files)), changes.diff
+        return await collect_changes(self._repository, started, child, message)
 
 
 class AgentWorktrees(Struct, frozen=True):
@@ -51,9 +53,9 @@ class AgentWorktrees(Struct, frozen=True):
     environ: Mapping[str, str]
 
     @asynccontextmanager
-    async def made(self, name: str, former: AgentBranch | None) -> AsyncGenerator[AgentWorktree]:
+    async def made(self, child: SessionInfo) -> AsyncGenerator[AgentWorktree]:
         """Create a worktree and yield it: with the files of the folder, or with those of a branch that was not applied yet."""
-        opened = await self._open()
+        opened, former = await self._open(), agent_branch(child)
         start, fill = await opened.find_commit("HEAD"), None
         if former is not None and former.commit and not former.is_applied:
             start = former.commit
@@ -61,8 +63,9 @@ class AgentWorktrees(Struct, frozen=True):
             fill = await self._fill()
         else:
             former = None
-        async with opened.copy(name, start, fill) as tree:
+        async with opened.copy(_name_of(child), start, fill, session_id=child.id) as tree:
             base = former.base if former is not None and start == former.commit else tree.commit
+            await opened.record_base(tree, base)
             repository = await asyncio.to_thread(find_repository, tree.top)
             project = Project(self.project.id, tree.directory, tree.top, "git", repository)
             yield AgentWorktree(tree, base, project, opened)
@@ -79,6 +82,23 @@ class AgentWorktrees(Struct, frozen=True):
         snapshots = self.snapshots.get()
         state = await snapshots.track_all()
         return partial(_unpack, snapshots, state.id)
+
+
+async def collect_changes(
+    repository: TaskRepository, started: TaskWorktree, child: SessionInfo, message: str
+) -> tuple[AgentBranch, str]:
+    """Return the branch with what an agent changed, which is made now, and the diff. Raises GitUnavailableError."""
+    changes = await repository.changes(started)
+    if not changes.files:
+        return AgentBranch(base=started.commit), ""
+    branch, _ = await repository.make_branch(_name_of(child), base=started.commit, diff=changes.diff, message=message)
+    commit = await repository.find_commit(branch)
+    return AgentBranch(base=started.commit, commit=commit, branch=branch, files=len(changes.files)), changes.diff
+
+
+def _name_of(child: SessionInfo) -> str:
+    """Return the name of an agent's worktree, which that of its branch ends with."""
+    return f"agent-{child.slug}"
 
 
 async def _unpack(snapshots: "Snapshots", state: str, folder: Path) -> None:

@@ -28,7 +28,7 @@ from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage, is_waiting
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus, Wait
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError, aborted, to_stored
@@ -283,6 +283,10 @@ class RunRegistry:
         task.add_done_callback(self._supervisors.pop)
         return run
 
+    def was_killed(self, session_id: str) -> bool:
+        """Return whether the process that had the session before died in a run; needs the session's run lock."""
+        return self._locks.session_run(session_id).was_killed
+
     async def ensure_idle(self, session_id: str) -> None:
         """Wait for the end of an interrupted run, at most `ABORT_WAIT_S`. Raises BusyError while a run continues."""
         run = self._runs.get(session_id)
@@ -447,22 +451,27 @@ INTERRUPTED_TOOL = "Interrupted: opencode-tui was stopped before this call had a
 UNSEEN = "opencode-tui was stopped while this ran; undo lists its changes, but does not revert them"
 
 
-async def repair(store: SessionStore, session_id: str, *, clock: Clock) -> int:
+async def repair(store: SessionStore, session_id: str, *, clock: Clock, was_killed: bool = False) -> int:
     """Close what a dead process left unfinished in the session; returns the number of repaired messages. Needs its run lock.
 
     Afterwards no part is `pending` or `running`, no text is open, every message has `time.completed` and no compaction is running.
-    Messages before the last compaction are looked at when they are in memory, or when a later one was unfinished.
+    Messages before the last compaction are looked at when they are in memory, or when a later one was unfinished. With `was_killed`
+    the process ended during a run: a turn that it left between two steps says so.
     """
     broken = [message for message in await store.recent(session_id) if is_unfinished(message)]
     if broken:
         broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
     for message in broken:
         await _close(store, message, clock())
+    between = _between_steps(await store.recent(session_id)) if was_killed and not broken else None
+    if between is not None:
+        await store.update_message(between.changed(error=aborted(PROGRAM_ENDED)))
     if (await store.get(session_id)).time.compacting is not None:
         await store.update(session_id, lambda info: info.changed(time=info.time.changed(compacting=None)), touch=False)
-    if broken:
+    count = len(broken) + (between is not None)
+    if count:
         await store.sync()
-    return len(broken)
+    return count
 
 
 def is_unfinished(message: MessageWithParts) -> bool:
@@ -471,6 +480,15 @@ def is_unfinished(message: MessageWithParts) -> bool:
     if not isinstance(info, AssistantMessage):
         return False
     return info.time.completed is None or any(_is_open(part) for part in message.parts)
+
+
+def _between_steps(messages: Sequence[MessageWithParts]) -> AssistantMessage | None:
+    """Return the answer after which a turn would have gone on; None when the last turn has ended, or has no answer."""
+    last = next((one for one in reversed(messages) if not is_waiting(one.info)), None)
+    info = None if last is None else last.info
+    if not isinstance(info, AssistantMessage) or info.error is not None or info.finish not in FINISH_CONTINUES:
+        return None
+    return info
 
 
 async def _close(store: SessionStore, message: MessageWithParts, now: int) -> None:
@@ -507,8 +525,9 @@ class SessionRuns(Struct, frozen=True):
     """Starts the runs of one folder's sessions: each begins with a recovered session in which no undo is open.
 
     All but `start` needs the session's run lock. `recover_files` records the changes of files by commands of a dead process, where
-    `has_open_steps`, which blocks for one small file, finds any; `end_changes` those of background commands. `finish_undo` makes an
-    active or started undo final. `summarize` sums up what the last turn and the session changed in files, after a run.
+    `has_open_steps`, which blocks for one small file, finds any; `end_changes` those of background commands. `recover_agents`
+    recovers the sessions of the agents of a session. `finish_undo` makes an active or started undo final. `summarize` sums up what
+    the last turn and the session changed in files, after a run.
     """
 
     registry: RunRegistry
@@ -517,6 +536,7 @@ class SessionRuns(Struct, frozen=True):
     has_open_steps: Callable[[], bool]
     recover_files: Callable[[str], Awaitable[None]]
     end_changes: Callable[[str], Awaitable[None]]
+    recover_agents: Callable[[str], Awaitable[int]]
     finish_undo: Callable[[str], Awaitable[object]]
     summarize: Callable[[str], Awaitable[None]]
     recovered: set[str] = field(default_factory=set[str])
@@ -539,9 +559,12 @@ class SessionRuns(Struct, frozen=True):
 
         Files are looked at once in this process, and when a message was unfinished, so that a process died. A failure is logged.
         """
-        repaired = await repair(self.store, session_id, clock=self.clock)
+        was_killed = self.registry.was_killed(session_id)
+        repaired = await repair(self.store, session_id, clock=self.clock, was_killed=was_killed)
         if repaired or session_id not in self.recovered:
             self.recovered.add(session_id)
+            if await self.store.recent(session_id):
+                repaired += await self.recover_agents(session_id)
             try:
                 if await asyncio.to_thread(self.has_open_steps):
                     await self.recover_files(session_id)

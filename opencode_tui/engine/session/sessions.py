@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -162,8 +162,16 @@ class Sessions(Struct, frozen=True):
 
     async def recover_all(self, recover: Callable[[str], Awaitable[int]]) -> int:
         """Call `recover` for every session that a killed process left open; returns the number of repaired messages."""
+        return await self._recover(await asyncio.to_thread(self.locks.killed_runs), recover)
+
+    async def recover_agents(self, session_id: str, recover: Callable[[str], Awaitable[int]]) -> int:
+        """Do the same for the sessions whose parent this is."""
+        children = [child.id for child in await self.store.children(session_id)]
+        return await self._recover(await asyncio.to_thread(self.locks.killed_of, children) if children else (), recover)
+
+    async def _recover(self, session_ids: Sequence[str], recover: Callable[[str], Awaitable[int]]) -> int:
         recovered = 0
-        for session_id in await asyncio.to_thread(self.locks.killed_runs):
+        for session_id in session_ids:
             lock = self.locks.session_run(session_id)
             try:
                 lock.try_acquire()

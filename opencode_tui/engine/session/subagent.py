@@ -215,7 +215,7 @@ class SessionSubagents(Struct, frozen=True):
 
     async def _collect(self, child: SessionInfo, assignment: SubagentTask, made: "AgentWorktree") -> str:
         """Make a branch of what an agent changed in its worktree, also of one that was stopped; return text about it."""
-        branch, diff = await made.collect(f"agent-{child.slug}", assignment.description)
+        branch, diff = await made.collect(child, assignment.description)
         await self.store.update(child.id, lambda info: with_branch(info, branch), touch=False)
         return _describe_changes(child.id, branch, diff)
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, cast
 
 from pydantic import ConfigDict, model_validator
 
+from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.plugin.definition import ToolDefinition
 from opencode_tui.engine.plugin.hooks import run_coroutine, run_on_thread
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
@@ -64,7 +65,9 @@ class PluginTool:
 
     async def run(self, arguments: PluginParameters, context: ToolContext) -> ToolResult:
         """Ask for permission under the tool's own name, run it and return its result: a text, or title, output and metadata."""
-        await context.ask(self.name, ["*"], always=["*"])
+        await context.ask.query(
+            Query(session_id="", permission=self.name, patterns=["*"], always=["*"], is_foreign=True)
+        )
         given: Any = dict(arguments.model_extra or {})
         if self._definition.model is not None:
             try:

@@ -17,10 +17,12 @@ preserved across a summary.
 ContextKind = Literal[
     "provider", "family", "agent", "environment", "instruction", "system", "plugin", "tools",
     "request", "answer", "thought", "call", "file", "subtask", "summary", "marker", "added",
+    "older",
 ]  # fmt: skip
 """What an item is: layers of the system prompt, the tools' definitions, then what messages consist of.
 
-`added` is what the program adds to the prompts: the text of attached files, reminders.
+`added` is what the program adds to the prompts: the text of attached files, reminders. `older` stands for all messages of a long
+session before those that are listed.
 """
 
 ContextGroup = Literal["system", "messages", "summary", "outputs"]

@@ -42,7 +42,8 @@ class Running(Record):
 
     `pid` is its process; `is_reachable` whether that takes answers. `waiting` is what waits for the user, oldest first. `doing` is
     the call that runs, `said` the last line of the newest text, at most `SAID` characters; `background` the commands that still
-    run. `branch` is absent for a process that is not reachable.
+    run. `branch` is absent for a process that is not reachable. `left` are the folders with what killed agents of the
+    session had changed.
     """
 
     info: SessionInfo
@@ -56,6 +57,7 @@ class Running(Record):
     background: list[BackgroundCommand] = Field(default_factory=list[BackgroundCommand])
     totals: SessionTotals
     branch: str | None = absent()
+    left: list[str] = Field(default_factory=list[str])
 
 
 SAID = 500

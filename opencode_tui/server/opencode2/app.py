@@ -11,11 +11,12 @@ from opencode_tui.server.opencode2.errors import install_answers
 from opencode_tui.server.opencode2.feed import Feed
 from opencode_tui.server.opencode2.operations import name_operations
 from opencode_tui.server.request import Services
-from opencode_tui.server.routes.opencode2 import catalog, events, file, integration, project, request, session
+from opencode_tui.server.routes.opencode2 import catalog, events, file, integration, project, released, request, session
 
 ROUTERS = (
     events.router,
     session.router,
+    released.router,
     request.router,
     catalog.router,
     file.router,

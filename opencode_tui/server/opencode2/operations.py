@@ -66,7 +66,24 @@ OPERATIONS: dict[tuple[str, str], str] = {
     ("DELETE", "/experimental/project/{projectID}/copy"): "v2.projectCopy.remove",
     ("POST", "/experimental/project/{projectID}/copy/refresh"): "v2.projectCopy.refresh",
 }
-"""The name of each method and path."""
+"""The name of each method and path of the preview."""
+
+RELEASED: dict[tuple[str, str], str] = {
+    ("GET", "/api/info"): "server.info",
+    ("DELETE", "/api/session/{sessionID}"): "session.remove",
+    ("PATCH", "/api/session/{sessionID}"): "session.update",
+    ("POST", "/api/session/{sessionID}/rename"): "session.rename",
+    ("POST", "/api/session/{sessionID}/fork"): "session.fork",
+    ("DELETE", "/api/session/{sessionID}/revert"): "session.revert.clear",
+    ("GET", "/api/session/{sessionID}/inbox"): "session.inbox.list",
+    ("DELETE", "/api/session/{sessionID}/inbox/{inboxID}"): "session.inbox.cancel",
+    ("PATCH", "/api/session/{sessionID}/inbox/{inboxID}"): "session.inbox.update",
+    ("POST", "/api/session/{sessionID}/generate"): "session.generate",
+    ("POST", "/api/session/{sessionID}/shell"): "session.shell",
+    ("POST", "/api/session/{sessionID}/command"): "session.command",
+    ("POST", "/api/experimental/session/{sessionID}/wait"): "experimental.session.wait",
+}
+"""The name of what the released version documents beside these: not tried with its programs."""
 
 
 def name_operations(app: FastAPI) -> None:
@@ -74,4 +91,5 @@ def name_operations(app: FastAPI) -> None:
     for route in app.routes:
         if isinstance(route, APIRoute):
             path = route.path.replace(":path}", "}")
-            route.operation_id = OPERATIONS[(min(route.methods or ()), path)]
+            method = min(route.methods or ())
+            route.operation_id = OPERATIONS.get((method, path)) or RELEASED[(method, path)]

@@ -15,6 +15,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.permission import short_source
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
+from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.keys.common import cancels, confirms
 from opencode_tui.tui.pages.definitions import Defined, DefinitionsScreen
 from opencode_tui.tui.pages.form import Field, FormScreen, Outcome, Values
@@ -219,15 +220,51 @@ def mcp_entry(values: Values) -> tuple[JsonObject, str]:
 
 async def _add_server(chat: Chat, values: Values) -> None:
     """Write the server, start it, and show the page of servers with its state."""
-    from opencode_tui.tui.pages.mcp_servers import McpServersScreen
-
     client, (entry, _) = chat.control.client.mcp, mcp_entry(values)
     name, is_own = values["name"].strip(), values.get("where", "user") == "user"
     stored = await client.store(McpStore(name=name, config=entry, is_global=is_own))
     await client.add(McpAdd(name=name, config=entry))
     places = await chat.control.client.project.places()
-    page = McpServersScreen(chat.control, await client.servers(), added=lambda: open_mcp_form(chat, places))
-    page.listing.selection.select(name)
     trust = "" if is_own else "; settings of a folder start programs only after /trust"
-    page.said = f"Added to {short_source(stored.file, places)}{trust}"
+    await show_mcp_servers(chat, name, f"Added to {short_source(stored.file, places)}{trust}")
+
+
+async def show_mcp_servers(chat: Chat, name: str = "", said: str = "") -> None:
+    """Show the page of MCP servers with one of them selected, and what was done."""
+    from opencode_tui.tui.pages.mcp_servers import McpServersScreen
+
+    servers, places = await chat.control.client.mcp.servers(), await chat.control.client.project.places()
+    page = McpServersScreen(
+        chat.control,
+        servers,
+        added=lambda: open_mcp_form(chat, places),
+        edited=lambda name: chat.do(_edit_server(chat, places, name)),
+    )
+    if name:
+        page.listing.selection.select(name)
+    page.said = said
     chat.open_page(page)
+
+
+async def _edit_server(chat: Chat, places: Places, name: str) -> None:
+    """Open the file that sets a server in the user's editor, then show the page of servers as it is set now."""
+    settings = (await chat.control.client.settings.all()).settings
+    sources = [one.source for one in settings if one.path[:2] == ["mcp", name] and one.source.startswith("/")]
+    found = await asyncio.to_thread(_find_entry, sources, name) if chat.control.is_alone else None
+    if found is None:
+        chat.show_note("note", "Not changed here", f"no file of settings on this machine sets the server {name}")
+        return
+    file, line = found
+    if await open_file(chat.app, file, line):
+        chat.app.refresh(layout=True)
+    await _use_changed(chat, f"Read {short_source(str(file), places)} again")
+    await show_mcp_servers(chat, name)
+
+
+def _find_entry(sources: Sequence[str], name: str) -> tuple[Path, int] | None:
+    """Return the first of these files that is there, and the line of a server in it (0 for unknown). Blocks."""
+    path = next((Path(one) for one in sources if Path(one).is_file()), None)
+    if path is None:
+        return None
+    lines = path.read_text("utf-8", "replace").splitlines()
+    return path, next((number for number, line in enumerate(lines, 1) if json.dumps(name) in line), 0)

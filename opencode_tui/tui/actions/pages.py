@@ -57,16 +57,17 @@ async def open_languages(chat: Chat) -> None:
 @action("mcp_view", loads="the MCP servers")
 async def open_mcp_servers(chat: Chat) -> None:
     """Open the page of MCP servers."""
-    from opencode_tui.tui.pages.mcp_servers import McpServersScreen
+    from opencode_tui.tui.actions.forms import show_mcp_servers
 
-    servers, places = await chat.control.client.mcp.servers(), await chat.control.client.project.places()
+    await show_mcp_servers(chat)
 
-    def add() -> None:
-        from opencode_tui.tui.actions.forms import open_mcp_form
 
-        open_mcp_form(chat, places)
+@action("plugin_view", loads="the plugins")
+async def open_plugins(chat: Chat) -> None:
+    """Open the page of installed plugins."""
+    from opencode_tui.tui.pages.plugins import PluginsScreen
 
-    chat.open_page(McpServersScreen(chat.control, servers, added=add))
+    chat.open_page(PluginsScreen(chat.control, await chat.control.client.settings.plugins()))
 
 
 @action("context_view", loads="the context")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from opencode_tui.schema.permission import ALLOWED_BEFORE, Verdict
+from opencode_tui.schema.permission import Verdict
 from opencode_tui.text.cells import breaks, clip, pad, width
 from opencode_tui.text.permission import (
     Act,
@@ -14,6 +14,7 @@ from opencode_tui.text.permission import (
     sandbox_facts,
     suggestion_of,
     without_padding,
+    without_suggestion,
 )
 from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel
@@ -99,9 +100,7 @@ class PermissionPanel(Panel):
     def _drop_suggestion(self) -> None:
         if self._decline is not None:
             self._decline()
-        request = self.case.request
-        metadata = {name: value for name, value in request.metadata.items() if name != ALLOWED_BEFORE}
-        self.case = replace(self.case, request=request.changed(metadata=metadata))
+        self.case = replace(self.case, request=without_suggestion(self.case.request))
         self.refresh(layout=True)
         self.redraw()
 

@@ -134,6 +134,7 @@ _KINDS = {
     "summary": "Summary",
     "marker": "Compaction",
     "added": "Added",
+    "older": "Older",
 }
 _NAMED = {"provider": "header of", "agent": "agent"}
 _FAMILIES = {
@@ -185,7 +186,7 @@ def context_rows(items: Sequence[ContextItem], opened: Container[str]) -> list[C
     at = 0
     while at < len(items):
         end = at + 1
-        while items[at].state == "summarized" and end < len(items) and items[end].state == "summarized":
+        while _is_folded(items[at]) and end < len(items) and _is_folded(items[end]):
             end += 1
         folded = f"fold-{at}"
         if end - at > 1:
@@ -194,6 +195,10 @@ def context_rows(items: Sequence[ContextItem], opened: Container[str]) -> list[C
             rows += [ContextRow(str(number), (items[number],)) for number in range(at, end)]
         at = end
     return rows
+
+
+def _is_folded(item: ContextItem) -> bool:
+    return item.state == "summarized" and item.kind != "older"
 
 
 FOLDED_FROM, LATEST = 30, 2

@@ -44,11 +44,17 @@ class McpServersScreen(ListPage):
     heading = "MCP servers"
 
     def __init__(
-        self, control: SessionController, servers: Sequence[McpServerStatus], *, added: Callable[[], object]
+        self,
+        control: SessionController,
+        servers: Sequence[McpServerStatus],
+        *,
+        added: Callable[[], object],
+        edited: Callable[[str], object],
     ) -> None:
-        """`added` opens the form of a new server."""
+        """`added` opens the form of a new server, `edited` the file that sets the server of this name."""
         super().__init__()
         self._added = added
+        self._edited = edited
         self.said = ""
         """What was done before the page was opened."""
         self._client = control.client.mcp
@@ -64,7 +70,9 @@ class McpServersScreen(ListPage):
         """Return the actions for the selected server, and the one that adds a server."""
         one = self._find()
         add = KeyAction("mcp_add", "add a server", self._add)
-        return [*(self._actions_of(one) if one is not None and not self._working else []), add]
+        if one is None or self._working:
+            return [add]
+        return [*self._actions_of(one), add, KeyAction("mcp_edit", "open its file", partial(self._edit, one.name))]
 
     def show_keys(self) -> None:
         """Draw the row of keys again; above it the last error, or what was done before the page was opened."""
@@ -75,6 +83,10 @@ class McpServersScreen(ListPage):
     def _add(self) -> None:
         self.close_page()
         self._added()
+
+    def _edit(self, name: str) -> None:
+        self.close_page()
+        self._edited(name)
 
     def _actions_of(self, one: McpServerStatus) -> Sequence[KeyAction]:
         client, name = self._client, one.name

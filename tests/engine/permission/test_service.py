@@ -347,3 +347,44 @@ async def test_auto_refuses_paths_outside_and_secrets_where_commands_are_confine
         with pytest.raises(OutsideRefusedError):
             await service.ask(query, layers=asking, policy=auto)
     await service.ask(Query(session_id="ses_1", permission="edit", patterns=["a"]), layers=asking, policy=auto)
+
+
+@pytest.mark.parametrize(
+    ("query", "reached", "is_refused"),
+    [
+        (Query("", "chat_write", ["*"], is_foreign=True), (), True),  # a tool of an MCP server or a plugin
+        (Query("", "chat_write", ["*"], is_foreign=True), ("", "a.example"), True),
+        (Query("", "webfetch", ["https://a.example/x"]), (), True),
+        (Query("", "webfetch", ["https://a.example/x"]), ("b.example",), True),
+        (Query("", "webfetch", ["https://a.example/x"]), ("a.example",), False),
+        (Query("", "webfetch", ["http://127.0.0.1/x"], metadata={"local": True}), ("127.0.0.1",), True),
+        (Query("", "websearch", ["words"]), (), True),
+        (Query("", "websearch", ["words"]), ("a.example",), True),
+        (Query("", "websearch", ["words"]), ("",), False),
+        (Query("", "edit", ["a.py"], metadata={"protected": ["a.py"]}), (), True),
+        (Query("", "bash", ["make"]), (), False),
+        (Query("", "task", ["general"]), (), False),
+    ],
+)
+@pytest.mark.parametrize("has_sandbox", [True, False])
+async def test_auto_answers_no_rule_that_asks_about_what_leaves_the_sandbox(
+    open_grants: Callable[..., Grants], query: Query, reached: tuple[str, ...], is_refused: bool, has_sandbox: bool
+) -> None:
+    async def is_confined() -> bool:
+        return has_sandbox
+
+    async def reaches(host: str) -> bool:
+        return host in reached
+
+    service = PermissionService(
+        publish=lambda event: None,
+        identifier=Identifier(lambda: NOW),
+        grants=open_grants(),
+        has_sandbox=is_confined,
+        reaches_host=reaches,
+    )
+    asking, auto = [rules("* * allow", f"{query.permission} * ask")], AutoApprove(RefuseQuestions())
+    with pytest.raises(OutsideRefusedError) if is_refused and has_sandbox else contextlib.nullcontext():
+        await service.ask(query, layers=asking, policy=auto)
+    await service.ask(query, layers=asking, policy=auto.with_outside())
+    await service.ask(query, layers=[rules("* * allow")], policy=auto)

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.client.local import open_client
-from opencode_tui.engine.file.task_repository import remove_leftovers
+from opencode_tui.engine.file.task_repository import open_repository, remove_leftovers
 from opencode_tui.engine.permission.policy import RefuseQuestions
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.agent_branch import agent_branch
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.storage.paths import find_paths
-from opencode_tui.storage.task_folders import record_task
+from opencode_tui.storage.task_folders import record_base, record_task
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer, provider_config
 
@@ -64,6 +64,37 @@ async def prompt(client, text="go", session=None):
 async def tool_parts(client, session_id) -> list[Any]:
     messages = await client.messages.list(session_id)
     return [part for message in messages for part in message.parts if isinstance(part, ToolPart)]
+
+
+def disown(paths, name: str, pid: int) -> None:
+    """Make a worktree that of a process that has ended."""
+    record = paths.tasks / f"{name}.json"
+    stored = json.loads(record.read_text())
+    record.write_text(json.dumps({**stored, "owner": {**stored["owner"], "pid": pid}}))
+
+
+async def leave_clone(paths, environ, repo: Path, name: str, session_id: str, *, is_begun: bool = True) -> Path:
+    """Make the clone of a killed agent that has added a file, and programs that git could start."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    opened = open_repository(environ, repo)
+    path = record_task(paths, name, origin=repo, common_dir=repo / ".git", session_id=session_id)
+    commit = await opened.find_commit("HEAD")
+    await opened.clones.add(path, commit)
+    if is_begun:
+        record_base(paths, name, commit)
+    (path / "left.txt").write_text(f"{name}\n")
+    evil = path / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {repo.parent}/started\n")
+    evil.chmod(0o755)
+    for setting in ("core.fsmonitor", "filter.x.clean", "core.sshCommand", "diff.external"):
+        git(path, "config", setting, str(evil))
+    (path / ".git/hooks").mkdir(exist_ok=True)
+    for hook in ("post-checkout", "post-commit", "reference-transaction", "post-index-change"):
+        (path / ".git/hooks" / hook).symlink_to(evil)
+    (path / ".gitattributes").write_text("* filter=x\n")
+    disown(paths, name, ended.pid)
+    return path
 
 
 def apply_of(child) -> Call:
@@ -192,16 +223,45 @@ async def test_a_task_that_is_continued_goes_on_with_its_own_files(environ, tmp_
 async def test_what_a_killed_agent_had_changed_is_not_removed_with_the_worktrees_of_tasks(paths, environ, tmp_path):
     ended = subprocess.Popen(["true"])
     ended.wait()
-    for name, is_agent in (("agent", True), ("task", False)):
-        path = record_task(paths, name, origin=tmp_path, common_dir=tmp_path / ".git", is_agent=is_agent)
+    for name, session_id in (("agent", "ses_1"), ("task", "")):
+        path = record_task(paths, name, origin=tmp_path, common_dir=tmp_path / ".git", session_id=session_id)
         path.mkdir()
         (path / "work.txt").write_text("unfinished\n")
-        record = paths.tasks / f"{name}.json"
-        stored = json.loads(record.read_text())
-        record.write_text(json.dumps({**stored, "owner": {**stored["owner"], "pid": ended.pid}}))
+        disown(paths, name, ended.pid)
     assert await remove_leftovers(environ) == 1
     assert (paths.tasks / "agent/work.txt").read_text() == "unfinished\n"
     assert not (paths.tasks / "task").exists()
+
+
+async def test_the_next_turn_puts_what_killed_agents_had_changed_on_branches_and_starts_nothing_of_theirs(
+    paths, environ, tmp_path
+):
+    answers = [Answer(calls=(TASK,)), Answer(text="nothing to do"), Answer(text="ok")]
+    async with opened(environ, tmp_path, *answers) as (server, client, repo):
+        session = await prompt(client)
+        (child,) = await client.sessions.children(session.id)
+        other = await client.sessions.create(CreateSession(title="another"))
+        left = await leave_clone(paths, environ, repo, "one", child.id)
+        unbegun = await leave_clone(paths, environ, repo, "two", child.id, is_begun=False)
+        foreign = await leave_clone(paths, environ, repo, "three", "ses_unknown")
+        before = files_of(repo)
+        await prompt(client, "hello", other)
+        assert left.exists() and unbegun.exists()
+
+        begun = len(server.requests)
+        async with open_client(environ, repo, policy=RefuseQuestions()) as after:  # of the process after the kill
+            await prompt(after, "go on", session)
+            await prompt(after, "go on", session)
+            (child,) = await after.sessions.children(session.id)
+        texts = [str(one.body) for one in server.requests[begun:]]
+        branch = agent_branch(child)
+        assert branch is not None and branch.branch and branch.files == 3
+        assert [text.count("was killed in the middle of its work") for text in texts] == [1, 1]  # stored once
+        assert branch.branch in texts[0] and child.id in texts[0]
+        assert git(repo, "show", f"{branch.branch}:left.txt") == "one\n"
+        assert sorted(one.name for one in paths.tasks.iterdir()) == ["three", "three.json"]
+        assert foreign.exists() and files_of(repo) == before
+        assert not (tmp_path / "started").exists()
 
 
 async def test_without_a_repository_the_model_reads_why_there_is_no_worktree(environ, tmp_path):

@@ -13,6 +13,7 @@ from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserMessage, UserSummary
 from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.session import RevertState
 from opencode_tui.storage.storage import Storage
 from tests.support.faults.file_log import LoggedFiles
 from tests.support.provider.model_script import Answer
@@ -135,6 +136,28 @@ async def test_what_a_turn_and_an_undo_read_of_a_long_session_does_not_grow_with
         found.append((reads(files, "message") - len(made), reads(files, "part")))
     assert found[0] == found[1] and 2 * AFTER < found[0][1] < 3 * 2 * AFTER
     assert found[0][0] < 3 * 2 * AFTER
+
+
+async def test_the_context_of_a_long_session_names_older_messages_by_their_number(environ, tmp_path, paths):
+    async with opened(environ, tmp_path) as world:
+        project = (await world.client.project.current()).id
+        made = history("ses_1")
+        put(paths, made, directory=str(tmp_path), project_id=project)
+        short = await world.client.context.items("ses_1")
+        (older,) = [one for one in short.items if one.kind == "older"]
+        listed = {one.message_id for one in short.items if one.message_id}
+        assert older.name == f"{len(made) - len(listed):,} messages before these" and older.tokens == 0
+        kinds = [one.kind for one in short.items]
+        assert kinds.index("summary") < kinds.index("older") < kinds.index("request")
+        undo = RevertState(message_id=made[-2].info.id)
+        whole_id = put(paths, history("ses_2"), directory=str(tmp_path), project_id=project, revert=undo)
+        assert not [one for one in (await world.client.context.items(whole_id)).items if one.kind == "older"]
+        await world.client.messages.list("ses_1")
+        whole = await world.client.context.items("ses_1")
+        sent = [one for one in whole.items if one.state != "summarized"]
+        assert sent == [one for one in short.items if one.state != "summarized"]
+        assert len(whole.items) > len(short.items)
+        assert (whole.tokens, whole.cost) == (short.tokens, pytest.approx(short.cost))
 
 
 async def test_a_change_of_an_older_message_is_there_when_all_are_read(paths):

@@ -4,6 +4,7 @@ from opencode_tui.engine.session.runs import INTERRUPTED_TOOL, is_unfinished, re
 from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.message import MessageTime
 from opencode_tui.schema.session.part import PartTime
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED
 from tests.engine.session.test_store import belonging, put
 from tests.support.sessions.records import assistant, call, session_info, text, user
 from tests.support.sessions.store import open_store
@@ -33,3 +34,22 @@ async def test_a_complete_session_is_not_changed(paths):
         before = {path: path.read_bytes() for path in paths.storage.rglob("*.json")}
         assert await repair(opened.store, "ses_1", clock=lambda: 99) == 0
     assert {path: path.read_bytes() for path in paths.storage.rglob("*.json")} == before
+
+
+async def test_a_turn_that_a_dead_process_left_between_two_steps_says_so_and_one_that_ended_does_not(paths):
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, belonging(user("x")))
+        await put(opened.store, belonging(assistant(call("c1"), finish="tool-calls")))
+        assert await repair(opened.store, "ses_1", clock=lambda: 99) == 0
+        for count in (1, 0):
+            assert await repair(opened.store, "ses_1", clock=lambda: 99, was_killed=True) == count
+        found: Any = (await opened.store.messages("ses_1"))[-1].info
+        assert (found.error.name, found.error.data.message, found.time.completed) == (
+            "MessageAbortedError",
+            PROGRAM_ENDED,
+            2,
+        )
+        await put(opened.store, belonging(user("go on")))
+        await put(opened.store, belonging(assistant("done")))
+        assert await repair(opened.store, "ses_1", clock=lambda: 99, was_killed=True) == 0

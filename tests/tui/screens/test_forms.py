@@ -4,6 +4,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
 
@@ -77,3 +79,21 @@ async def test_a_server_is_added_and_tried_at_once(environ: dict[str, str], fold
         config = json.loads(next(Path(environ["HOME"]).rglob("opencode.json")).read_text())
         assert config["mcp"]["broken"]["environment"] == {"MODE": "fast"}
         await page.press("escape")
+
+
+async def test_e_opens_the_file_of_a_server_and_reads_it_again(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    editor = Path(environ["HOME"]) / "code"  # an editor with a window: the test has no terminal to give away
+    editor.write_text('#!/bin/sh\nsed -i s/first/second/ "${2%%:*}"\necho "$2" > "$0.opened"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    own = Path(environ["HOME"]) / ".config" / "opencode-tui" / "opencode.json"
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('{\n  "mcp": {\n    "files": {"type": "local", "command": ["first"], "enabled": false}\n  }\n}\n')
+    async with screen(environ, folder, size=(130, 40)) as page:
+        await page.send("/mcp")
+        await page.sees("e open its file")
+        await page.press("e")
+        await page.sees(" second")
+        assert Path(f"{editor}.opened").read_text() == f"{own}:3\n"

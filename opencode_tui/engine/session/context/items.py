@@ -6,6 +6,7 @@ and are not items.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple, Required, TypedDict
 
 from msgspec import Struct, field
@@ -194,6 +195,7 @@ def split_system(segments: Sequence[str], layers: Sequence[SystemLayer]) -> tupl
 _PRUNED = "its output was pruned: `session restore` restores it, the model can read it with recall"
 _KEPT = "preserved by the program, independent of the summary"
 _LEFT_BEHIND = "left by a compaction that failed"
+_OLDER = "before the summaries; the chat shows them, the model finds words in them with recall"
 _OURS = "added by the program to this request"
 _PLUGINS = "added by a plugin"
 
@@ -202,7 +204,7 @@ class ContextSources(Struct, frozen=True):
     """The input of `context_items`.
 
     `stored` are all messages of the session, `visible` those that no undo hides, `sent` those of them that are sent to the model.
-    `estimate` returns the tokens of each piece.
+    `estimate` returns the tokens of each piece. `older` is how many messages, all summarized, come before the stored ones given.
     """
 
     built: BuiltRequest
@@ -210,6 +212,7 @@ class ContextSources(Struct, frozen=True):
     visible: Sequence[MessageWithParts]
     sent: Sequence[MessageWithParts]
     estimate: ModelEstimate
+    older: int = 0
 
 
 class _Line(Struct, frozen=True):
@@ -227,10 +230,21 @@ def context_items(sources: ContextSources) -> list[ContextItem]:
     parts = _Parts(sources, sizes.parts)
     items = [*_system(sources.built, sizes.layers, sizes.plugin)]
     items += _tools(request.tools, sizes.tools)
-    items += [item for line in _lines(sources) for item in parts.of(line)]
+    lines = list(_lines(sources))
+    heads = sum(1 for _ in takewhile(lambda line: line.state == "sent" and _is_head(line.message), lines))
+    items += [item for line in lines[:heads] for item in parts.of(line)]
+    if sources.older:
+        items.append(_older(sources.older))
+    items += [item for line in lines[heads:] for item in parts.of(line)]
     items += parts.added()
     total = sum(item.tokens for item in items)
     return [item.changed(share=round(item.tokens / total, 4)) if item.tokens else item for item in items]
+
+
+def _older(count: int) -> ContextItem:
+    """Return the item for the messages before those that are listed one by one."""
+    name = f"{count:,} messages before these"
+    return ContextItem(kind="older", group="messages", name=name, state="summarized", why=_OLDER)
 
 
 def _tools(tools: Sequence[ToolSpec], sizes: Sequence[float]) -> Iterator[ContextItem]:
@@ -262,7 +276,7 @@ def _lines(sources: ContextSources) -> Iterator[_Line]:
     """Yield the messages in the order of the list."""
     places = {message.info.id: place for place, message in enumerate(sources.stored)}
     sent = {message.info.id for message in sources.sent}
-    heads = [one for one in sources.sent if compaction_of(one) is not None or _is_summary(one)]
+    heads = [one for one in sources.sent if _is_head(one)]
     boundary = max((places.get(one.info.id, 0) for one in heads), default=-1)
     unsent = [one for one in sources.visible if one.info.id not in sent]
     head_ids = {one.info.id for one in heads}
@@ -380,6 +394,11 @@ class _Parts:
         ]
         entries = to_model_messages([with_parts(message.info, parts)], self._model)
         return part_sizes(entries, self._sources.estimate)
+
+
+def _is_head(message: MessageWithParts) -> bool:
+    """Return whether a message is the marker of a compaction or its summary."""
+    return compaction_of(message) is not None or _is_summary(message)
 
 
 def _is_summary(message: MessageWithParts) -> bool:

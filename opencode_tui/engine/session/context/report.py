@@ -46,7 +46,7 @@ _KNOWN = 5
 
 
 class _Next(Struct, frozen=True):
-    """The next request of a session, and the messages that it is built from."""
+    """The next request of a session, and the messages that it is built from; `older` are those before them, all summarized."""
 
     info: SessionInfo
     agent: str
@@ -54,6 +54,7 @@ class _Next(Struct, frozen=True):
     stored: Sequence[MessageWithParts]
     visible: Sequence[MessageWithParts]
     sent: Sequence[MessageWithParts]
+    older: int = 0
 
 
 class SessionContext(Struct, frozen=True):
@@ -72,7 +73,8 @@ class SessionContext(Struct, frozen=True):
         following = await self._next(session_id)
         view = await asyncio.to_thread(self._view, following)
         prefix = _prefix(following.built, await self.store.prefix(session_id))
-        return view.changed(prefix=prefix, budgets=await self.budgets.uses(session_id))
+        cost = await self.budgets.sessions.cost(session_id) if following.older else view.cost
+        return view.changed(prefix=prefix, cost=cost, budgets=await self.budgets.uses(session_id))
 
     def with_room(self, models: Sequence[Model]) -> Sequence[Model]:
         """Return the models with the usable context of each."""
@@ -98,7 +100,8 @@ class SessionContext(Struct, frozen=True):
 
     async def _next(self, session_id: str, *, only_finished: bool = False) -> _Next:
         store, requests = self.store, self.requests
-        info, stored = await store.get(session_id), await store.messages(session_id)
+        info = await store.get(session_id)
+        stored, older = await self._stored(info)
         if only_finished:
             stored = [one for one in stored if isinstance(one.info, UserMessage) or one.info.time.completed]
         shown = visible(stored, info.revert)
@@ -117,7 +120,16 @@ class SessionContext(Struct, frozen=True):
             is_preview=True,
         )
         built = await requests.build(task)
-        return _Next(info, agent.name, replace(built, request=_without_continue(built.request)), stored, shown, sent)
+        built = replace(built, request=_without_continue(built.request))
+        return _Next(info, agent.name, built, stored, shown, sent, older)
+
+    async def _stored(self, info: SessionInfo) -> tuple[list[MessageWithParts], int]:
+        """Return the messages that the next request depends on, and the number of older ones; all while an undo is active."""
+        if info.revert is not None:
+            return await self.store.messages(info.id), 0
+        stored = await self.store.recent(info.id)
+        names = self.store.message_ids(info.id)
+        return stored, 0 if names is None else max(0, len(names) - len(stored))
 
     def _view(self, following: _Next) -> ContextView:
         request = following.built.request
@@ -132,6 +144,7 @@ class SessionContext(Struct, frozen=True):
             visible=following.visible,
             sent=following.sent,
             estimate=estimate.scaled(factor),
+            older=following.older,
         )
         items = context_items(sources)
         wanted = {part.id for part in prunable(following.visible)}

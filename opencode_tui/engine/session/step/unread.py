@@ -1,5 +1,6 @@
-"""What happened since the model of a session was asked last: ends of background commands, errors found late."""
+"""What happened since the model of a session was asked last: ends of background commands, late errors, work of killed agents."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -19,6 +20,8 @@ class Unread(Struct, frozen=True):
     background: "Lazy[BackgroundCommands]"
     languages: "Lazy[LanguageServers]"
     secrets: "Lazy[Secrets]"
+    left: Callable[[str], Awaitable[Sequence[str]]]
+    """Returns what killed agents of a session left."""
 
     async def consume(self, session_id: str) -> list[str]:
         """Return texts for the model, each once; waits for language servers only as long as after an edit."""
@@ -27,4 +30,6 @@ class Unread(Struct, frozen=True):
             texts.append(as_reminder("\n".join(ended)))
         if self.languages.made is not None and (found := await self.languages.made.postponed_errors(session_id)).text:
             texts.append(self.secrets.get().redact(f"Earlier changes brought new errors:\n{found.text}"))
+        if left := await self.left(session_id):
+            texts.append(as_reminder("\n".join(left)))
         return texts

@@ -13,10 +13,12 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.opencode2.location import LocationRef, ModelName
 from opencode_tui.schema.api.opencode2.message import CompactionValue, MessageValue
+from opencode_tui.schema.api.opencode2.released import FlatPrompt
 from opencode_tui.schema.api.opencode2.session import (
     Admitted,
     AgentChoice,
     CacheCount,
+    GivenFile,
     GivenPrompt,
     ModelChoice,
     NewSession,
@@ -35,6 +37,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import is_waiting
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo
+from opencode_tui.server.answer import answer_value
 from opencode_tui.server.opencode2 import entries as kinds
 from opencode_tui.server.opencode2.cursors import Order, page, read_cursor
 from opencode_tui.server.opencode2.entries import Entry
@@ -51,6 +54,7 @@ from opencode_tui.server.opencode2.scope import (
     answer_data,
     done,
 )
+from opencode_tui.server.opencode2.waiting import waiting_value
 from opencode_tui.server.request import ServerServices, Services
 from opencode_tui.server.router import new_router
 from opencode_tui.server.turns import SUCCEEDED, Turn
@@ -183,22 +187,34 @@ async def switch_model(feed: EventFeed, session: Session, choice: ModelChoice) -
 
 
 @router.post("/{sessionID}/prompt")
-async def send_prompt(services: ServerServices, feed: EventFeed, session: Session, request: PromptRequest) -> Response:
-    """Store a prompt, and answer when it is stored."""
+async def send_prompt(
+    services: ServerServices, feed: EventFeed, session: Session, given: PromptRequest | FlatPrompt
+) -> Response:
+    """Store a prompt, and answer when it is stored; one in the form of the released version gets an answer in that form."""
+    if isinstance(given, PromptRequest):
+        return answer_data(await _store_prompt(services, feed, session, given))
+    admitted = await _store_prompt(services, feed, session, given.request())
+    message = await find_message(session, feed.peek(session.id).stored_id(admitted.id))
+    if message is None:
+        raise AnswerError(409, "ConflictError", f"{admitted.id} was removed meanwhile", resource=admitted.id)
+    return answer_data(waiting_value(feed.peek(session.id), message))
+
+
+async def _store_prompt(services: Services, feed: Feed, session: SessionScope, request: PromptRequest) -> Admitted:
     client = session.client
     journal = await feed.journal(client, session.id)
     if request.id is not None:
         if not is_identifier(request.id, "msg"):
             raise invalid("a message's id is msg_ and letters and digits; send another, or none", field="id")
-        if (known := await _find(session, journal.stored_id(request.id))) is not None:
-            return answer_data(await _known_prompt(feed, session, request, known))
+        if (known := await find_message(session, journal.stored_id(request.id))) is not None:
+            return await _known_prompt(feed, session, request, known)
     try:
         turn = await services.turns.prompt(client, session.id, _prompt(journal, request))
     except BusyError as error:
         raise AnswerError(409, "ConflictError", str(error), resource=session.id) from None
     assert turn.request_id is not None
     services.turns.follow(_send_left(services, client, journal, turn))
-    return answer_data(await _admitted(feed, session, turn.request_id, request.delivery or "steer"))
+    return await _admitted(feed, session, turn.request_id, request.delivery or "steer")
 
 
 async def _send_left(services: Services, client: Client, journal: Journal, turn: Turn) -> None:
@@ -208,7 +224,7 @@ async def _send_left(services: Services, client: Client, journal: Journal, turn:
     tried: set[str] = set()
     while left := [one for one in journal.waiting if not services.turns.awaits(one) and one not in tried]:
         tried.add(left[0])
-        message = await _find(SessionScope(client, await client.sessions.get(journal.session_id)), left[0])
+        message = await find_message(SessionScope(client, await client.sessions.get(journal.session_id)), left[0])
         if message is None or not is_waiting(message.info):
             continue
         await client.prompts.send_now(journal.session_id, left[0])
@@ -256,8 +272,18 @@ def _prompt(journal: Journal, request: PromptRequest) -> PromptInput:
 
 
 def _parts(prompt: GivenPrompt) -> list[PromptPart]:
-    parts: list[PromptPart] = [TextInput(text=prompt.text)]
-    for file in prompt.files or []:
+    parts: list[PromptPart] = [TextInput(text=prompt.text), *file_inputs(prompt.files or [])]
+    for agent in prompt.agents or []:
+        given = agent.source
+        place = None if given is None else AgentSource(value=given.text, start=int(given.start), end=int(given.end))
+        parts.append(AgentInput(name=agent.name, source=place))
+    return parts
+
+
+def file_inputs(files: Sequence[GivenFile]) -> list[FileInput]:
+    """Return the files of a prompt as the engine reads them."""
+    found: list[FileInput] = []
+    for file in files:
         mime = mimetypes.guess_type(file.uri.partition("?")[0])[0] or "text/plain"
         if file.uri.startswith("data:"):
             mime = file.uri[5:].partition(",")[0].partition(";")[0] or "text/plain"
@@ -266,15 +292,12 @@ def _parts(prompt: GivenPrompt) -> list[PromptPart]:
             start, end = int(file.source.start), int(file.source.end)
             text = SourceText(value=file.source.text, start=start, end=end)
             source = FilePartSource(type="file", path=file.uri, text=text)
-        parts.append(FileInput(mime=mime, url=file.uri, filename=file.name, source=source))
-    for agent in prompt.agents or []:
-        given = agent.source
-        place = None if given is None else AgentSource(value=given.text, start=int(given.start), end=int(given.end))
-        parts.append(AgentInput(name=agent.name, source=place))
-    return parts
+        found.append(FileInput(mime=mime, url=file.uri, filename=file.name, source=source))
+    return found
 
 
-async def _find(session: SessionScope, message_id: str) -> MessageWithParts | None:
+async def find_message(session: SessionScope, message_id: str) -> MessageWithParts | None:
+    """Return a stored message, None where there is none."""
     try:
         return await session.client.messages.get(session.id, message_id)
     except NoSuchMessageError:
@@ -298,10 +321,10 @@ async def wait_for_session(services: ServerServices, feed: EventFeed, session: S
 
 
 @router.post("/{sessionID}/interrupt", status_code=204)
-async def interrupt_session(session: Session) -> Response:
-    """Interrupt what runs; an idle session stays as it is."""
-    await session.client.prompts.abort(session.id)
-    return done()
+async def interrupt_session(session: Session, resume: bool | None = None) -> Response:
+    """Interrupt what runs; an idle session stays as it is. With `resume`, of the released version, say whether something ran."""
+    is_interrupted = await session.client.prompts.abort(session.id)
+    return done() if resume is None else answer_value({"interrupted": is_interrupted})
 
 
 @router.post("/{sessionID}/revert/stage")

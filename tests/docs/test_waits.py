@@ -14,7 +14,6 @@ TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 CONNECTION = re.compile(
     r"\bhttpx2?\.(?:Async)?Client\(|\bnetwork\.fetch\(|\basyncio\.open_(?:unix_)?connection\(|\bsse_client\("
-    r"|\bloop\.create_connection\("
 )
 """What opens a connection to another program or machine."""
 

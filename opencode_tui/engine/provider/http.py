@@ -2,8 +2,8 @@
 
 `DirectLlm` is the adapter of all formats (`formats.py`), `HttpProvider` its client.
 
-One connector per provider (`connection.py`). Credentials are not sent to another origin on redirects; the size of a decompressed
-body and the time without data are limited.
+HTTP/1.1 with keep-alive, one client per provider. Credentials are not sent to another origin on redirects; the size of a
+decompressed body and the time without data are limited. The first request imports httpx, in a thread.
 """
 
 import asyncio
@@ -29,15 +29,15 @@ from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.provider.connection import Connector, Response
+    import httpx
 
 
 _CONNECT_TIMEOUT_S = 15.0
 _WRITE_TIMEOUT_S = 60.0
+_KEEPALIVE_S = 60.0
 _MAX_ERROR_BODY = 64 * 1024
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
 _MAX_REDIRECTS = 3
-_REDIRECTS = (301, 302, 303, 307, 308)
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _ERROR_BODY_S = 10.0
@@ -78,7 +78,8 @@ class HttpProvider:
         self._endpoint = endpoint
         self._headers = request_headers(endpoint, credentials)
         self._clock = clock
-        self._connector: Connector | None = None
+        self._client: httpx.AsyncClient | None = None
+        self._opening = asyncio.Lock()
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -95,10 +96,11 @@ class HttpProvider:
         Closing the generator or canceling its task closes the connection. `wait` follows whether there is one. `model_id` is
         for errors.
         """
+        client = await self._open()
         limit = self._endpoint.timeout_ms
         deadline = None if limit is None else asyncio.get_running_loop().time() + limit / 1000
         url = self._endpoint.base_url.rstrip("/") + path
-        async with aclosing(self._received(url, body, headers, wait=wait, model_id=model_id)) as chunks:
+        async with aclosing(self._received(client, url, body, headers, wait=wait, model_id=model_id)) as chunks:
             while True:
                 try:
                     if deadline is None:
@@ -116,36 +118,36 @@ class HttpProvider:
 
     async def get(self, path: str) -> AsyncGenerator[bytes]:
         """Yield the bytes of the response to a GET, as `post` does."""
+        client = await self._open()
         url = self._endpoint.base_url.rstrip("/") + path
         accept = {"accept": "application/json"}
         with waiting("first_byte", self._provider_id, limit_s=self._endpoint.silence_s) as wait:
-            async with aclosing(self._received(url, b"", accept, method="GET", wait=wait)) as chunks:
+            async with aclosing(self._received(client, url, b"", accept, method="GET", wait=wait)) as chunks:
                 async for chunk in chunks:
                     yield chunk
 
     async def close(self) -> None:
         """Close all connections; safe to call twice."""
-        connector, self._connector = self._connector, None
-        if connector is not None:
-            await connector.close()
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
 
     @property
     def _provider_id(self) -> str:
         return self._endpoint.provider_id
 
-    def _connect(self) -> "Connector":
-        """Return what opens and keeps the connections. Raises ConfigError for the address of a proxy that cannot be used."""
-        if self._connector is None:
-            from opencode_tui.engine.provider.connection import Connector, Limits  # only with the first request
-
-            endpoint = self._endpoint
-            route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
-            limits = Limits(_CONNECT_TIMEOUT_S, _WRITE_TIMEOUT_S, endpoint.chunk_timeout_ms / 1000)
-            self._connector = Connector(route, limits)
-        return self._connector
+    async def _open(self) -> "httpx.AsyncClient":
+        async with self._opening:
+            if self._client is None:
+                try:
+                    self._client = await asyncio.to_thread(_make_client, self._endpoint)
+                except ConfigError as error:
+                    raise plain.wrong_network(self._provider_id, str(error)) from None
+            return self._client
 
     async def _received(
         self,
+        client: "httpx.AsyncClient",
         url: str,
         body: bytes,
         headers: Mapping[str, str],
@@ -154,39 +156,45 @@ class HttpProvider:
         method: str = "POST",
         model_id: str = "",
     ) -> AsyncGenerator[bytes]:
-        from opencode_tui.engine.provider import connection  # not at module level: most commands do not need it
+        import httpx  # already imported by `_open`; not at module level, because most commands do not need it
+
+        async def trace(step: str, _: object) -> None:
+            """Follow whether the connection or the response is waited for; called a dozen times for a request."""
+            if step == "connection.connect_tcp.started":
+                wait.restart("connection", limit_s=_CONNECT_TIMEOUT_S)
+            elif step == "http11.send_request_headers.started":
+                wait.restart("first_byte", limit_s=self._endpoint.silence_s)
 
         has_answer = False
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 sent = {**self._headers, **headers}
-                async with aclosing(await self._answered(method, url, body, sent, wait=wait)) as response:
-                    if "location" in response.headers and response.status in _REDIRECTS:
+                request = client.build_request(method, url, content=body, headers=sent, extensions={"trace": trace})
+                async with aclosing(await self._answered(client, request)) as response:
+                    if response.has_redirect_location:
                         url = self._redirected(url, response)
                         continue
-                    if not 200 <= response.status < 300:
+                    if not response.is_success:
                         raise await self._refused(response, model_id)
                     has_answer = True
                     async for chunk in self._decoded(response):
                         yield chunk
                     return
             raise plain.invalid_response(self._provider_id, "too many redirects")
-        except ConfigError as error:
-            raise plain.wrong_network(self._provider_id, str(error)) from None
-        except connection.ConnectTimeoutError as error:
+        except httpx.ConnectTimeout as error:
             detail = f"no connection within {_CONNECT_TIMEOUT_S:g} s"
             raise plain.no_connection(
                 self._provider_id, url, detail, proxy=self._endpoint.proxy, kind="timeout"
             ) from error
-        except connection.WriteTimeoutError as error:
+        except httpx.WriteTimeout as error:
             detail = f"{plain.host(url)} accepted nothing of the request for {_WRITE_TIMEOUT_S:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
-        except connection.ReadTimeoutError as error:
+        except httpx.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
             raise plain.timed_out(self._provider_id, f"{plain.host(url)} sent nothing for {seconds:g} s") from error
-        except connection.AddressError as error:
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
             raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
-        except connection.HttpError as error:
+        except httpx.TransportError as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
                 raise plain.truncated(
@@ -194,42 +202,34 @@ class HttpProvider:
                 ) from error
             raise plain.no_connection(self._provider_id, url, detail, proxy=self._endpoint.proxy) from error
 
-    def _redirected(self, url: str, response: "Response") -> str:
+    def _redirected(self, url: str, response: "httpx.Response") -> str:
         """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""
         location = response.headers.get("location", "")
         with suppress(ValueError):
             target = urljoin(url, location)
-            if response.status in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]:
+            if response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]:
                 return target
         raise plain.redirected(self._provider_id, url, location)
 
-    async def _answered(
-        self, method: str, url: str, body: bytes, headers: Mapping[str, str], *, wait: Waiting
-    ) -> "Response":
+    async def _answered(self, client: "httpx.AsyncClient", request: "httpx.Request") -> "httpx.Response":
         """Return the response with its headers. Raises ProviderError where they take too long byte by byte."""
         limit_s = self._endpoint.fruitless_s
         try:
             async with asyncio.timeout(limit_s):
-                return await self._connect().send(
-                    method,
-                    url,
-                    headers,
-                    body,
-                    on_connect=lambda: wait.restart("connection", limit_s=_CONNECT_TIMEOUT_S),
-                    on_send=lambda: wait.restart("first_byte", limit_s=self._endpoint.silence_s),
-                )
+                return await client.send(request, stream=True)
         except TimeoutError as error:
-            detail = f"{plain.host(url)} sent no response within {limit_s:g} s"
+            detail = f"{plain.host(str(request.url))} sent no response within {limit_s:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
 
-    async def _refused(self, response: "Response", model_id: str) -> Exception:
+    async def _refused(self, response: "httpx.Response", model_id: str) -> Exception:
         """Return the error for a response with another status than success, by what arrives of its body within some seconds."""
+        import httpx  # already imported by `_open`
+
         from opencode_tui.engine.provider import failure  # only for failed calls
-        from opencode_tui.engine.provider.connection import HttpError
         from opencode_tui.engine.provider.error.body import Reported
 
         body = b""
-        with suppress(TimeoutError, HttpError):
+        with suppress(TimeoutError, httpx.TransportError):
             async with asyncio.timeout(_ERROR_BODY_S):
                 async for chunk in self._decoded(response):
                     body += chunk
@@ -237,7 +237,7 @@ class HttpProvider:
                         break
         reported = Reported(
             self._provider_id,
-            status=response.status,
+            status=response.status_code,
             body=body[:_MAX_ERROR_BODY].decode("utf-8", "replace"),
             headers=dict(response.headers),
             secrets=self.secrets,
@@ -246,7 +246,7 @@ class HttpProvider:
         )
         return failure.from_response(reported, now_ms=self._clock())
 
-    async def _decoded(self, response: "Response") -> AsyncGenerator[bytes]:
+    async def _decoded(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
         """Yield the decompressed body in slices of limited size, up to a limited total; many small chunks are gathered."""
         encoding = response.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
@@ -255,7 +255,7 @@ class HttpProvider:
         size = 0
         now = asyncio.get_running_loop().time
         waited, gathered, asked = -_GATHER_S, 0, now()
-        async for raw in response.pieces():
+        async for raw in response.aiter_raw():
             came = now()
             gathered += len(raw)
             try:
@@ -272,6 +272,23 @@ class HttpProvider:
                     await asyncio.sleep(_GATHER_S)
                 waited, gathered = now(), 0
             asked = now()
+
+
+def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
+    """Return a client. Blocks: imports httpx and, for https, loads the certificates (about 0.1 s)."""
+    import httpx  # the only import of httpx that loads it
+
+    from opencode_tui.network import client_options  # only with the first request
+
+    route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
+    return httpx.AsyncClient(
+        **client_options(endpoint.base_url, route=route),
+        follow_redirects=False,
+        timeout=httpx.Timeout(
+            connect=_CONNECT_TIMEOUT_S, read=endpoint.chunk_timeout_ms / 1000, write=_WRITE_TIMEOUT_S, pool=None
+        ),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=_KEEPALIVE_S),
+    )
 
 
 def _as_it_is(raw: bytes) -> tuple[bytes, ...]:

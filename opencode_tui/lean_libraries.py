@@ -3,7 +3,8 @@
 pydantic looks for plugins; even switched off that loads what reads the metadata of packages. It builds the types of its own
 schemas, which only type checkers read: a fifth of its import. httpx loads a command line with rich and Pygments, and HTTP/2:
 half of its import. Textual loads a list of commands with a dozen widgets. `prepare` is called once, before any of them is imported.
-filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`).
+filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`). Libraries write hundreds of annotations as
+texts, which Python compiles where they are written although hardly one is ever read.
 """
 
 import builtins
@@ -40,6 +41,9 @@ def prepare(environ: "MutableMapping[str, str]") -> None:
     sys.modules.setdefault(_COMMANDS, _Unused(_COMMANDS))
     if _SCHEMAS not in sys.modules:
         sys.meta_path.insert(0, _SchemaFinder())
+    import typing  # click loads it in any case
+
+    typing.__dict__["compile"] = _as_text
 
 
 def lock_descriptor(descriptor: int) -> bool:
@@ -68,6 +72,11 @@ def _locks() -> "Any":
         return importlib.import_module(f"{_LOCKS}._descriptor")
     except ImportError:  # another version may have them elsewhere
         return importlib.import_module("filelock")
+
+
+def _as_text(text: str, _file: str, _mode: str) -> str:
+    """In the place of `compile` in the module `typing`: the text of an annotation, which `eval` compiles where it is needed."""
+    return text
 
 
 class _Unused(ModuleType):

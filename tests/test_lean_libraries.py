@@ -20,6 +20,11 @@ assert schemas.str_schema(min_length=1) == {"type": "str", "min_length": 1}
 class Point(typing_extensions.TypedDict):
     x: int
     label: typing_extensions.NotRequired[str]
+class Node(typing.NamedTuple):
+    value: "int"
+    rest: "list[Node] | None" = None
+assert typing.get_type_hints(Node)["value"] is int
+assert pydantic.TypeAdapter(Node).validate_python(["1", [["2", None]]]) == Node(1, [Node(2)])
 adapter = pydantic.TypeAdapter(list[Point])
 assert adapter.validate_python([{"x": "1"}]) == [{"x": 1}]
 assert adapter.json_schema()["$defs"]["Point"]["required"] == ["x"]

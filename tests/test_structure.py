@@ -36,6 +36,7 @@ NAMED_WIDELY = {
     "session_share": "OpenCode's name of a folder of records, and a name that older clients send",
     "background_view": "a click on the running commands runs it, in the sidebar and in the status line",
     "input_submit": "what submits a text differs: the prompt, before the engine is open too, a queued message, a panel",
+    "item_leave": "the conversation asks for it, and the chat moves the focus at once, so that the next key is for the prompt",
     "list_choose": "an enter before the choices of a list are read waits for them",
 }
 """Why more files name an action than its row, what runs it and what shows its key."""

@@ -38,6 +38,11 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"provider": {"p": {"options": {"timeout": -5}}}}, "provider.p.options.timeout"),
     ({"provider": {"p": {"options": {"baseURL": "x"}}}}, "baseURL: expected an address that begins"),
     ({"provider": {"p": {"options": {"apiKey": 5}}}}, "apiKey: expected a string, got a number (not shown)"),
+    (
+        {"tui": {"editor_links": "javascript://{path}"}},
+        "tui.editor_links: expected the name of an editor, or an address",
+    ),
+    ({"tui": {"editor_links": "vim"}}, "tui.editor_links: expected the name of an editor, or an address"),
     ({"model": None}, "model: null has no effect"),
     ({"theme": "a\x1b]0;b"}, "theme: control character"),
     ({"a\x07": 1}, "control character"),

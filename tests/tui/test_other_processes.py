@@ -1,5 +1,6 @@
 """A session whose process was killed, and one that another terminal works on, as the screen shows them."""
 
+import re
 import threading
 from pathlib import Path
 
@@ -21,6 +22,11 @@ def test_what_a_killed_process_left_open_is_closed_when_the_session_is_shown(sta
     with start("-c") as terminal:
         shown = terminal.sees("Session ended unexpectedly")
         assert "✗ Bash   sleep 60" in shown and "running" not in shown and "by you" not in shown
+        shown = terminal.sees("enter continue")
+        assert re.search(r"Stopped at \d\d:\d\d  in Bash sleep 60", shown)
+        terminal.press("enter")
+        terminal.sees("▎ Continue where you were stopped")
+        assert "enter continue" not in terminal.sees("✓ Done")
 
 
 def test_a_session_that_another_terminal_works_on_says_so_and_each_shows_what_the_other_added(

@@ -56,14 +56,14 @@ def list_credentials() -> None:
 @auth.command(short_help="Sign in, store a key or a server's settings.")
 @click.argument("provider", metavar="PROVIDER|URL")
 @click.option("--yes", is_flag=True, help="Accept the settings of a URL without a question.")
-@click.option("--browser", is_flag=True, help="openrouter: get a key by a sign-in with the browser.")
+@click.option("--browser", is_flag=True, help="openrouter: get a key by signing in with the browser.")
 @click.option("--account", metavar="LABEL", help="chatgpt: use this account (`auth list` shows them).")
 @click.option("--add", is_flag=True, help="chatgpt: add another account.")
-@click.option("--consent", is_flag=True, help="chatgpt: ask again for what the account allows.")
+@click.option("--consent", is_flag=True, help="chatgpt: ask for the account's consent again.")
 def login(provider: str, *, yes: bool, browser: bool, account: str | None, add: bool, consent: bool) -> None:
     """Store an API key (prompted, or read from stdin).
 
-    `chatgpt` continues with ChatGPT: your browser signs in, and what you do counts into your ChatGPT plan. If the browser is on
+    `chatgpt` continues with ChatGPT: your browser signs in, and what you use counts toward your ChatGPT plan. If the browser is on
     another machine, paste the address that it shows at the end.
 
     With a URL, fetch settings from that server, show them with the token command, and store them if you accept.

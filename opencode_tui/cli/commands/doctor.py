@@ -105,7 +105,7 @@ def _listed_by_command() -> list[tuple[str, str]]:
     "--online",
     "is_online",
     is_flag=True,
-    help="Also send each provider with a key its cheapest request.",
+    help="Also send each provider that has a key its cheapest request.",
 )
 def doctor(is_fixing: bool, is_online: bool) -> int:
     """Check the data folder, the store, keys, git, ripgrep, the sandbox, its caches, settings, skills, models and language servers.

@@ -66,7 +66,7 @@ def import_sessions(source: str | None, path: str | None, **options: Unpack[_Opt
     import https://…/share/ID      a shared session
 
     The source is not modified. Importing again adds only what is new. Only messages are imported: no keys, permissions, modes of
-    approvals, undos or shares. A session of a file or an address works in the present folder.
+    approvals, undos or shares. A session from a file or an address works in the current folder.
     """
     directory, since, dry_run = options["directory"], options["since"], options["dry_run"]
     request = ImportRequest(

@@ -23,10 +23,10 @@ _WATCH_S = 1.0
 
 
 @click.command(short_help="List what runs and what asks you.")
-@click.option("--watch", is_flag=True, help="Show it again when it changes, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Update the list as it changes, until Ctrl-C.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def ps(watch: bool, style: str) -> None:
-    """List the sessions that ask you, were stopped, or work, in all folders; what needs you comes first.
+    """List sessions of all folders that ask you something, were stopped or work; what needs you comes first.
 
     \b
     opencode-tui ps                     what runs, and the questions with their IDs
@@ -43,7 +43,7 @@ def answer(name: str, words: tuple[str, ...]) -> int:
     """Answer a question of an agent in any folder; `opencode-tui ps` lists them.
 
     In a terminal, with the ID of a question or of a session, the whole question is shown and asked. With an answer, ID is that
-    of the question: so the answer never meets another one than you saw.
+    of the question: so it never answers one that you have not seen.
 
     \b
     opencode-tui answer per_01… yes               allow it once

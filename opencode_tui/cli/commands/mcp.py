@@ -216,7 +216,7 @@ def _list_sign_ins() -> None:
 @mcp.command(short_help="Delete the tokens of a server.")
 @click.argument("name")
 def logout(name: str) -> None:
-    """Delete the tokens of the server NAME; it is not informed."""
+    """Delete the tokens of the server NAME on this machine; the server is not informed."""
 
     async def work(client: Client) -> bool:
         return await client.mcp.sign_out(name)
@@ -229,7 +229,7 @@ def logout(name: str) -> None:
 @click.option("--call", "tool", metavar="TOOL", help="Call this tool at the end, by its name in `mcp tools`.")
 @click.option("--arguments", default="{}", metavar="JSON", help="The arguments of that call.")
 def debug(name: str, tool: str | None, arguments: str) -> int:
-    """Use the server NAME step by step, and show where it stops: settings, start or reach, sign-in, lists, one call."""
+    """Use the server NAME step by step, and show where it stops: settings, start or connection, sign-in, lists, one call."""
     try:
         given = json.loads(arguments)
     except ValueError as error:

@@ -31,7 +31,7 @@ from opencode_tui.text.safe_text import make_safe
     is_flag=True,
     help="Show how each model is called: its variants and prompt; of one model all, with sources.",
 )
-@click.option("--refresh", is_flag=True, help="Read newer lists of models first.")
+@click.option("--refresh", is_flag=True, help="Fetch newer lists of models first.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def models(provider: str | None, is_all: bool, verbose: bool, refresh: bool, style: str) -> None:
     """List available models, of one PROVIDER or of all, or one MODEL.

@@ -119,9 +119,9 @@ def off(names: Sequence[str]) -> None:
 @plugin.command(short_help="Show what changed, and install it.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 def update(names: Sequence[str]) -> None:
-    """Fetch what plugins have at their sources now, show the difference, and install it.
+    """Fetch plugins from their sources again, show the difference, and install it.
 
-    It asks if something that runs has changed. A plugin that was installed by a commit stays at it; install another commit.
+    It asks if something that runs has changed. A plugin that was installed at a commit stays there.
     """
     from opencode_tui.engine.plugin.install import is_commit  # not for the help
     from opencode_tui.schema.error import ConfigError

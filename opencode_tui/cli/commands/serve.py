@@ -27,7 +27,7 @@ HOSTNAME = "127.0.0.1"
 PORT = 4096
 
 
-@click.command(epilog="Set OPENCODE_SERVER_PASSWORD or --password-file, or a random password is printed to stderr.")
+@click.command(epilog="Without OPENCODE_SERVER_PASSWORD or --password-file a random password is printed to stderr.")
 @click.option("--hostname", help=f"Address to listen on. Default: server.hostname or {HOSTNAME}.")
 @click.option(
     "--port",
@@ -35,7 +35,9 @@ PORT = 4096
     help=f"Port (0 = any free port). Default: server.port or {PORT}.",
 )
 @click.option("--password-file", metavar="FILE", help="File with the password, which only you may read.")
-@click.option("--as-opencode2", is_flag=True, help="Let OpenCode 2's own programs find this server, as theirs.")
+@click.option(
+    "--as-opencode2", is_flag=True, help="Let OpenCode 2's own programs find this server as if it were theirs."
+)
 @click.pass_obj
 def serve(
     global_options: GlobalOptions,

@@ -46,7 +46,7 @@ def size(is_everywhere: bool) -> None:
 
 @snapshot.command(short_help="Delete snapshots that undo no longer needs.")
 @click.option("--dry-run", "is_dry_run", is_flag=True, help="Show what would happen without doing it.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask at a terminal.")
+@click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
 def clean(is_dry_run: bool, yes: bool) -> None:
     """Delete snapshots older than 30 days and those that no session needs for undo, with the files kept for them."""
     from opencode_tui.client.snapshots import clean_unneeded  # not for the help

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Show what needs trust, and trust nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
 def trust(directory: Path | None, revoke: bool, is_listing: bool, dry_run: bool, yes: bool) -> None:
-    """List what the config of DIR (default: the current folder) can start, and trust it.
+    """List what the settings of DIR (default: the current folder) can start, and trust it.
 
     A repository's plugins, tools, MCP servers, formatters, commands with shell snippets, allow rules and provider addresses
     have no effect until you trust it. On a terminal it asks first. Trust covers the files that are listed and those that they

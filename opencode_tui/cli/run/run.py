@@ -54,12 +54,12 @@ class _Run(click.Command):
     metavar="[=outside]",
     help="Approve what would be asked, inside the sandbox or also outside; deny rules still apply.",
 )
-@click.option("--until", metavar="COMMAND", help="Work on until this command exits with 0; it runs in the sandbox.")
+@click.option("--until", metavar="COMMAND", help="Work until this command exits with 0; it runs in the sandbox.")
 @click.option(
     "--max-turns",
     type=click.IntRange(1),
     metavar="N",
-    help="With --until: turns that failures may start (default: 10).",
+    help="With --until: turns that a failing check may start (default: 10).",
 )
 @click.option("--share", "is_shared", is_flag=True, help="Share the session, and print its link to stderr.")
 @click.option("--attach", metavar="URL", help="Run on the server at URL.")
@@ -74,7 +74,7 @@ def run(
     Piped input is appended to the message. `@path` in the message attaches a file or folder, `@a.py#L10-20` a range of
     lines, `@agent` calls a subagent. The answer goes to stdout, progress to stderr.
 
-    In a terminal you are asked before anything that your rules don't allow. Without one such calls are denied, unless --auto.
+    In a terminal you are asked before anything that your rules don't allow. Without one such calls are denied, except with --auto.
     """
     from opencode_tui.cli.run.turn import TurnOptions, run_turn  # not for the help
 

@@ -49,6 +49,17 @@ def _check_url(value: str) -> str:
     return value
 
 
+_EDITORS = ("vscode", "vscode-insiders", "vscodium", "cursor", "windsurf", "zed", "idea", "pycharm", "textmate")
+
+
+def _check_editor(value: str) -> str:
+    scheme, mark, _ = value.partition("://")
+    is_form = bool(mark) and "{path}" in value and value.isascii() and value.isprintable() and " " not in value
+    if value not in _EDITORS and not (is_form and scheme not in ("javascript", "data", "http", "https")):
+        raise _expected("the name of an editor, or an address with {path} and {line} (such as zed://file{path}:{line})")
+    return value
+
+
 def _check_host(value: str) -> str:
     if value.count(":") == 1:
         raise _expected("a host name or address without a port")
@@ -94,6 +105,8 @@ ProviderName = Annotated[str, Field(pattern=PROVIDER_PATTERN)]
 PromptName = Annotated[str, Field(pattern=PROMPT_PATTERN)]
 """The name of a system prompt, which is the name of a file without its ending."""
 Url = Annotated[str, Field(pattern=URL_PATTERN), AfterValidator(_check_url)]
+EditorLinks = Annotated[str, Field(pattern=TEXT_PATTERN), AfterValidator(_check_editor)]
+"""An editor by its name, or the form of its addresses."""
 Host = Annotated[str, Field(pattern=HOST_PATTERN), AfterValidator(_check_host)]
 WebOrigin = Annotated[str, Field(pattern=ORIGIN_PATTERN)]
 ApiKey = Annotated[str, Field(pattern=KEY_PATTERN)]

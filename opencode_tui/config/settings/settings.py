@@ -29,6 +29,7 @@ from opencode_tui.config.settings.section import (
     Action,
     Bytes,
     Count,
+    EditorLinks,
     Headers,
     Host,
     HostRule,
@@ -400,6 +401,12 @@ class TuiSettings(Section):
     images: Literal["auto", "kitty", "sixel", "blocks", "off"] | None = None
     """How pictures in the conversation are shown: by default with kitty's graphics or sixel where the terminal answers that it has
     them, else as half blocks; `off` shows their names."""
+    editor_links: Annotated[EditorLinks | None, Trust(STARTS)] = None
+    """What opens when you click a path in the terminal, at its line: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`,
+    `zed`, `idea`, `pycharm`, `textmate`, or the form of your editor's addresses, such as `mine://open?file={path}&line={line}`.
+    Without it the links are `file://` addresses, which name no line."""
+    tips: bool | None = None
+    """Show a tip in an empty chat, another one each day (default: true)."""
     status_line: StatusLineSettings | None = None
     """The fields of the last row, and a command of your own."""
     notify: Annotated[Text | None, Trust(STARTS, unless=(None,), starts_unasked=True)] = None

@@ -30,11 +30,18 @@ _DAY_S = 86_400
     default=30,
     show_default=True,
     metavar="DAYS",
-    help="Delete a share so long after its last change; 0 never.",
+    help="Keep a share for DAYS after its last change; 0 for ever.",
 )
-@click.option("--size", type=click.IntRange(1), default=64, show_default=True, metavar="MB", help="Most of one share.")
 @click.option(
-    "--total", type=click.IntRange(1), default=20_000, show_default=True, metavar="MB", help="Most of all shares."
+    "--size", type=click.IntRange(1), default=64, show_default=True, metavar="MB", help="Size limit of one share."
+)
+@click.option(
+    "--total",
+    type=click.IntRange(1),
+    default=20_000,
+    show_default=True,
+    metavar="MB",
+    help="Size limit of all shares together.",
 )
 @click.option("--url", metavar="URL", help="Address by which others reach it, e.g. behind a proxy with TLS.")
 def share_serve(hostname: str, port: int, data: str | None, ttl: float, size: int, total: int, url: str | None) -> int:

@@ -39,7 +39,7 @@ class Action:
     `on_sessions` are its keys for the selected session of the sessions page. `fact` is said next to its name in the list
     of commands, `needed` what cannot be done without a key for it. OpenCode has the action too unless it `is_ours`:
     `command` is its name there for clients that drive the screen, `their_keys` are the default keys there if they differ,
-    `newer` is its name in the settings of OpenCode 2 where that does not follow from the others.
+    `newer` is its name in the settings of OpenCode 2 where that does not follow from the others. `tip` follows its key in a tip.
     """
 
     id: str
@@ -55,6 +55,7 @@ class Action:
     command: str = ""
     their_keys: str = ""
     newer: str = ""
+    tip: str = ""
 
     @property
     def is_shared(self) -> bool:
@@ -75,7 +76,8 @@ ACTIONS: tuple[Action, ...] = (
            newer="provider.connect"),
     Action("permissions_view", "Permission rules and grants", "none", "chat", "Program", slash="permissions", is_ours=True),
     Action("config_view", "Settings", "<leader>comma", "chat", "Program", slash="settings config", is_ours=True,
-           newer="opencode.settings"),
+           newer="opencode.settings",
+           tip="changes settings; tui.tips switches tips off"),
     Action("doctor_view", "Check the installation", "none", "chat", "Program", slash="doctor", is_ours=True),
     Action("definitions_view", "Agents, commands and skills", "none", "chat", "Program", slash="create skills", is_ours=True),
     Action("memory_edit", "Edit instructions (AGENTS.md)", "none", "chat", "Program", slash="memory", is_ours=True),
@@ -96,15 +98,20 @@ ACTIONS: tuple[Action, ...] = (
     Action("session_export", "Export this session", "<leader>x", slash="export", on_sessions="ctrl+e"),
     Action("session_share", "Share this session by a link", slash="share"),
     Action("session_unshare", "Stop sharing this session", slash="unshare"),
-    Action("session_timeline", "Timeline", "<leader>g", slash="timeline", command="session.timeline"),
-    Action("context_view", "Context", "<leader>i", slash="context", is_ours=True),
+    Action("session_timeline", "Timeline", "<leader>g", slash="timeline", command="session.timeline",
+           tip="goes back to any turn, or forks from there"),
+    Action("context_view", "Context", "<leader>i", slash="context", is_ours=True,
+           tip="shows what the next request sends, and its price"),
     Action("ledger_view", "What a compaction keeps", "none", slash="ledger", is_ours=True),
     Action("cost_view", "Cost and tokens of this session", slash="cost usage", is_ours=True),
     Action("diff_view", "Changes", "<leader>d", slash="diff", is_ours=True, newer="diff.open"),
-    Action("changes_view", "Review and commit changes", "<leader>h", slash="changes commit", is_ours=True),
+    Action("changes_view", "Review and commit changes", "<leader>h", slash="changes commit", is_ours=True,
+           tip="reviews changes: mark, comment, commit, push"),
     Action("review_start", "Review the changes", slash="review", fact="by the model", is_ours=True),
-    Action("running_view", "What runs and waits, in all folders", "<leader>z", slash="running ps", is_ours=True),
-    Action("side_ask", "Ask a side question", "ctrl+q", slash="btw side", fact="not part of the session", is_ours=True),
+    Action("running_view", "What runs and waits, in all folders", "<leader>z", slash="running ps", is_ours=True,
+           tip="shows what runs and waits in all folders"),
+    Action("side_ask", "Ask a side question", "ctrl+q", slash="btw side", fact="not part of the session", is_ours=True,
+           tip="asks about the session; nothing of it is kept in there"),
     Action("check_set", "Work until a command passes", slash="until", is_ours=True),
     Action("check_run", "Run the check again, without the model", "f5", slash="check", is_ours=True),
     Action("check_send", "Run the check, send its failures to the model", "shift+f5", is_ours=True),
@@ -121,7 +128,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("session_child_cycle", "Next subagent session", "<leader>right", newer="session.child.next"),
     Action("session_child_cycle_reverse", "Previous subagent session", "<leader>left", newer="session.child.previous"),
     Action("session_parent", "Parent session", "<leader>up"),
-    Action("messages_undo", "Undo the last turn", "<leader>u", slash="undo", fact="with preview", command="session.undo"),
+    Action("messages_undo", "Undo the last turn", "<leader>u", slash="undo", fact="with preview", command="session.undo",
+           tip="undoes the last turn, with what it changed in files"),
     Action("messages_redo", "Redo", "<leader>r", slash="redo", fact="until you send a message", command="session.redo"),
     Action("messages_copy", "Copy the last response", "<leader>y", "chat", "Chat", slash="copy"),
     Action("messages_copy_part", "Copy a response or code block", "<leader>p", "chat", "Chat", slash="code", is_ours=True),
@@ -162,9 +170,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("model_cycle_recent", "Next recent model", "f2", "chat", "Agent and model"),
     Action("model_cycle_recent_reverse", "Previous recent model", "shift+f2", "chat", "Agent and model"),
     Action("variant_cycle", "Cycle model variant", "ctrl+t", "chat", "Agent and model"),
-    Action("approvals_cycle", "Cycle approvals: ask, normal, auto", "shift+tab", "chat", "Agent and model", is_ours=True),
+    Action("approvals_cycle", "Cycle approvals: ask, normal, auto", "shift+tab", "chat", "Agent and model", is_ours=True,
+           tip="asks you more often, or less"),
     Action("approvals_list", "Choose approvals", "none", "chat", "Agent and model", slash="approvals", is_ours=True),
-    Action("history_search", "Search earlier prompts", "ctrl+r", "chat", "Prompt", slash="history", is_ours=True),
+    Action("history_search", "Search earlier prompts", "ctrl+r", "chat", "Prompt", slash="history", is_ours=True,
+           tip="finds an earlier prompt"),
     Action("editor_open", "Write the prompt in your editor", "<leader>e", "chat", "Prompt", slash="editor", newer="prompt.editor"),
     Action("prompt_stash", "Stash prompt", "none", "chat", "Prompt", slash="stash", is_ours=True),
     Action("prompt_stash_pop", "Restore stashed prompt", "none", "chat", "Prompt", is_ours=True),

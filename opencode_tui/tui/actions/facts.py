@@ -12,6 +12,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.totals import SessionTotals
+from opencode_tui.text.bars import AS_ASCII, bar
 from opencode_tui.text.cells import pad
 from opencode_tui.text.cost import budget_text, plan_text, plan_words
 from opencode_tui.text.prefix import prefix_text
@@ -20,6 +21,7 @@ from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.state.session_state import name_of
+from opencode_tui.tui.theme.glyphs import ASCII
 
 MOST_COSTS = 10
 """Sessions that the costs of all sessions name."""
@@ -30,7 +32,7 @@ async def view_cost(chat: Chat) -> None:
     """Show the requests, tokens and cost of the shown session; without one, what all sessions of the project cost."""
     client, sessions = chat.control.client, chat.control.folder.sessions
     if chat.control.facts is None and sessions:
-        chat.open_text(FullText("Cost", all_costs_text(sessions, await client.sessions.costs())))
+        _show_cost(chat, all_costs_text(sessions, await client.sessions.costs()))
         return
     info = chat.shown_session()
     if info is None:
@@ -48,7 +50,11 @@ async def view_cost(chat: Chat) -> None:
         more = [f"Budget and prefix are not known: {error}"]
     else:
         more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
-    chat.open_text(FullText("Cost", "\n\n".join([text, *filter(None, [plan]), *more])))
+    _show_cost(chat, "\n\n".join([text, *filter(None, [plan]), *more]))
+
+
+def _show_cost(chat: Chat, text: str) -> None:
+    chat.open_text(FullText("Cost", text.translate(AS_ASCII) if chat.app.look.glyphs is ASCII else text))
 
 
 @action("doctor_view", loads="what doctor finds")
@@ -94,10 +100,12 @@ def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> st
         figures = "".join(pad(text, 10, is_right=True) for text in (str(steps), given, answered, cached))
         return pad(name, width) + figures + pad(cost, last, is_right=True)
 
+    highest = max((float(row[4]) for row in rows.values()), default=0.0)
     lines = [line("Model", "requests", "input", "output", "cached", "cost")]
     for name, (steps, given, answered, cached, cost) in rows.items():
         tokens = (amount(int(given)), amount(int(answered)), amount(int(cached)))
-        lines.append(line(name, int(steps), *tokens, plans.get(name) or money(cost)))
+        drawn = f"  {bar(float(cost), highest, _BAR)}" if len(rows) > 1 and highest else ""
+        lines.append(line(name, int(steps), *tokens, plans.get(name) or money(cost)) + drawn)
     paid = next(filter(None, plans.values()), "") if not totals.cost else ""
     sums = (amount(totals.input), amount(totals.output), amount(totals.cached), paid or money(totals.cost))
     return "\n".join([*lines, "", line("with subagents", totals.steps, *sums)])
@@ -112,8 +120,17 @@ def all_costs_text(sessions: Mapping[str, SessionInfo], costs: Mapping[str, floa
     count = sum(_root(one, sessions) == one for one in sessions)
     lines = [f"{plural(count, 'session')} of this project cost {money(sum(sums.values(), Decimal(0)))}"]
     most = sorted((one for one in sums.items() if one[0] in sessions), key=lambda one: -one[1])[:MOST_COSTS]
-    lines += ["", *(f"{pad(money(cost), 12, is_right=True)}  {name_of(sessions[one])[1]}" for one, cost in most)]
+    highest = float(most[0][1]) if most else 0.0
+    lines += ["", *(_cost_row(cost, highest, name_of(sessions[one])[1]) for one, cost in most)]
     return "\n".join([*lines, "", "By model and tool: opencode-tui stats"])
+
+
+_BAR = 12
+"""Cells of the longest bar."""
+
+
+def _cost_row(cost: Decimal, highest: float, name: str) -> str:
+    return f"{pad(money(cost), 12, is_right=True)}  {pad(bar(float(cost), highest, _BAR), _BAR)}  {name}"
 
 
 def _root(session_id: str, sessions: Mapping[str, SessionInfo]) -> str:

@@ -42,17 +42,24 @@ def search_history(chat: Chat) -> None:
     chat.app.open_overlay(ListContent(choices, hint="Search earlier prompts", enter="use"), done)
 
 
+CONTINUE = "Continue where you were stopped: the program ended before your answer was complete."
+"""The prompt that `enter` sends for a turn that ended with its process."""
+
+
 @action("input_submit")
 def submit(chat: Chat) -> None:
     """Send the prompt; a built-in slash command runs at once, `#` and a line asks to add a rule.
 
-    With an empty prompt the oldest queued message is sent at once.
+    With an empty prompt the oldest queued message is sent at once, or a turn goes on that ended with its process.
     """
     box = chat.prompt
     draft = box.pop_draft()
     if not draft.text.strip():
         if _queued_ids(chat):
             chat.do(send_queued(chat))
+        elif chat.control.can_continue:
+            chat.view.action_scroll_end()
+            chat.do(_send(chat, Draft(CONTINUE)))
         return
     chat.do(box.remember(draft.whole))
     chat.clear_note()

@@ -30,14 +30,17 @@ _KEPT: "WeakKeyDictionary[Chat, Checklist]" = WeakKeyDictionary()
 
 @action("changes_view", loads="the changes")
 async def open_changes(chat: Chat) -> None:
-    """Open the checklist of the changes of the work tree, if there are any, or what a review of commits has just filled."""
+    """Open the checklist of the changes of the work tree, or what a review of commits has just filled.
+
+    Where everything is committed, the question whether to push follows at once, if there is something to push.
+    """
     kept = _KEPT.pop(chat, None)
     if kept is not None and kept.is_committed:
         _show(chat, kept)
         return
     changes = await chat.control.client.review.changes()
     if not changes.files:
-        chat.show_note("note", "No changes", "since the last commit")
+        await _ask_push_of_all(chat)
         return
     session_id = chat.control.session_id
     diffs: Sequence[FileDiff] = () if session_id is None else await chat.control.client.sessions.diff(session_id)
@@ -197,12 +200,27 @@ async def _branch(chat: Chat, checklist: Checklist, name: str) -> None:
     _back(chat, checklist)
 
 
+async def _ask_push_of_all(chat: Chat) -> None:
+    """Ask whether to push where nothing is left to commit; say that there are no changes where nothing can be pushed."""
+    try:
+        plan = await chat.control.client.review.plan_push()
+    except OpencodeError:  # no remote, no branch, or git does not answer: a push that the user asks for says which
+        plan = None
+    if plan is not None and plan.commits:
+        _show_push(chat, plan, before="Everything is committed. ")
+    else:
+        chat.show_note("note", "No changes", "since the last commit")
+
+
 async def _ask_push(chat: Chat) -> None:
-    plan = await chat.control.client.review.plan_push()
+    _show_push(chat, await chat.control.client.review.plan_push())
+
+
+def _show_push(chat: Chat, plan: PublishPlan, *, before: str = "") -> None:
     more = len(plan.commits) - _SHOWN
     about = [f"  {subject}" for subject in plan.commits[:_SHOWN]]
     about += [f"  and {plural(more, 'more commit')}"] if more > 0 else []
-    title = f"Push {plural(len(plan.commits), 'commit')} of {plan.branch} to {plan.remote}?"
+    title = f"{before}Push {plural(len(plan.commits), 'commit')} of {plan.branch} to {plan.remote}?"
     sentence = f"{plan.url}{' does not have this branch yet.' if plan.is_new else ''}"
     answers = (confirms("push", lambda: chat.do(_push(chat, plan))), cancels("cancel", chat.panels.close))
     chat.panels.open(ConfirmPanel(Confirmation(title, about, sentence, answers)))

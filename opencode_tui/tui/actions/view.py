@@ -61,14 +61,17 @@ _IN_VIEW: Mapping[str, Callable[[Chat], object]] = {
     "messages_next": lambda chat: _step(chat, 1),
     "messages_previous": lambda chat: _step(chat, -1),
     "messages_last_user": _last_user,
-    "messages_focus": lambda chat: chat.view.focus(),
+    "messages_focus": lambda chat: chat.screen.set_focus(chat.view),  # at once: the next key is for it
 }
 for _id, _act in _IN_VIEW.items():
     action(_id, in_view=True)(_act)
 
 
 def _act_on_item(action_id: str, chat: Chat) -> None:
-    chat.view.run(action_id)
+    if action_id == "item_leave":
+        chat.panels.focus(is_back=True)  # at once: the next key is for the prompt
+    else:
+        chat.view.run(action_id)
 
 
 for _row in ACTIONS:

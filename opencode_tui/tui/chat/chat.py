@@ -201,12 +201,12 @@ class Chat(ChatParts):
             self.talk.mount(view, self.welcome)
         redo, focus = self.keymap.first("messages_redo"), self.keymap.first("messages_focus")
         view.use_keys(redo_key=redo, focus_key=focus)
-        view.link_files(os.uname().nodename if self.options.server is None else "")
+        view.link_files(os.uname().nodename if self.options.server is None else "", self.settings.editor_links)
         view.show(control.transcript, root=str(control.client.directory))
         view.display = control.facts is not None
         self.welcome.display = control.facts is None
         if control.facts is None:
-            self.welcome.show(control, self.notices, self.keymap.first)
+            self.welcome.show(control, self.notices, self.keymap.first, has_tips=self.settings.has_tips)
         if control.is_elsewhere:
             self.do(control.follow_elsewhere())
         if not control.is_whole:
@@ -259,7 +259,7 @@ class Chat(ChatParts):
             self.screen.add_class("-browsing")
             self.browser.reset()
             self.browser.select(self.control.session_id or "")
-        self.browser.focus()
+        self.screen.set_focus(self.browser)  # at once: the next key is for it
         self.screen.call_after_refresh(self.refresh_chrome)
 
     def close_browser(self) -> None:

@@ -158,7 +158,8 @@ class ChromeRefresh:
         parts.app.title_line.show(control.facts.title if control.facts is not None else "", self._state_sign())
         parts.app.progress.show("asks" if control.folder.asking else "busy" if control.folder.statuses else "")
         parts.header.show(title_of(control, is_folded=parts.is_folded))
-        doing = activity_of(control, now, interrupt_key=parts.keymap.first(INTERRUPT))
+        keys = parts.keymap
+        doing = activity_of(control, now, interrupt_key=keys.first(INTERRUPT), send_key=keys.first("input_submit"))
         self._doing = doing.word
         parts.activity.show(self._wait or self._note or doing)
         self._show_status()
@@ -166,7 +167,7 @@ class ChromeRefresh:
         self._show_check(now)
         parts.prompt.editor.show_hints(prompt_hints(control, has_examples=parts.prompt.has_examples))
         if parts.welcome.display:
-            parts.welcome.show(control, parts.notices, parts.keymap.first)
+            parts.welcome.show(control, parts.notices, parts.keymap.first, has_tips=parts.settings.has_tips)
         if parts.browser.display:
             parts.browser.follow(now)
         elif parts.sidebar.display:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from rich.style import Style
@@ -10,6 +11,7 @@ from textual.strip import Strip
 
 from opencode_tui import __version__
 from opencode_tui.schema.api.folder import InactiveSetting
+from opencode_tui.schema.api.keybinds import ACTIONS
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.notices import warning_lines
@@ -32,6 +34,17 @@ NOTE = 38
 AGE = 6
 """Cells at the end of the text for the age of a session."""
 
+_TIPS = (
+    "@ names a file, a folder, or lines of one: @a.py#L10-20",
+    "! runs a command of yours, without the model",
+    "# keeps a rule for the agent in AGENTS.md",
+    "/until make test works until a command passes",
+    "/background quits; what runs goes on",
+)
+"""Tips that are about no key; those about one are in the row of its action."""
+
+_DAY_MS = 86_400_000
+
 _MOST_SERVERS = 4
 _MOST_WARNINGS = 6
 
@@ -46,12 +59,20 @@ class Welcome(Rows):
         super().__init__()
         self._sentence: Sequence[tuple[str, bool]] = ()
         self._groups: Sequence[Group] = ()
+        self._tip = ""
         self._recent_ids: Sequence[str] = ()
         """The IDs of the recent sessions, in the order in which they are listed."""
         self._chosen = ""
         """The ID of the recent session that the keys have chosen; empty without one."""
 
-    def show(self, control: SessionController, notices: FolderNotices, key: Callable[[str], str]) -> None:
+    def show(
+        self,
+        control: SessionController,
+        notices: FolderNotices,
+        key: Callable[[str], str],
+        *,
+        has_tips: bool = False,
+    ) -> None:
         """Show the text for a run without a key, an untrusted folder, or recent sessions; `key` returns the key of an action."""
         help_key = key("help_view") or "/help"
         is_demo = control.choice.model is not None and control.choice.model.provider_id == "demo"
@@ -87,8 +108,9 @@ class Welcome(Rows):
         if notices.can_import:
             groups.append(("Sessions of other programs were found", "", [("/import", "open and continue them here")]))
         groups += _warnings(notices, control.client.directory)
-        if groups != self._groups:
-            self._groups = groups
+        tip = "" if is_demo or not has_tips else _tip(control.now(), key)
+        if (groups, tip) != (self._groups, self._tip):
+            self._groups, self._tip = groups, tip
             self.redraw()
 
     def choose(self, action_id: str) -> bool:
@@ -158,6 +180,8 @@ class Welcome(Rows):
             lines += [[], self._entry(head, note, muted, muted, block)]
             for words, fact in entries:
                 lines += [self._entry(words, fact, text, muted, block)] if fact else self._wrapped(words, text, block)
+        if self._tip:
+            lines += [[], [("Tip  ", muted), (self.look.words(self._tip), muted)]]
         return lines
 
     def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:
@@ -198,6 +222,19 @@ class Welcome(Rows):
         if not note or block < NOTE + 20:
             return [(words, style)]
         return [(pad(clip(words, at - 2, self.look.glyphs.ellipsis), at), style), (note, muted)]
+
+
+@cache
+def tips() -> Sequence[tuple[str, str]]:
+    """Return the tips: the action whose key begins one, empty for none, and its words; another one is shown each day."""
+    return [*(("", words) for words in _TIPS), *((one.id, one.tip) for one in ACTIONS if one.tip)]
+
+
+def _tip(now: int, key: Callable[[str], str]) -> str:
+    """Return the tip of a day; empty where the action has no key."""
+    action_id, words = tips()[now // _DAY_MS % len(tips())]
+    pressed = key(action_id) if action_id else ""
+    return "" if action_id and not pressed else f"{pressed} {words}".strip()
 
 
 def _inactive(one: InactiveSetting, folder: Path) -> str:

@@ -11,10 +11,10 @@ from opencode_tui.schema.session.session import BusyStatus, RetryStatus, Session
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cost import cost_words, plan_words
-from opencode_tui.text.quantity import duration, money, short_path, token_words
+from opencode_tui.text.quantity import clock, duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.tool import exit_code
+from opencode_tui.text.tool import argument_of, exit_code, is_interrupted, name_of
 from opencode_tui.text.wait import wait_time, wait_words
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.chrome.header import Title
@@ -61,13 +61,13 @@ def title_of(control: SessionController, *, is_folded: bool) -> Title:
     return Title(text, summary.additions, summary.deletions, summary.files or 0, is_shared=info.share is not None)
 
 
-def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> Activity:
-    """Return what happens now in the shown session; an idle activity when nothing does."""
+def activity_of(control: SessionController, now: int, *, interrupt_key: str, send_key: str = "") -> Activity:
+    """Return what happens now in the shown session; an idle activity when nothing does, and nothing has ended with its process."""
     facts = control.facts
     if facts is not None and control.is_elsewhere and not control.is_busy:
         return Activity("asks", "In use in another terminal", "updates appear when it finishes")
     if facts is None or not control.is_busy:
-        return Activity()
+        return _killed(control, send_key) if control.can_continue else Activity()
     status = control.folder.status(facts.info.id)
     if isinstance(status, RetryStatus):
         left = max(0, status.next - now + 999) // 1000
@@ -85,6 +85,18 @@ def activity_of(control: SessionController, now: int, *, interrupt_key: str) -> 
     if isinstance(status, BusyStatus) and status.wait is not None:
         return Activity("busy", wait_words(status.wait), wait_time(status.wait, now), interrupt_key, "interrupt")
     return Activity("busy", facts.word, _facts(elapsed, token_words(facts.turn_tokens)), interrupt_key, "interrupt")
+
+
+def _killed(control: SessionController, send_key: str) -> Activity:
+    """Return when and in which call a turn ended with its process, and the key that lets it go on."""
+    facts = control.facts
+    assert facts is not None
+    calls = (item for item in reversed(control.transcript.items) if isinstance(item, ToolItem))
+    last = next(calls, None)
+    is_cut = last is not None and is_interrupted(last.part.state)
+    where = f"in {name_of(last.part.tool)} {argument_of(last.part)}" if is_cut and last is not None else ""
+    word = f"Stopped at {clock(facts.killed_at)}"
+    return Activity("note", word, screen_line(where), send_key, "continue", "input_submit")
 
 
 def end_of_turn(control: SessionController, started: int, now: int) -> Activity:

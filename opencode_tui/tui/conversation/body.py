@@ -7,6 +7,7 @@ from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line
 from opencode_tui.text.tool import count_lines
 from opencode_tui.tui.conversation.line import BODY, SIGN, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.places import place_spans
 
 TAIL_LINES = 3
 ERROR_LINES = 6
@@ -33,7 +34,8 @@ def output_tail(text: str, count: int) -> list[str]:
 
 def draw_output(lines: Sequence[str], page: RenderContext, *, token: str = "muted", guide: str = "guide") -> list[Line]:
     """Return safe lines with a guide at their left, each cut to the page's width."""
-    return [guarded([(line, page.style(token))] if line else [], page, guide=guide) for line in lines]
+    style = page.style(token)
+    return [guarded([*place_spans(line, style, page)] if line else [], page, guide=guide) for line in lines]
 
 
 def draw_open(

@@ -9,6 +9,7 @@ from rich.style import Style
 
 from opencode_tui.tui.conversation.line import RenderContext, Span
 from opencode_tui.tui.conversation.links import link_style
+from opencode_tui.tui.conversation.places import place_spans
 from opencode_tui.tui.theme.glyphs import ASCII
 
 _STRUCK = Style(strike=True)
@@ -51,13 +52,18 @@ def inline_spans(
     if "$" in text or "\\(" in text or "\\[" in text:
         text = _with_formulas(text, page)
     if not _SPECIAL.search(text):
-        return [(text, page.style(token, bold=bold, italic=italic))]
+        return [*place_spans(text, page.style(token, bold=bold, italic=italic), page)]
     struck = page.look.glyphs.struck
-    return [
-        (struck if piece.kind == "tildes" else piece.text, _style(piece, page, token, bold=bold, italic=italic))
-        for piece in parse_inline(text)
-        if struck or piece.kind != "tildes"
-    ]
+    spans: list[Span] = []
+    for piece in parse_inline(text):
+        style = _style(piece, page, token, bold=bold, italic=italic)
+        if piece.kind == "tildes":
+            spans += [(struck, style)] if struck else []
+        elif piece.href:
+            spans.append((piece.text, style))
+        else:
+            spans += place_spans(piece.text, style, page)
+    return spans
 
 
 def _with_formulas(text: str, page: RenderContext) -> str:

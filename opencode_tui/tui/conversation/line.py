@@ -39,7 +39,8 @@ class RenderContext:
     """The inputs of all drawing: a width, a look, the folder that paths are relative to.
 
     `is_cut` mutes all: the part that an undo would remove. `is_focused` is whether the keys act on what is drawn,
-    `focus_key` the key that makes them act on the conversation. `host` names this machine in links to files, empty for no links.
+    `focus_key` the key that makes them act on the conversation. `host` names this machine in links to files, empty for no links;
+    `link_form` is the form of their addresses (`output/hyperlink.py`).
     """
 
     width: int
@@ -49,6 +50,7 @@ class RenderContext:
     is_focused: bool = False
     focus_key: str = ""
     host: str = ""
+    link_form: str = ""
     _blanks: dict[bool, Strip] = field(default_factory=dict[bool, Strip], init=False, compare=False, repr=False)
 
     @property

@@ -64,11 +64,12 @@ def draw_tool_line(
     *,
     is_path: bool = False,
     file: str = "",
+    line: int = 0,
     hint: Hint | None = None,
 ) -> Line:
     """Return the line; a path is cut at its front, all else at its end. With a hint the line has the focus.
 
-    The argument is a link to `file`, if that is not empty.
+    The argument is a link to `file` at a line, if that is not empty.
     """
     tone = "selection" if hint is not None else "background"
     key: list[Span] = []
@@ -86,7 +87,9 @@ def draw_tool_line(
     pen.move(GUTTER).put(state.sign, page.style(state.token, tone, bold=state.is_bold))
     pen.move(TEXT).begin_copy().put(name, page.style(state.name, tone, bold=state.is_bold))
     if cut:
-        pen.move(column).put(cut, linked_file(page.style(state.argument, tone), file, page.host))
+        pen.move(column).put(
+            cut, linked_file(page.style(state.argument, tone), file, page.host, line=line, form=page.link_form)
+        )
     right = _spans(shown, page, tone)
     taken = sum(width(text) for text, _ in right) + sum(width(text) for text, _ in key)
     return pen.move(max(pen.at, page.right + 1 - taken)).put_all(right).put_all(key).line()
@@ -112,6 +115,7 @@ def draw_tool(item: ToolItem, page: RenderContext, scene: ViewState) -> list[Lin
         page,
         is_path=row_of(item.part.tool).is_by_path,
         file=_file_of(item, page.root) if page.host else "",
+        line=_line_of(item) if page.link_form else 0,
         hint=_hint(item, page, scene) if scene.is_focused(item) else None,
     )
     body = _body(item, replace(page, is_focused=True) if scene.is_focused(item) else page, scene)
@@ -136,6 +140,18 @@ def _file_of(item: ToolItem, root: str) -> str:
     given = item.part.state.input
     named = (given.get("filePath") or given.get("path")) if row_of(item.part.tool).is_by_path else None
     return os.path.join(root, named) if isinstance(named, str) and root else ""
+
+
+def _line_of(item: ToolItem) -> int:
+    """Return the line that a call read or changed first, 0 for none."""
+    state = item.part.state
+    offset = state.input.get("offset")
+    diff = state.metadata.get("diff") if isinstance(state, ToolStateCompleted) else None
+    if isinstance(diff, str):
+        from opencode_tui.text.file_references import first_changed_line  # only with an editor for links
+
+        return first_changed_line(diff)
+    return offset if isinstance(offset, int) and offset > 0 else 0
 
 
 def opened_of(item: ToolItem, scene: ViewState) -> Opened:

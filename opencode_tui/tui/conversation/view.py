@@ -202,9 +202,9 @@ class ConversationView(LineView, can_focus=True):
         """Name other keys in the conversation; `show` draws them."""
         self._scene.redo_key, self._scene.focus_key = redo_key, focus_key
 
-    def link_files(self, host: str) -> None:
-        """Let paths be links to files of this machine, which has this name; `show` draws them."""
-        self._scene.host = host
+    def link_files(self, host: str, form: str = "") -> None:
+        """Let paths be links to files of this machine, which has this name, in a form of addresses; `show` draws them."""
+        self._scene.host, self._scene.link_form = host, form
 
     def use_pictures(self, pictures: "Callable[[], Pictures] | None") -> None:
         """Show pictures by this, which is called for the first one; None for their names only."""

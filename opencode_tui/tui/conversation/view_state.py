@@ -31,6 +31,8 @@ class ViewState:
 
     host: str = ""
     """The name of this machine in links to files; empty where the files are on another one."""
+    link_form: str = ""
+    """The form of their addresses, or the name of an editor; empty for that of files."""
 
     opened: dict[str, Opened] = field(default_factory=dict[str, Opened])
     """The states of items that were opened or folded individually, by item ID."""

@@ -27,7 +27,9 @@ class Viewport:
         self.top = 0
         self.lines: list[PlacedLine] = []
         self.height = 0
-        self.layout = Layout(RenderContext(MIN_WIDTH, look, root, focus_key=scene.focus_key, host=scene.host), scene)
+        keys, host, form = scene.focus_key, scene.host, scene.link_form
+        page = RenderContext(MIN_WIDTH, look, root, focus_key=keys, host=host, link_form=form)
+        self.layout = Layout(page, scene)
         self._transcript = transcript
         self._position: LinePosition | None = None
         self._mark: tuple[Entry, int] | None = None

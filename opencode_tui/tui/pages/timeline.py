@@ -11,6 +11,7 @@ from textual.strip import Strip
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview
+from opencode_tui.text.bars import ASCII_COLUMNS, COLUMNS, columns, grouped
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.quantity import amount, clock, plural
@@ -25,6 +26,7 @@ from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import CompactionItem
 from opencode_tui.tui.state.session_state import HUES, State, sign_of, state_of
+from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row
 
@@ -120,6 +122,44 @@ def _file(one: UndoneFile, name: str, look: Look, room: int) -> Lines:
     return lines
 
 
+_PICTURE = 28
+"""Cells beside the columns of the head: what they are called, the sum, the edges."""
+
+
+def picture_of(found: Sequence[Moment], chosen: str, look: Look, room: int) -> list[Sequence[Piece]]:
+    """Return the rows that draw the tokens of the turns, and below them where files were changed; none for a single turn, or
+    without tokens.
+
+    Where there are more turns than cells, neighbors share a column: it has their largest figure. The selected one is marked.
+    """
+    total = sum(one.tokens for one in found)
+    if len(found) < 2 or not total or room < 10:
+        return []
+    groups = grouped([one.tokens for one in found], room)
+    is_ascii = look.glyphs is ASCII
+    signs = columns(
+        [max(found[at].tokens for at in group) for group in groups], marks=ASCII_COLUMNS if is_ascii else COLUMNS
+    )
+    muted, accent, plain = (
+        look.palette.style("muted"),
+        look.palette.style("accent", bold=True),
+        look.palette.style("text"),
+    )
+    tokens: list[Piece] = [("Tokens   ", muted)]
+    files: list[Piece] = [("Changes  ", muted)]
+    for group, sign in zip(groups, signs, strict=True):
+        here = [found[at] for at in group]
+        is_chosen = any(one.message_id == chosen for one in here)
+        is_cut = any(one.is_rule for one in here)
+        tokens.append((look.glyphs.compacted if is_cut else sign, accent if is_chosen else plain))
+        mark = look.glyphs.undone if any(one.has_changes for one in here) else " "
+        files.append((mark, accent if is_chosen else muted))
+    tokens.append((f"   {amount(total)} new tokens", muted))
+    has_changes = any(one.has_changes for one in found)
+    files.append((f"   {look.glyphs.undone} undo restores files", muted))
+    return [tokens, files] if has_changes else [tokens]
+
+
 TEXT = 11
 """Cells of the time and the rail."""
 
@@ -155,6 +195,7 @@ class TimelineScreen(PageScreen):
         self._moments = found
         self._act = act
         self._effects: dict[str, RevertEffects] = {}
+        self._title: tuple[Sequence[Piece], Sequence[Piece]] = ((), ())
         self._filter = ""
         self._is_typing = False
         """Whether characters are added to the filter."""
@@ -176,10 +217,18 @@ class TimelineScreen(PageScreen):
             head += [(f"   {self.listing.look.glyphs.user_bar} ", self.style("accent"))]
             head += [(screen_line(self._filter), self.style("text"))]
             head += [(" ", self.style("text") + Style(reverse=True))] if self._is_typing else []
-        self.head.show([(head, [(self.listing.look.words(f"  {summary}"), self.style("muted"))])])
+        self._title = (head, [(self.listing.look.words(f"  {summary}"), self.style("muted"))])
         chosen = next((one.message_id for one in reversed(found) if not one.is_rule), "")
         self.listing.show(self._entries(found), chosen=chosen)
+        self._show_head()
         self.show_keys()
+
+    def _show_head(self) -> None:
+        """Show the title, and below it a column of each turn's tokens, with a mark where an undo would restore files."""
+        found = [one for one in self._found() if one.message_id]
+        width = self.head.size.width or self.app.size.width * 6 // 10
+        rows = picture_of(found, self.listing.chosen, self.listing.look, width - _PICTURE)
+        self.head.show([self._title, *((row, ()) for row in rows)])
 
     def _found(self) -> Sequence[Moment]:
         """Return the moments whose prompt or file has each word of the filter."""
@@ -251,6 +300,7 @@ class TimelineScreen(PageScreen):
         chosen = self.listing.chosen
         if chosen and not chosen.startswith("ses_") and chosen not in self._effects:
             self.run_worker(partial(self._look, chosen), exclusive=True, exit_on_error=False)
+        self._show_head()
         self.preview.redraw()
 
     def on_page_list_opened(self) -> None:

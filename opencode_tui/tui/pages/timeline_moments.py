@@ -7,7 +7,7 @@ from typing import cast
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import CompactionPart, FilePart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
@@ -43,6 +43,13 @@ class Moment:
     is_rule: bool = False
     steps: list[Step] = field(default_factory=list[Step])
     diffs: Sequence[FileDiff] = ()
+    tokens: int = 0
+    """Tokens that the turn added: new input and output, without what a cache had."""
+
+    @property
+    def has_changes(self) -> bool:
+        """Return whether the turn changed files, so that an undo to it restores some."""
+        return bool(self.diffs) or any(one.is_change for one in self.steps)
 
     @property
     def additions(self) -> int:
@@ -85,6 +92,7 @@ def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *,
             if (made := _request(message, following)) is not None:
                 found.append(made)
         elif found:
+            found[-1].tokens += _tokens(message.info)
             found[-1].steps += _steps(message, found[-1].diffs, root)
         at.append(found[-1] if found else None)
     _add_answers(found, messages)
@@ -95,6 +103,12 @@ def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *,
             fork = Step("fork", branch.title, session_id=branch.session_id, messages=count, time=branch.time)
             moment.steps.append(fork)
     return found
+
+
+def _tokens(info: AnyMessage) -> int:
+    if not isinstance(info, AssistantMessage):
+        return 0
+    return info.tokens.input + info.tokens.output + info.tokens.reasoning + info.tokens.cache.write
 
 
 def _request(message: MessageWithParts, following: MessageWithParts | None) -> Moment | None:

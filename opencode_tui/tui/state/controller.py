@@ -83,6 +83,13 @@ class SessionController:
         """Whether a run works on the shown session."""
         return self.session_id is not None and self.folder.is_busy(self.session_id)
 
+    @property
+    def can_continue(self) -> bool:
+        """Whether the shown session waits since the process of its last turn ended, and takes a prompt here."""
+        facts = self.facts
+        is_here = facts is not None and not facts.info.parent_id and not self.is_busy and not self.is_elsewhere
+        return is_here and facts is not None and facts.killed_at > 0
+
     def now(self) -> int:
         """Return the time in ms since 1970."""
         return int(self._clock() * 1000)

@@ -20,6 +20,10 @@ class ScreenSettings(Struct, frozen=True):
     is_ascii: bool = False
     images: str = "auto"
     """How pictures are shown: `auto`, `kitty`, `sixel`, `blocks` or `off`."""
+    editor_links: str = ""
+    """An editor, or the form of its addresses, for links to files; empty for `file://`."""
+    has_tips: bool = True
+    """Whether an empty chat shows a tip."""
     is_still: bool = False
     """Whether nothing moves on the screen."""
     uses_vim: bool | None = None
@@ -63,6 +67,8 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         theme=theme if isinstance(theme, str) else "",
         is_ascii=bool(tui.get("ascii")),
         images=str(tui.get("images") or "auto"),
+        editor_links=str(tui.get("editor_links") or ""),
+        has_tips=tui.get("tips") is not False,
         is_still=bool(tui.get("reduced_motion")),
         uses_vim=bool(tui["vim"]) if "vim" in tui else None,
         writes_out_pastes=bool(experimental.get("disable_paste_summary")),

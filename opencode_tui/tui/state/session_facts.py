@@ -19,7 +19,7 @@ from opencode_tui.schema.session.history import MessageWithParts, session_cost
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, PatchPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo, Todo, is_default_title
-from opencode_tui.schema.session.stored_error import has_reached_plan
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredAbortedError, has_reached_plan
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
 from opencode_tui.text.quantity import clock, plural
 from opencode_tui.text.safe_text import screen_line
@@ -214,6 +214,16 @@ class SessionFacts:
         """The name of the error that ended the last answer; empty for none."""
         last = next(reversed(self._answers.values()), None)
         return last.failure.name if last is not None and last.failure is not None else ""
+
+    @property
+    def killed_at(self) -> int:
+        """Return when the process of the last turn ended before it was complete (ms since 1970); 0 if none did."""
+        last = next(reversed(self._answers.values()), None)
+        error = last.failure if last is not None else None
+        if last is None or not isinstance(error, StoredAbortedError) or error.data.message != PROGRAM_ENDED:
+            return 0
+        is_answered = self._user is None or self._user.time.created <= last.time.created
+        return (last.time.completed or last.time.created) if is_answered and self.info.revert is None else 0
 
     @property
     def has_reached_plan(self) -> bool:

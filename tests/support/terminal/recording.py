@@ -67,7 +67,7 @@ class Recorder:
         self.frames.append(Frame(seconds, rows))
 
     def _rows(self) -> list[list[Segment]]:
-        return [_fixed(row) for row in screen_lines(self.page.app)]
+        return [fixed(row) for row in screen_lines(self.page.app)]
 
     async def type(self, text: str, seconds: float) -> None:
         """Type, a frame a letter, in so many seconds."""
@@ -76,7 +76,7 @@ class Recorder:
             await self.show(seconds / len(text), still_s=0.1)
 
 
-def _fixed(row: Iterable[Segment]) -> list[Segment]:
+def fixed(row: Iterable[Segment]) -> list[Segment]:
     """Return a row with the same times in every run, as wide as before."""
     return [
         Segment(_DURATION.sub(_seconds, _TIME.sub("12:05", text)), style) for text, style, control in row if not control

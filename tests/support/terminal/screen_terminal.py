@@ -48,6 +48,7 @@ _KEYS = {
     "ctrl+up": "\x1b[1;5A",
     "f1": "\x1bOP",
     "f2": "\x1bOQ",
+    "f5": "\x1b[15~",
     "space": " ",
 }
 

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.tui.chrome.welcome import tips
+from opencode_tui.tui.keys.keymap import Keymap
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen, screen_lines
 
@@ -205,3 +207,18 @@ async def test_the_theme_of_the_terminal_has_no_background(environ: dict[str, st
         assert page.app.look.palette == before
         page.app.apply_theme("light")
         assert not page.app.look.palette.dark
+
+
+async def test_an_empty_chat_has_a_tip_unless_the_settings_say_no(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.sees("Type a request")
+        assert any(line.text.strip().startswith("Tip  ") for line in screen_lines(page.app))
+    async with screen(environ, folder, settings={"tui": {"tips": False}}) as page:
+        await page.sees("Type a request")
+        assert not any(line.text.strip().startswith("Tip  ") for line in screen_lines(page.app))
+
+
+def test_each_tip_names_an_action_that_there_is_and_fits_a_line() -> None:
+    keys = Keymap()
+    assert [one for one, _ in tips() if one and not keys.first(one)] == []
+    assert max(len(f"Tip  {keys.first(one) if one else ''} {words}") for one, words in tips()) <= 72

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from textual import events
 
 from opencode_tui.schema.api.keybinds import ACTIONS
 from tests.support.provider.model_script import Answer
@@ -96,3 +97,15 @@ async def test_a_key_with_two_uses_is_reported(environ: dict[str, str], folder: 
     async with screen(environ, folder, settings={"keybinds": {action: key}}) as page:
         notices = await page.world.client.settings.notices()
         assert len([one for one in notices.warnings if f"keybinds.{action}" in one and key in one]) == 1
+
+
+async def test_keys_right_behind_one_that_moves_the_focus_are_for_what_has_it_then(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text=FIRST), Answer(text=LAST)) as page:
+        await two_turns(page)
+        for key in ("ctrl+up", "up", "up", "y", "escape"):  # all at once, as a slow machine reads them
+            page.app.post_message(events.Key(key, None))
+        page.app.post_message(events.Key("z", "z"))
+        await page.sees("▎ z")
+        assert page.app.clipboard == FIRST

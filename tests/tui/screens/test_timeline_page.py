@@ -33,7 +33,9 @@ async def test_the_changes_of_a_turn_are_shown_and_escape_returns_to_the_timelin
         for text, words in (("write one", "First."), ("write two", "Second."), ("say", "Third.")):
             await turn(page, text, words)
         await page.press("ctrl+x", "g")
-        await page.sees("Reverting to")
+        text = await page.sees("Reverting to")
+        tokens, changes = (re.search(rf"{head} +(.*?)  ", text) for head in ("Tokens", "Changes"))
+        assert tokens is not None and len(tokens[1]) == 3 and changes is not None and changes[1] == "↶↶"
         await page.press("d")
         await page.sees("No file changes in this turn")
         await page.press("up", "up", "d")

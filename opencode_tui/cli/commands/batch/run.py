@@ -22,15 +22,17 @@ class _Run(click.Command):
 @click.option("--resume", "is_resumed", is_flag=True, help="Run only tasks without a result in --out.")
 @click.option("-j", "--jobs", type=click.IntRange(1, 1000), help="Tasks at once (default: the number of cores).")
 @click.option("--dry-run", "is_dry", is_flag=True, help="Show what would run, and what --branch and --apply would do.")
-@click.option("--branch", "has_branches", is_flag=True, help="Make a branch opencode-tui/batch-ID of each done task.")
-@click.option("--apply", "is_applied", is_flag=True, help="Apply the changes of done tasks to your work tree.")
+@click.option(
+    "--branch", "has_branches", is_flag=True, help="Make a branch opencode-tui/batch-ID for each finished task."
+)
+@click.option("--apply", "is_applied", is_flag=True, help="Apply the changes of finished tasks to your work tree.")
 @click.option("-y", "--yes", "is_sure", is_flag=True, help="Apply without asking.")
 @click.option(
     "-m", "--model", metavar="PROVIDER/MODEL", shell_complete=complete_models, help="Default model for tasks."
 )
 @click.option("--agent", metavar="NAME", shell_complete=complete_agents, help="Default agent for tasks.")
-@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit of each task.")
-@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit of each task.")
+@click.option("--timeout", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Time limit for each task.")
+@click.option("--max-cost", type=click.FloatRange(0, min_open=True), metavar="USD", help="Cost limit for each task.")
 @click.option(
     "--total-timeout",
     type=click.FloatRange(0, min_open=True),

@@ -21,7 +21,9 @@ _TIMED_OUT, _NOT_STARTED, _KILLED = 124, 127, 137
 
 @click.command(name="sandbox")
 @click.option("--read-only", is_flag=True, help="Without writing in the project, as for agents that may not edit.")
-@click.option("--timeout", "timeout_s", type=click.IntRange(1), default=600, show_default=True, help="Seconds.")
+@click.option(
+    "--timeout", "timeout_s", type=click.IntRange(1), default=600, show_default=True, help="Time limit in seconds."
+)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
     """Run a program inside the sandbox and exit with its code; without a program, print {tier, reason, mode, exposed?}.

@@ -160,7 +160,11 @@ def restore_deleted(session_ids: tuple[str, ...]) -> None:
 @trash.command("empty", short_help="Remove deleted sessions permanently.")
 @_EVERYWHERE
 @click.option(
-    "--older-than", "days", type=click.IntRange(min=0), metavar="DAYS", help="Only those deleted before that."
+    "--older-than",
+    "days",
+    type=click.IntRange(min=0),
+    metavar="DAYS",
+    help="Only those deleted more than DAYS days ago.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
@@ -260,7 +264,8 @@ def ledger(
 ) -> None:
     """Show what a compaction keeps word for word, and change it.
 
-    Rules, corrections and rejected calls, todos, files, the branch, the last failing check. The next request has a change.
+    Rules, corrections and rejected calls, todos, files, the branch, the last failing check.
+    A change applies from the next request on.
     """
     from opencode_tui.cli.commands.session.context import show_ledger as work
     from opencode_tui.schema.api.context import LedgerChange

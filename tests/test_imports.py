@@ -83,7 +83,9 @@ def test_the_help_of_a_command_loads_no_server_no_screen_and_no_client(tmp_path:
     loaded, _, stdout = loaded_after(code, tmp_path, environ)
     assert stdout.count("Usage: ") > 20  # `plugin` shows its page
     assert (
-        loaded & {"fastapi", "uvicorn", "textual", "litellm", "acp", "distributed", "httpx", "git", "psutil"} == set()
+        loaded
+        & {"fastapi", "uvicorn", "textual", "litellm", "acp", "distributed", "httpx", "httpcore", "git", "psutil"}
+        == set()
     )
 
 
@@ -100,7 +102,7 @@ def test_version_does_not_load_click(tmp_path: Path, environ: dict[str, str]) ->
 def test_settings_without_markdown_load_no_yaml(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['debug', 'config']) == 0"
     names, _, _ = loaded_after(code, tmp_path, environ)
-    assert names & {"yaml", "filelock", "httpx", "git", "litellm"} == set()
+    assert names & {"yaml", "filelock", "httpx", "httpcore", "git", "litellm"} == set()
 
 
 def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, environ: dict[str, str]) -> None:

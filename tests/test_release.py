@@ -1,5 +1,6 @@
 """What a release consists of: the sdist, the wheel that is built from it, and what they say about themselves."""
 
+import json
 import os
 import re
 import shutil
@@ -240,3 +241,35 @@ def test_the_project_names_no_version_of_its_own() -> None:
     project = tomllib.loads((PACKAGE_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert "version" not in project
     assert project["dynamic"] == ["version"]
+
+
+def test_the_entry_for_the_registry_of_agents_has_its_form_and_no_address_that_is_not_ours() -> None:
+    """The form is that of `agent.schema.json` of the registry: these fields, these patterns, at least one distribution."""
+    done = subprocess.run(
+        [sys.executable, str(PACKAGE_ROOT / ".ci" / "acp_manifest.py"), __version__],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    entry = json.loads(done.stdout)
+    project = tomllib.loads((PACKAGE_ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {"id", "name", "version", "description", "distribution"} <= entry.keys()
+    assert re.fullmatch(r"[a-z][a-z0-9-]*", entry["id"]) and re.match(r"[0-9]+\.[0-9]+\.[0-9]+", entry["version"])
+    assert entry["distribution"] == {"uvx": {"package": f"opencode-tui=={__version__}", "args": ["acp"]}}
+    assert ("://" in done.stdout) == ("urls" in project)
+
+
+def test_one_command_names_a_release_and_nothing_is_written_where_it_cannot(tmp_path: Path) -> None:
+    for name in (".ci/version.py", "opencode_tui/__init__.py", "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(PACKAGE_ROOT / name, tmp_path / name)
+    changes = tmp_path / "CHANGELOG.md"
+    changes.write_text("## [1.0.0] - unreleased\n\n- one\n")
+    command = [sys.executable, str(tmp_path / ".ci" / "version.py")]
+    wrong = subprocess.run([*command, "9.8", "2026-11-25"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, "9.8.7", "2026-11-25"], capture_output=True, text=True, check=False)
+    again = subprocess.run([*command, "9.8.8", "2026-11-26"], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, done.returncode, again.returncode) == (1, 0, 1)
+    assert "CHANGELOG.md has 0 lines" in again.stderr
+    assert '__version__ = "9.8.7"' in (tmp_path / "opencode_tui" / "__init__.py").read_text().splitlines()
+    assert changes.read_text() == "## [9.8.7] - 2026-11-25\n\n- one\n"

@@ -229,7 +229,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "cli/errors.py": {"_keep_traceback": OWN, "_close_broken_output": DEVICE},
     "cli/log.py": {"open_log": OWN, "_PrivateFile._write": OWN},
     "cli/terminal.py": {"write_answer": DEVICE},
-    "config/installed/store.py": {"InstalledStore.put": OWN},
+    "config/installed/store.py": {"InstalledStore.put": OWN, "InstalledStore.switch": OWN},
     "engine/file/task_repository.py": {"TaskRepository._patch": OWN, "TaskRepository.read_files": OWN},
     "config/own_process.py": {"_overwrite": DEVICE},
     "config/secret_file.py": {"SecretFile._restrict_mode": OWN, "SecretFile._write": OWN},

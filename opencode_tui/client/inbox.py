@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from opencode_tui.client.shared import PATIENCE_S
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.inbox import (
     ORDER,
@@ -48,9 +49,6 @@ _NEWEST = 200
 
 _NEEDS: Sequence[str] = ("asks", "stopped", "failed", "retries", "works", "done")
 """The states of what sessions did, in the order in which they need the user."""
-
-_PATIENCE_S = 8.0
-"""Seconds that the engine of another process has to respond."""
 
 Opening = Callable[[], "AbstractAsyncContextManager[Client]"]
 """Opens an engine in this process, to read records."""
@@ -261,7 +259,7 @@ async def _connect(stack: AsyncExitStack, record: EngineRecord) -> Engine | None
         return None
     try:
         path = stack.enter_context(short_path(record.socket))
-        async with asyncio.timeout(_PATIENCE_S):
+        async with asyncio.timeout(PATIENCE_S):
             client = await stack.enter_async_context(visit_terminal(path, record.secret, Path(record.folder)))
             statuses = await client.prompts.status()
             infos = await asyncio.gather(*map(client.sessions.get, statuses))

@@ -55,8 +55,11 @@ Serve = Callable[
 The last argument is called, in the loop of the engine, when their number has changed.
 """
 
-PATIENCE_S = 8.0
-"""Seconds to wait for the engine of another terminal; then this one opens its own."""
+PATIENCE_S = 20.0
+"""Seconds to wait for the engine of another process; then a terminal opens its own.
+
+At its first connection that process imports what serves it: a second of processor time, ten where fifteen programs want two cores.
+"""
 
 _LOOK_S = 0.03
 """Seconds between two looks for the engine of another terminal."""

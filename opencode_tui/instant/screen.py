@@ -23,7 +23,7 @@ else:
 MODES_ON = ("\x1b[?1049h", "\x1b[?25l", "\x1b[?2004h", "\x1b[?7l")
 """The other screen, no cursor, bracketed pastes, no wrapping: the driver that takes over does not write these again."""
 
-_MODES_OFF = "\x1b[?2004l\x1b[?7h\x1b[?1049l\x1b[?25h"
+_MODES_OFF = "\x1b[m\x1b[?2004l\x1b[?7h\x1b[?1049l\x1b[?25h"
 _ALL_MODES_OFF = "\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[?2048l\x1b[?1004l\x1b[<u" + _MODES_OFF
 """Those of the driver as well."""
 

@@ -136,14 +136,15 @@ class DeniedError(PermissionRefused):
 class ApprovalUnavailableError(PermissionRefused):
     """It needs approval, and this run has no terminal to ask for it."""
 
-    def __init__(self, permission: str, patterns: list[str], *, outside: bool = False) -> None:
-        """`outside`: it would leave the sandbox."""
+    def __init__(self, permission: str, patterns: list[str], *, outside: bool = False, losses: str = "") -> None:
+        """`outside`: it would leave the sandbox; `losses` are sentences about files that it would remove or overwrite."""
         wanted = ", ".join(repr(pattern) for pattern in patterns)
         action, remedy = f"{permission} {wanted}", "use --auto=outside" if outside else "use --auto"
         if permission == "doom_loop":
             action, remedy = f"repeating the same calls of {wanted}", "try a different approach"
         text = f"{action} needs approval, but no terminal is attached; {remedy}"
-        super().__init__(f"{text}, or add a rule under permission.{permission} in opencode.json")
+        text = f"{text}, or add a rule under permission.{permission} in opencode.json"
+        super().__init__(f"{text}. {losses}" if losses else text)
 
 
 class OutsideRefusedError(PermissionRefused):

@@ -21,6 +21,10 @@ _ALIKE_WITHIN = 100
 """Points of a score within which names match in the same way: by a piece at the start of a word, or within one."""
 
 
+_AT_WORDS, _STARTS = 300, 40
+"""Points of a query in pieces that each begin a word, and those of each such word."""
+
+
 class Match(NamedTuple):
     """The score (higher is better) and the indices of the matched characters."""
 
@@ -39,10 +43,33 @@ def ranked(query: str, names: Sequence[str], *, is_short_first: bool = True) -> 
     if not query.strip():
         return [(number, Match(0, ())) for number in range(len(names))]
     for find in (_contained, _alike):
-        found = [(number, hit) for number, name in enumerate(names) if (hit := _match(query, name, find)) is not None]
+        found = _found(query, names, range(len(names)), find, is_short_first=is_short_first)
         if found:
-            return sorted(found, key=lambda one: -_rank(one[1], names[one[0]], is_short_first=is_short_first))
+            return found
     return []
+
+
+def ranked_among(query: str, names: Sequence[str], among: Iterable[int]) -> list[int]:
+    """Return the indices `among` which a name contains the query as in `ranked`, best first; equal ones keep their order.
+
+    A name that contains a query contains each text that this begins with: what was found for one is enough for the next.
+    """
+    words = query.casefold().split()
+    scored = ((number, _points(words, names[number])) for number in among)
+    found = [(number, points) for number, points in scored if points is not None]
+    return [number for number, _ in sorted(found, key=lambda one: -(one[1] // _ALIKE_WITHIN))]
+
+
+def _found(
+    query: str,
+    names: Sequence[str],
+    among: Iterable[int],
+    find: Callable[[str, str], Match | None],
+    *,
+    is_short_first: bool,
+) -> list[tuple[int, Match]]:
+    found = [(number, hit) for number in among if (hit := _match(query, names[number], find)) is not None]
+    return sorted(found, key=lambda one: -_rank(one[1], names[one[0]], is_short_first=is_short_first))
 
 
 def ranked_paths(query: str, folded: Sequence[str], limit: int) -> Iterator[Sequence[int]]:
@@ -109,30 +136,64 @@ def _rank(hit: Match, name: str, *, is_short_first: bool) -> int:
 
 
 def _match(query: str, name: str, find: Callable[[str, str], Match | None]) -> Match | None:
-    text = name[:_FAR].casefold()
-    if len(text) != len(name[:_FAR]):  # a character that folds to two: places would be wrong
-        text = name[:_FAR].lower()
+    text = _folded(name)
     words = query.casefold().split()
-    whole = find("".join(words), text)
-    hits = [find(word, text) for word in words] if len(words) > 1 else [None]
+    if len(words) < 2:
+        return find("".join(words), text)
+    hits: list[Match | None] = []
+    for word in words:
+        hits.append(find(word, text))
+        if hits[-1] is None:
+            break
+    joined = "".join(words)
     if None in hits:
-        return whole
+        return find(joined, text)
     found = [hit for hit in hits if hit is not None]
     places = sorted({place for hit in found for place in hit.places})
     apart = Match(min(hit.score for hit in found), tuple(places))
+    if joined not in text and find is _contained and _AT_WORDS + _STARTS * len(joined) < apart.score:
+        return apart
+    whole = find(joined, text)
     return apart if whole is None else max(whole, apart)
+
+
+def _folded(name: str) -> str:
+    text = name[:_FAR].casefold()
+    if len(text) != len(name[:_FAR]):  # a character that folds to two: places would be wrong
+        text = name[:_FAR].lower()
+    return text
+
+
+def _points(words: Sequence[str], name: str) -> int | None:
+    """Return the score of `_match` with `_contained`."""
+    text, lowest = _folded(name), 0
+    for word in words:
+        points = _run_points(text, at) if (at := _best_run(word, text)) >= 0 else _score(_contained(word, text))
+        if points is None:
+            return _score(_contained("".join(words), text))
+        lowest = min(lowest or points, points)
+    if len(words) < 2 or ("".join(words) not in text and _AT_WORDS + _STARTS * len("".join(words)) < lowest):
+        return lowest
+    return max(lowest, _score(_contained("".join(words), text)) or 0)
+
+
+def _score(hit: Match | None) -> int | None:
+    return None if hit is None else hit.score
+
+
+def _run_points(text: str, at: int) -> int:
+    return 1000 + 200 * _begins_word(text, at) + 50 * (at == 0)
 
 
 def _contained(wanted: str, text: str) -> Match | None:
     at = _best_run(wanted, text)
     if at >= 0:
-        starts = _begins_word(text, at)
-        return Match(1000 + 200 * starts + 50 * (at == 0), tuple(range(at, at + len(wanted))))
+        return Match(_run_points(text, at), tuple(range(at, at + len(wanted))))
     places = _at_words(wanted, text)
     if places is None:
         return None
     starts = sum(_begins_word(text, place) for place in places)
-    return Match(300 + 40 * starts - 4 * (places[-1] - places[0]), places)
+    return Match(_AT_WORDS + _STARTS * starts - 4 * (places[-1] - places[0]), places)
 
 
 def _alike(wanted: str, text: str) -> Match | None:
@@ -156,6 +217,8 @@ def _best_run(wanted: str, text: str) -> int:
 def _at_words(wanted: str, text: str) -> tuple[int, ...] | None:
     """Return places where each character starts a word or follows the one before it, None if there are none."""
     ends: dict[int, tuple[int, ...]] = {-2: ()}
+    if not frozenset(text).issuperset(wanted):
+        return None
     for letter in wanted:
         following: dict[int, tuple[int, ...]] = {}
         for at, found in enumerate(text):
@@ -167,6 +230,8 @@ def _at_words(wanted: str, text: str) -> tuple[int, ...] | None:
             if before is not None:
                 following[at] = (*before, at)
         ends = following
+        if not ends:
+            return None
     return next(iter(ends.values()), None)
 
 

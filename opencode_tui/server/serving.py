@@ -5,6 +5,7 @@ the connections close. uvicorn installs no signal handlers: the caller decides w
 """
 
 import asyncio
+import logging
 import secrets
 import socket
 import time
@@ -23,6 +24,7 @@ from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame
 from opencode_tui.server.guard import App, BrowserAccess, Credentials, Guard
 from opencode_tui.server.lazy_app import BothApis
+from opencode_tui.server.peer import comes_from_sandbox
 from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.throttle import Throttle
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from opencode_tui.schema.event.folder_event import FolderEvent
     from opencode_tui.server.terminals import Publish, Terminals
     from opencode_tui.server.web.pages import Pages, Web
+
+logger = logging.getLogger(__name__)
 
 GRACE_S = 1
 """Seconds that open connections have at shutdown."""
@@ -226,8 +230,13 @@ class _Connection(H11Protocol):
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride] - as uvicorn's
-        """Wait for a header."""
+        """Wait for a header; end a connection that comes from a command in the sandbox."""
         super().connection_made(transport)
+        opened: socket.socket = transport.get_extra_info("socket")
+        if comes_from_sandbox(opened):
+            logger.warning("a confined command connected to the engine: its connection was closed")
+            transport.abort()
+            return
         self._observe()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -1,6 +1,7 @@
 """A session of 1,000 turns with 30 compactions, 4 restarts and 200 planted facts: what is kept, found, written and held in memory.
 
-The engine is a process of its own between two restarts; the last one does 800 turns. The driver and the model are in this one.
+The engine is a process of its own between two restarts; the last one does 800 turns. The driver, the model, and the checks that
+read the whole session are in this one, so that the memory is that of a program which works.
 """
 
 import asyncio
@@ -12,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.storage.paths import find_paths
+from opencode_tui.engine.session.compaction.recall import find_excerpts
+from opencode_tui.engine.session.records.loading import load_session
+from opencode_tui.storage.paths import Paths, find_paths
+from opencode_tui.storage.storage import Storage
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.replay import Driver, Plan, Result, State, local_run, make_folder, settings, size_of
 from tests.conftest import isolated_environment
@@ -23,16 +27,19 @@ _LONGEST_LINE = 1 << 26
 
 
 class RemoteRun:
-    """An engine in a process of its own, spoken to in lines of JSON."""
+    """An engine in a process of its own, spoken to in lines of JSON; `paths` are those of its records."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, paths: Paths) -> None:
         self._process = process
+        self._storage = Storage(paths)
+        self.session_id = ""
 
     async def prompt(self, text: str, feedback: str) -> State:
-        return State(**await self.ask({"prompt": [text, feedback]}))
+        state = State(**await self.ask({"prompt": [text, feedback]}))
+        return State(state.written, proportional(self._process.pid), state.causes)
 
     async def recall(self, words: Sequence[str]) -> list[str]:
-        return await self.ask({"recall": list(words)})
+        return await asyncio.to_thread(unfound, self._storage, self.session_id, words)
 
     async def ask(self, order: dict[str, Any]) -> Any:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -43,6 +50,20 @@ class RemoteRun:
         return json.loads(line)
 
 
+def proportional(pid: int) -> int:
+    """Return the KiB of a process in memory, of what it shares with others its part."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    raise RuntimeError("no Pss")
+
+
+def unfound(storage: Storage, session_id: str, words: Sequence[str]) -> list[str]:
+    """Return the words that a recall does not find in the stored messages."""
+    messages = load_session(storage, session_id).messages
+    return [word for word in words if not any(word in one.text for one in find_excerpts(messages, word))]
+
+
 async def serve(folder: Path, session_id: str | None) -> None:
     """Be the engine's process."""
     async with local_run(os.environ, folder, session_id) as run:
@@ -51,8 +72,6 @@ async def serve(folder: Path, session_id: str | None) -> None:
                 case {"prompt": [text, feedback]}:
                     state = await run.prompt(text, feedback)
                     answer: Any = {"written": state.written, "memory": state.memory, "causes": list(state.causes)}
-                case {"recall": words}:
-                    answer = await run.recall(words)
                 case _:
                     answer = run.session_id
             print(json.dumps(answer), flush=True)
@@ -81,13 +100,13 @@ async def _segment(driver: Driver, environ: Mapping[str, str], folder: Path, ses
         stdout=asyncio.subprocess.PIPE,
         limit=_LONGEST_LINE,
     )
-    run = RemoteRun(process)
-    found = await run.ask({})
+    run = RemoteRun(process, find_paths(environ))
+    run.session_id = await run.ask({})
     await driver.turns(run, turns[0], turns[-1])
     assert process.stdin is not None
     process.stdin.close()
     await process.wait()
-    return found
+    return run.session_id
 
 
 def figures(result: Result, plan: Plan) -> list[Figure]:
@@ -113,10 +132,11 @@ def main() -> int:
     if sys.argv[1:2] == ["--serve"]:
         asyncio.run(serve(Path(sys.argv[2]), sys.argv[3] or None))
         return 0
-    plan = QUICK if os.environ.get("BENCHMARK_QUICK") else Plan()
+    plan = QUICK if os.environ.get("BENCHMARK_QUICK") else Plan(turns=int(os.environ.get("REPLAY_TURNS", "1000")))
     with tempfile.TemporaryDirectory() as name:
         result = asyncio.run(replay(plan, Path(name)))
     print(f"{plan.turns} turns, {result.compactions} compactions, {len(plan.restarts)} restarts, {plan.facts} facts")
+    print("  MB after turns: " + ", ".join(f"{n}: {result.memory[n] / 1024:.0f}" for n in result.memory if n % 50 == 0))
     for words in (*result.lost[:10], *result.unfound[:10], *result.unnamed[:10]):
         print(f"  {words}")
     return report(figures(result, plan))

@@ -282,8 +282,7 @@ class Driver:
         self._causes = len(state.causes)
         self.result.unnamed += [cause for cause in new if cause not in NAMED]
         self._written = state.written
-        if number in (10, self.plan.turns):
-            self.result.memory[number] = state.memory
+        self.result.memory[number] = state.memory
 
     def _check(self, body: dict[str, Any]) -> None:
         text = _text(body)

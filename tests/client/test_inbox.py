@@ -133,6 +133,31 @@ async def test_each_engine_lists_answers_and_stops_what_runs_in_the_folders_of_t
         await here.inbox.stop(session_id)
 
 
+async def test_of_three_answers_at_the_same_moment_one_counts_and_the_others_learn_that(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    here, there = await desk.open(tmp_path / "one"), await desk.open(tmp_path / "two")
+    beside = await desk.stack.enter_async_context(open_shared(desk.environ, tmp_path / "one", serve=serve_terminals))
+
+    async def by_command(request_id: str) -> bool:
+        async with inbox_of(desk.environ) as inbox:
+            try:
+                client, found = await inbox.find(request_id)
+            except NotFoundError:
+                return False
+            return await client.permissions.reply(found.id, "once")
+
+    await desk.send(here, 'work <<tool bash {"command": "echo x | tee -a log"}>>')
+    [row] = await desk.rows(lambda rows: any(row.waiting for row in rows))
+    asked = row.waiting[0].asked.id
+    answers = await asyncio.gather(
+        by_command(asked), beside.permissions.reply(asked, "once"), there.inbox.reply(asked, "once")
+    )
+    assert sorted(answers) == [False, False, True]
+    await desk.rows(lambda rows: not rows)
+    assert (tmp_path / "one" / "log").read_text() == "x\n"
+
+
 async def test_a_question_of_a_subagent_belongs_to_the_session_that_started_it(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):

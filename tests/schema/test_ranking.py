@@ -1,6 +1,8 @@
 """What a few letters mean."""
 
-from opencode_tui.schema.ranking import Match, ranked, ranked_paths
+import random
+
+from opencode_tui.schema.ranking import Match, ranked, ranked_among, ranked_paths
 
 
 def best(query: str, *names: str) -> list[str]:
@@ -97,3 +99,17 @@ def test_characters_in_their_order_follow_where_few_paths_have_the_query() -> No
 def test_similar_paths_are_found_only_where_nothing_else_is() -> None:
     assert paths("confiugration", "configuration.py", "src/other.py") == ["configuration.py"]
     assert paths("configs", "configs.py", "config.py") == ["configs.py"]
+
+
+def test_what_is_found_for_a_text_is_enough_for_what_begins_with_it() -> None:
+    chance = random.Random(11)
+    letters = "abc d-e_f "
+    names = ["".join(chance.choices(letters, k=chance.randrange(0, 14))) for _ in range(400)]
+    for _ in range(300):
+        query = "".join(chance.choices(letters, k=chance.randrange(1, 6)))
+        if not query.strip():
+            continue
+        found = ranked_among(query, names, range(len(names)))
+        assert ranked_among(query + "a", names, sorted(found)) == ranked_among(query + "a", names, range(len(names)))
+        if found:
+            assert found == [at for at, _ in ranked(query, names, is_short_first=False)]

@@ -13,7 +13,7 @@ import pytest
 from opencode_tui.storage.engine_claim import live_engines
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer
-from tests.support.provider.model_server import ModelServer
+from tests.support.provider.model_server import ModelServer, asks_for_summary
 from tests.support.sessions.stored import read_store
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
@@ -102,6 +102,12 @@ def detached(paths: Paths) -> int:
 def files_of(pid: int) -> list[str]:
     """Return what the descriptors of a process lead to."""
     return [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()]
+
+
+def has_undo(paths: Paths) -> bool:
+    """Return whether the record of the only session says that its last turn is undone."""
+    [session] = [json.loads(path.read_text()) for path in paths.storage.glob("session/*/*.json")]
+    return "revert" in session
 
 
 def test_who_quits_and_keeps_it_working_has_the_shell_again_and_returns_in_another_size(
@@ -238,6 +244,50 @@ def test_a_question_waits_through_a_hang_up_and_is_answered_once(
         assert terminal.process.wait(PATIENCE_S) == 0
     assert (line.folder / "log").read_text() == "once\n"
     assert len(server.requests) == 2
+
+
+def test_a_compaction_goes_on_after_a_hang_up(start: Start, server: ModelServer, paths: Paths) -> None:
+    may_end = threading.Event()
+    server.summary_answers.append(Answer(text="the pineapple HELD", holds=(("HELD", may_end),)))
+    try:
+        with start() as terminal:
+            terminal.sees("Ask anything")
+            terminal.type("remember the pineapple\r")
+            terminal.sees("✓ Done")
+            terminal.type("/compact\r")
+            terminal.read_until(lambda: any(map(asks_for_summary, server.bodies)))
+            terminal.hang_up()
+            detached(paths)
+            may_end.set()
+            assert terminal.process.wait(PATIENCE_S) == 0
+    finally:
+        may_end.set()
+    messages = [json.loads(path.read_text()) for path in paths.storage.glob("message/*/*.json")]
+    assert [one["finish"] for one in messages if one.get("summary") is True] == ["stop"]
+    assert sum(map(asks_for_summary, server.bodies)) == 1
+    [session] = [json.loads(path.read_text()) for path in paths.storage.glob("session/*/*.json")]
+    assert "compacting" not in session["time"]
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_an_undo_is_whole_or_not_begun_after_a_hang_up_in_the_middle_of_it(
+    start: Start, line: CommandLine, paths: Paths
+) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type(f"make {tool('for n in $(seq 300); do echo $n >made$n; done')}\r")
+        terminal.sees("✓ Done")
+        terminal.press("ctrl+x", "u")
+        terminal.sees("300 files")
+        terminal.answer("y")
+        terminal.hang_up()
+        terminal.process.wait(PATIENCE_S)
+    with start("-c", size=(90, 30)) as again:
+        again.sees("Ask anything")
+        wait_until(lambda: (has_undo(paths), len(list(line.folder.glob("made*")))) in ((True, 0), (False, 300)))
+        again.press("ctrl+d", "ctrl+d")
+        assert again.ends() == 0
+    assert read_store(paths.storage).unfinished == []
 
 
 @pytest.mark.parametrize("settings", [{"background": {"hangup": False}}])

@@ -4,9 +4,12 @@ import re
 
 import pytest
 
-from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
+from opencode_tui.engine.permission.policy import AskPerson, AutoApprove, RefuseQuestions
 from opencode_tui.schema.event.event import PermissionAsked
+from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.sandbox import LostRow
+from opencode_tui.schema.session.tool_state import ToolStateError
 from opencode_tui.text.permission import lost_lines, reasons_of, sandbox_facts
 from tests.support.provider.model_script import Answer, Call
 from tests.support.undo.discards import facts, make_project
@@ -59,6 +62,20 @@ async def test_what_an_automatic_yes_discards_is_kept_too(environ, tmp_path):
         assert not (folder / "data").exists()
         report = await world.client.undo.revert(session.id)
         assert not report.unprotected and (folder / "data/large.parquet").read_bytes() == wanted
+
+
+async def test_where_nobody_can_be_asked_the_refusal_names_what_would_be_lost(environ, tmp_path):
+    folder = make_project(tmp_path / "project").path
+    async with opened(environ, folder, *running("git clean -fdx"), policy=RefuseQuestions()) as world:
+        session = await world.prompt("clean up")
+        answers = [one for one in await world.messages(session) if isinstance(one.info, AssistantMessage)]
+        (call,) = [part for one in answers for part in one.parts if isinstance(part, ToolPart)]
+        assert isinstance(call.state, ToolStateError) and call.state.unasked
+        assert re.search(
+            r"It would remove or overwrite \d+ files: data/, uploads/, drafts/, .* and more\.", call.state.error
+        )
+        assert call.state.error.endswith("Undo would not bring back node_modules/, build/.")
+        assert (folder / "data").exists()
 
 
 @pytest.mark.parametrize("keep", [0, 4 * 1024 * 1024])

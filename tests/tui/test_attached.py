@@ -5,6 +5,7 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
 
 PASSWORD = "correct horse"
+
+LIKE_NOHUP = (
+    "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+"""Runs a program with hang-ups ignored."""
 
 
 @pytest.fixture
@@ -45,9 +52,10 @@ class Served:
         terminal.expect(str(self.port))
         return terminal
 
-    def attach(self, *words: str) -> ScreenTerminal:
-        arguments = ["-m", "opencode_tui", "attach", f"http://127.0.0.1:{self.port}", *words]
-        return ScreenTerminal(arguments, folder=self.folder, environ=self.environ)
+    def attach(self, *words: str, before: Sequence[str] = ()) -> ScreenTerminal:
+        arguments = [*before, "-m", "opencode_tui", "attach", f"http://127.0.0.1:{self.port}", *words]
+        environ = {**self.environ, "OPENCODE_TUI_FIRST_FRAME": "0"} if before else self.environ
+        return ScreenTerminal(arguments, folder=self.folder, environ=environ)
 
     def get(self, path: str) -> Any:
         """Return what the server answers."""
@@ -73,7 +81,8 @@ def test_two_terminals_show_one_turn_live_and_leaving_or_closing_one_leaves_it_r
         first.type("count slowly\r")
         first.sees("begun")
         (session,) = served.get("/session")
-        with served.attach("-s", session["id"]) as second:
+        # As below a web server that was started with `nohup`: when that was killed, its screens stayed.
+        with served.attach("-s", session["id"], before=("-c", LIKE_NOHUP)) as second:
             second.sees("begun")
             both_look.set()
             first.sees("seen-by-both")

@@ -1,5 +1,6 @@
 """The list of sessions behind the sidebar, the session browser and the sessions page, without a screen."""
 
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -101,3 +102,39 @@ def test_headings_cannot_be_selected_and_the_selected_row_stays_visible() -> Non
     assert rows.row_at(0) == "" and rows.row_at(2) == "b"
     rows.show([])
     assert rows.chosen == "" and not rows.move(1)
+
+
+def test_typing_on_finds_what_typing_all_at_once_finds() -> None:
+    chance = random.Random(3)
+    words = ["fix", "the", "fixture", "retry", "login", "let it", "log", "in", "parser", "v12", "12"]
+    titles = dict.fromkeys(" ".join(chance.choices(words, k=chance.randrange(1, 5))) for _ in range(120))
+    for number in range(60):
+        typed = " ".join(chance.choices([*words, "ret", "fxi", "l"], k=chance.randrange(1, 4)))
+        by_key, at_once = listed(*titles), listed(*titles)
+        for at, letter in enumerate(typed):
+            by_key.type(letter)
+            if number % 3 == at % 5:
+                by_key.type("x")
+                by_key.erase()
+        at_once.type(typed)
+        assert titles_of(by_key) == titles_of(at_once), typed
+
+
+def test_rows_are_made_anew_only_when_something_that_they_show_has_changed() -> None:
+    control = controlled("a", "b", "c")
+    known = KnownSessions(control)
+
+    def rows() -> object:
+        return known.rows("active", UNICODE, is_everywhere=False)
+
+    first = rows()
+    assert rows() is first
+    control.folder.ended["ses_a"] = "failed"
+    second = rows()
+    assert second is not first and rows() is second
+    info = control.folder.sessions["ses_b"]
+    control.folder.sessions["ses_b"] = info.changed(title="another")
+    third = rows()
+    assert third is not second and "another" in str(third)
+    del control.folder.sessions["ses_c"]
+    assert rows() is not third

@@ -17,7 +17,7 @@ import click
 from opencode_tui.cancellation import limit_threads
 from opencode_tui.cli.completion_values import complete_agents, complete_models, complete_sessions
 from opencode_tui.cli.main import GlobalOptions
-from opencode_tui.cli.terminal import ending_signals, say
+from opencode_tui.cli.terminal import say
 from opencode_tui.cli.typeahead import TypeaheadGuard
 from opencode_tui.text.safe_text import make_safe
 from opencode_tui.tui.app import OpenCodeApp
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     Opening = Callable[[Any, StartOptions], AbstractAsyncContextManager[Client]]
     """Opens the client, given the module `engine_access`, which is imported after the first frame."""
+
+_ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the screen, a hang-up even where the parent ignores it (`nohup`): without its terminal it would stay forever."""
 
 _EXAMPLES = """\b
 Examples:
@@ -211,7 +214,7 @@ def _load() -> Any:
 
 def _end_on_signals(app: OpenCodeApp) -> None:
     loop = asyncio.get_running_loop()
-    for number in ending_signals():  # ctrl+c is a key: SIGINT comes from another program
+    for number in _ENDS:  # ctrl+c is a key: SIGINT comes from another program
         with suppress(NotImplementedError):
             loop.add_signal_handler(number, app.chat.hang_up if number == signal.SIGHUP else app.chat.leave)
 
@@ -219,7 +222,7 @@ def _end_on_signals(app: OpenCodeApp) -> None:
 def _die_on_signals(keys: TypeaheadGuard) -> None:
     """Let a signal restore the terminal, which has no echo until the process ends: a closed loop leaves the default handler."""
     loop = asyncio.get_running_loop()
-    for number in ending_signals():
+    for number in _ENDS:
         with suppress(NotImplementedError):
             if loop.remove_signal_handler(number):
                 signal.signal(number, keys.die)

@@ -1,10 +1,11 @@
 """Policies that answer a permission request before the user is asked, one for each kind of run."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from opencode_tui.schema.error import ApprovalUnavailableError, OutsideRefusedError
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.session.sandbox import sandbox_of
+from opencode_tui.schema.session.sandbox import LostRow, sandbox_of
 
 
 class Policy(ABC):
@@ -74,9 +75,31 @@ def _reasons(request: PermissionRequest) -> list[str]:
     return list(facts.reasons or ()) if facts is not None else []
 
 
+_NAMED = 5
+
+
+def _losses(request: PermissionRequest) -> str:
+    """Return in sentences which files a command would remove or overwrite, the largest by name."""
+    facts = sandbox_of(request.metadata)
+    rows = (facts.lost or []) if facts is not None else []
+    if not rows:
+        return ""
+    count = sum(row.files for row in rows)
+    words = f"It would remove or overwrite {count:,} file{'' if count == 1 else 's'}: {_named(rows)}."
+    left = [row for row in rows if row.reason is not None]
+    return f"{words} Undo would not bring back {_named(left)}." if left else words
+
+
+def _named(rows: Sequence[LostRow]) -> str:
+    names = [row.path for row in rows[:_NAMED] if row.path]
+    return ", ".join(names) + (" and more" if len(rows) > len(names) else "")
+
+
 class RefuseQuestions(Policy):
     """Rejects every request, for a run without a terminal; the error says how to allow it."""
 
     def decide(self, request: PermissionRequest) -> bool:
         """Raise ApprovalUnavailableError."""
-        raise ApprovalUnavailableError(request.permission, request.patterns, outside=leaves_sandbox(request))
+        raise ApprovalUnavailableError(
+            request.permission, request.patterns, outside=leaves_sandbox(request), losses=_losses(request)
+        )

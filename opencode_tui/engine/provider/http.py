@@ -3,16 +3,18 @@
 `DirectLlm` is the adapter of all formats (`formats.py`), `HttpProvider` its client.
 
 HTTP/1.1 with keep-alive, one client per provider. Credentials are not sent to another origin on redirects; the size of a
-decompressed body and the time without data are limited. The first request imports httpx, in a thread.
+decompressed body and the time without data are limited. The first request imports httpcore, in a thread: httpx on it would bring
+cookies, mails and a second form of each request.
 """
 
 import asyncio
 import zlib
+from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-from urllib.parse import urljoin, urlsplit
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from opencode_tui import __version__
 from opencode_tui.config.redact import redact_text
@@ -29,7 +31,7 @@ from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:
-    import httpx
+    import httpcore
 
 
 _CONNECT_TIMEOUT_S = 15.0
@@ -38,6 +40,8 @@ _KEEPALIVE_S = 60.0
 _MAX_ERROR_BODY = 64 * 1024
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
 _MAX_REDIRECTS = 3
+_REDIRECTS = (301, 302, 303, 307, 308)
+_SAFE = "/%:@!$&'()*+,;=~?-._"
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _ERROR_BODY_S = 10.0
@@ -78,8 +82,10 @@ class HttpProvider:
         self._endpoint = endpoint
         self._headers = request_headers(endpoint, credentials)
         self._clock = clock
-        self._client: httpx.AsyncClient | None = None
+        self._client: httpcore.AsyncConnectionPool | None = None
         self._opening = asyncio.Lock()
+        read_s = endpoint.chunk_timeout_ms / 1000
+        self._limits = {"connect": _CONNECT_TIMEOUT_S, "read": read_s, "write": _WRITE_TIMEOUT_S, "pool": None}
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -136,7 +142,7 @@ class HttpProvider:
     def _provider_id(self) -> str:
         return self._endpoint.provider_id
 
-    async def _open(self) -> "httpx.AsyncClient":
+    async def _open(self) -> "httpcore.AsyncConnectionPool":
         async with self._opening:
             if self._client is None:
                 try:
@@ -147,7 +153,7 @@ class HttpProvider:
 
     async def _received(
         self,
-        client: "httpx.AsyncClient",
+        client: "httpcore.AsyncConnectionPool",
         url: str,
         body: bytes,
         headers: Mapping[str, str],
@@ -156,7 +162,7 @@ class HttpProvider:
         method: str = "POST",
         model_id: str = "",
     ) -> AsyncGenerator[bytes]:
-        import httpx  # already imported by `_open`; not at module level, because most commands do not need it
+        import httpcore  # already imported by `_open`; not at module level, because most commands do not need it
 
         async def trace(step: str, _: object) -> None:
             """Follow whether the connection or the response is waited for; called a dozen times for a request."""
@@ -169,32 +175,35 @@ class HttpProvider:
         try:
             for _ in range(_MAX_REDIRECTS + 1):
                 sent = {**self._headers, **headers}
-                request = client.build_request(method, url, content=body, headers=sent, extensions={"trace": trace})
+                try:
+                    request = _request(method, url, sent, body, {"trace": trace, "timeout": self._limits})
+                except ValueError as error:
+                    raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
                 async with aclosing(await self._answered(client, request)) as response:
-                    if response.has_redirect_location:
+                    if response.status in _REDIRECTS and _header(response, "location") is not None:
                         url = self._redirected(url, response)
                         continue
-                    if not response.is_success:
+                    if not 200 <= response.status < 300:
                         raise await self._refused(response, model_id)
                     has_answer = True
                     async for chunk in self._decoded(response):
                         yield chunk
                     return
             raise plain.invalid_response(self._provider_id, "too many redirects")
-        except httpx.ConnectTimeout as error:
+        except httpcore.ConnectTimeout as error:
             detail = f"no connection within {_CONNECT_TIMEOUT_S:g} s"
             raise plain.no_connection(
                 self._provider_id, url, detail, proxy=self._endpoint.proxy, kind="timeout"
             ) from error
-        except httpx.WriteTimeout as error:
+        except httpcore.WriteTimeout as error:
             detail = f"{plain.host(url)} accepted nothing of the request for {_WRITE_TIMEOUT_S:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
-        except httpx.TimeoutException as error:
+        except httpcore.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
             raise plain.timed_out(self._provider_id, f"{plain.host(url)} sent nothing for {seconds:g} s") from error
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
+        except httpcore.UnsupportedProtocol as error:
             raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
-        except httpx.TransportError as error:
+        except _failures() as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
                 raise plain.truncated(
@@ -202,34 +211,34 @@ class HttpProvider:
                 ) from error
             raise plain.no_connection(self._provider_id, url, detail, proxy=self._endpoint.proxy) from error
 
-    def _redirected(self, url: str, response: "httpx.Response") -> str:
+    def _redirected(self, url: str, response: "httpcore.Response") -> str:
         """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""
-        location = response.headers.get("location", "")
+        location = _header(response, "location") or ""
         with suppress(ValueError):
             target = urljoin(url, location)
-            if response.status_code in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]:
+            if response.status in (307, 308) and urlsplit(target)[:2] == urlsplit(url)[:2]:
                 return target
         raise plain.redirected(self._provider_id, url, location)
 
-    async def _answered(self, client: "httpx.AsyncClient", request: "httpx.Request") -> "httpx.Response":
+    async def _answered(
+        self, client: "httpcore.AsyncConnectionPool", request: "httpcore.Request"
+    ) -> "httpcore.Response":
         """Return the response with its headers. Raises ProviderError where they take too long byte by byte."""
         limit_s = self._endpoint.fruitless_s
         try:
             async with asyncio.timeout(limit_s):
-                return await client.send(request, stream=True)
+                return await client.handle_async_request(request)
         except TimeoutError as error:
-            detail = f"{plain.host(str(request.url))} sent no response within {limit_s:g} s"
+            detail = f"{plain.host(self._endpoint.base_url)} sent no response within {limit_s:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
 
-    async def _refused(self, response: "httpx.Response", model_id: str) -> Exception:
+    async def _refused(self, response: "httpcore.Response", model_id: str) -> Exception:
         """Return the error for a response with another status than success, by what arrives of its body within some seconds."""
-        import httpx  # already imported by `_open`
-
         from opencode_tui.engine.provider import failure  # only for failed calls
         from opencode_tui.engine.provider.error.body import Reported
 
         body = b""
-        with suppress(TimeoutError, httpx.TransportError):
+        with suppress(TimeoutError, *_failures()):
             async with asyncio.timeout(_ERROR_BODY_S):
                 async for chunk in self._decoded(response):
                     body += chunk
@@ -237,25 +246,25 @@ class HttpProvider:
                         break
         reported = Reported(
             self._provider_id,
-            status=response.status_code,
+            status=response.status,
             body=body[:_MAX_ERROR_BODY].decode("utf-8", "replace"),
-            headers=dict(response.headers),
+            headers={name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers},
             secrets=self.secrets,
             key_setting=self._endpoint.key_setting,
             model_id=model_id,
         )
         return failure.from_response(reported, now_ms=self._clock())
 
-    async def _decoded(self, response: "httpx.Response") -> AsyncGenerator[bytes]:
+    async def _decoded(self, response: "httpcore.Response") -> AsyncGenerator[bytes]:
         """Yield the decompressed body in slices of limited size, up to a limited total; many small chunks are gathered."""
-        encoding = response.headers.get("content-encoding", "identity").lower()
+        encoding = (_header(response, "content-encoding") or "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
             raise plain.invalid_response(self._provider_id, f"the response has the unexpected encoding {encoding!r}")
         unpack = _as_it_is if encoding in ("identity", "") else unpacker()
         size = 0
         now = asyncio.get_running_loop().time
         waited, gathered, asked = -_GATHER_S, 0, now()
-        async for raw in response.aiter_raw():
+        async for raw in response.aiter_stream():
             came = now()
             gathered += len(raw)
             try:
@@ -274,21 +283,79 @@ class HttpProvider:
             asked = now()
 
 
-def _make_client(endpoint: Endpoint) -> "httpx.AsyncClient":
-    """Return a client. Blocks: imports httpx and, for https, loads the certificates (about 0.1 s)."""
-    import httpx  # the only import of httpx that loads it
+def _make_client(endpoint: Endpoint) -> "httpcore.AsyncConnectionPool":
+    """Return a client. Blocks: imports httpcore and, for https, loads the certificates (about 0.1 s)."""
+    import httpcore  # the only import of httpcore that loads it
 
-    from opencode_tui.network import client_options  # only with the first request
+    from opencode_tui.network import tls_context  # only with the first request
 
     route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
-    return httpx.AsyncClient(
-        **client_options(endpoint.base_url, route=route),
-        follow_redirects=False,
-        timeout=httpx.Timeout(
-            connect=_CONNECT_TIMEOUT_S, read=endpoint.chunk_timeout_ms / 1000, write=_WRITE_TIMEOUT_S, pool=None
-        ),
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=_KEEPALIVE_S),
+    is_plain = route.proxy is None and endpoint.base_url.startswith("http://")
+    context = None if is_plain else tls_context()
+    proxy = None
+    if route.proxy is not None:
+        login = _login(route.proxy)
+        proxy = httpcore.Proxy(
+            _address(route.proxy), auth=login, ssl_context=context if route.proxy.startswith("https:") else None
+        )
+    return httpcore.AsyncConnectionPool(
+        ssl_context=context,
+        proxy=proxy,
+        max_keepalive_connections=8,
+        keepalive_expiry=_KEEPALIVE_S,
+        max_connections=None,
     )
+
+
+def _request(
+    method: str, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, Any]
+) -> "httpcore.Request":
+    """Return a request. Raises ValueError for an address that is none."""
+    import httpcore  # already imported
+
+    address = _address(url)
+    sent = {
+        "host": urlsplit(address).netloc,
+        **headers,
+        **({"content-length": str(len(body))} if method != "GET" else {}),
+    }
+    login = _login(url)
+    if login is not None:
+        sent.setdefault("authorization", f"Basic {b64encode(b':'.join(login)).decode('ascii')}")
+    given = [(name.encode(), value.encode()) for name, value in sent.items()]
+    return httpcore.Request(method, address, headers=given, content=body, extensions=extensions)
+
+
+def _address(url: str) -> str:
+    """Return an address in ASCII, without a login. Raises ValueError."""
+    parts = urlsplit(url)
+    host, colon, port = parts.netloc.rpartition("@")[2].partition(":")
+    if not host:
+        return url  # httpcore says what is missing
+    name = host if host.isascii() else host.encode("idna").decode("ascii")
+    query = f"?{quote(parts.query, safe=_SAFE)}" if parts.query else ""
+    return f"{parts.scheme}://{name}{colon}{port}{quote(parts.path, safe=_SAFE)}{query}"
+
+
+def _login(url: str) -> tuple[bytes, bytes] | None:
+    """Return user and password of an address."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return None
+    return unquote(parts.username).encode(), unquote(parts.password or "").encode()
+
+
+def _header(response: "httpcore.Response", name: str) -> str | None:
+    """Return the value of a header, named in small letters."""
+    found = next((value for key, value in response.headers if key.lower() == name.encode()), None)
+    return None if found is None else found.decode("latin-1")
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """Return the errors of a connection."""
+    import httpcore  # already imported
+
+    return httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError
 
 
 def _as_it_is(raw: bytes) -> tuple[bytes, ...]:

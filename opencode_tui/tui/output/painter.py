@@ -62,6 +62,9 @@ class Abilities:
     links: bool = True
     """Whether it has hyperlinks, or ignores them."""
 
+    columns: bool = True
+    """Whether a column of the cursor's row can be addressed alone."""
+
 
 class Painter:
     """Keeps the cells that the terminal shows, and writes what differs.
@@ -81,11 +84,18 @@ class Painter:
         self._rows: list[Row | None] = []
         self._size = (0, 0)
         self._pen = PLAIN
+        """The style that the terminal writes in: a frame leaves it as it is, for the next one, which often needs the same."""
+        self._is_pen_lost = False
 
     def reset(self) -> None:
-        """Assume nothing about the terminal's cells: the next frame is written whole."""
+        """Assume nothing about the terminal's cells and its style: the next frame is written whole."""
         self._rows = [None] * len(self._rows)
+        self._is_pen_lost = True
         self._lose_pictures()
+
+    def plain(self) -> str:
+        """Return what turns the terminal's style off, before something else than a frame is written; empty if it is off."""
+        return self._turn(PLAIN)
 
     def begin_with(self, rows: Sequence[Row]) -> None:
         """Assume that the terminal shows these cells, which something else has written."""
@@ -102,6 +112,9 @@ class Painter:
             self._lose_pictures()
         changed = self._changed(wanted)
         out = [_SYNC_BEGIN] if frame.is_synchronized else []
+        if self._is_pen_lost:
+            self._is_pen_lost, self._pen = False, PLAIN
+            out.append("\x1b[m")
         if self._is_lost:
             self._is_lost = False
             out.append(CLEAR_ALL)
@@ -125,7 +138,11 @@ class Painter:
                 out, written = [], 0
                 if not goes_on:
                     break
-        out += [self._turn(PLAIN), f"\x1b[{line + 1};{column + 1}H", _SYNC_END if frame.is_synchronized else ""]
+        out += [
+            self._turn(self._pen._replace(link="")),
+            f"\x1b[{line + 1};{column + 1}H",
+            _SYNC_END if frame.is_synchronized else "",
+        ]
         send("".join(out))
 
     def _changed(self, wanted: Sequence[Row]) -> list[int]:
@@ -172,8 +189,10 @@ class Painter:
 
     def _row(self, y: int, old: Row | None, new: Row) -> Iterator[str]:
         """Yield what turns a row into another one."""
+        is_here = False
         for start, end in _spans(old, new):
-            yield f"\x1b[{y + 1};{start + 1}H"
+            yield self._column(y, start) if is_here else f"\x1b[{y + 1};{start + 1}H"
+            is_here = True
             x = start
             while x < end:
                 pen, first = new.pens[x], x
@@ -194,12 +213,30 @@ class Painter:
             blank_pen = pen._replace(foreground=self._pen.foreground) if shown.isspace() else pen
             yield self._turn(blank_pen if not pen.attributes else pen)
             is_end = stop == end and not blanks
-            yield from [shown] if shown.isascii() else _addressed(text[: len(text) - blanks], y, x, is_end=is_end)
+            cells = text[: len(text) - blanks]
+            yield from [shown] if shown.isascii() else self._addressed(cells, y, x, is_end=is_end)
         if blanks:
             yield self._turn(pen._replace(foreground=self._pen.foreground))
             yield "\x1b[K" if is_last else f"\x1b[{blanks}X"
             if stop < end:
-                yield f"\x1b[{y + 1};{stop + 1}H"
+                yield self._column(y, stop)
+
+    def _addressed(self, text: list[str], y: int, x: int, *, is_end: bool) -> Iterator[str]:
+        """Yield cells; after those that a terminal may draw wider or narrower, the cursor is addressed again."""
+        is_lost = False
+        for column, cell in enumerate(text, x):
+            if not cell:
+                continue
+            if is_lost and (cell.isascii() or _is_unsure(text[column - x - 1] or text[column - x - 2])):
+                yield self._column(y, column)
+            yield cell
+            is_lost = not cell.isascii()
+        if is_lost and not is_end:
+            yield self._column(y, x + len(text))
+
+    def _column(self, y: int, x: int) -> str:
+        """Return what moves the cursor in its row."""
+        return f"\x1b[{x + 1}G" if self._abilities.columns else f"\x1b[{y + 1};{x + 1}H"
 
     def _scroll(self, wanted: Sequence[Row]) -> str:
         """Scroll the rows that moved together, if that is cheaper than to write them; return how."""
@@ -262,20 +299,6 @@ def _spans(old: Row | None, new: Row) -> list[tuple[int, int]]:
         else:
             found.append((start, end))
     return [(start - 1 if start and not new.text[start] else start, end) for start, end in found]
-
-
-def _addressed(text: list[str], y: int, x: int, *, is_end: bool) -> Iterator[str]:
-    """Yield cells; after those that a terminal may draw wider or narrower, the cursor is addressed again."""
-    is_lost = False
-    for column, cell in enumerate(text, x):
-        if not cell:
-            continue
-        if is_lost and (cell.isascii() or _is_unsure(text[column - x - 1] or text[column - x - 2])):
-            yield f"\x1b[{y + 1};{column + 1}H"
-        yield cell
-        is_lost = not cell.isascii()
-    if is_lost and not is_end:
-        yield f"\x1b[{y + 1};{x + len(text) + 1}H"
 
 
 def _is_unsure(cell: str) -> bool:

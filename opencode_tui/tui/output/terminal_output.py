@@ -82,7 +82,7 @@ class TerminalOutput:
                 if self._held is not None:
                     self._held += [] if text in self._left_out else [text]
                     return len(text)
-            self._send(text)
+            self._send(self._painter.plain() + text)
             return len(text)
         with self._lock:
             if self._is_blind:
@@ -124,5 +124,9 @@ def abilities(environ: Mapping[str, str]) -> Abilities:
     is_rich = environ.get("TERM", "dumb") not in ("dumb", "unknown", "linux", "vt100", "vt220", "ansi", "")
     is_screen = "STY" in environ
     return Abilities(
-        scrolls=is_rich, erases=is_rich and not is_screen, turns_off=is_rich, links=is_rich and not is_screen
+        scrolls=is_rich,
+        erases=is_rich and not is_screen,
+        turns_off=is_rich,
+        links=is_rich and not is_screen,
+        columns=is_rich,
     )

@@ -33,6 +33,19 @@ class ListRow:
     id: str = ""
 
 
+class RowsOnDemand:
+    """The rows of a long list, each made when it is drawn."""
+
+    def __init__(self, ids: Sequence[str], make: Callable[[int], ListRow]) -> None:
+        """`ids` are those of all rows, `make` returns one by its number."""
+        self.ids = ids
+        self.make = make
+
+    def __getitem__(self, at: int) -> ListRow:
+        """Return a row."""
+        return self.make(at)
+
+
 class PageHead(Rows):
     """Title rows of a page, each (left, right)."""
 
@@ -98,7 +111,7 @@ class PageList(Rows, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self.entries: Sequence[ListRow] = ()
+        self.entries: Sequence[ListRow] | RowsOnDemand = ()
         self.selection = Selection()
 
     @property
@@ -106,12 +119,13 @@ class PageList(Rows, can_focus=True):
         """Return the id of the selected row; empty when there is none."""
         return self.selection.chosen
 
-    def show(self, entries: Sequence[ListRow], *, chosen: str = "", near: int | None = None) -> None:
+    def show(self, entries: Sequence[ListRow] | RowsOnDemand, *, chosen: str = "", near: int | None = None) -> None:
         """Show other rows; the selection follows its id. If that is gone it is the row at `near` or after it, else the first."""
         self.entries = entries
         if chosen:
             self.selection.select(chosen)
-        self.selection.show([one.id for one in entries], near=near)
+        ids = entries.ids if isinstance(entries, RowsOnDemand) else [one.id for one in entries]
+        self.selection.show(ids, near=near)
         self._draw_moved()
 
     def move(self, rows: int) -> None:

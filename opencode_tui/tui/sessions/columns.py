@@ -49,11 +49,16 @@ class SessionColumns:
         self._control = control
         self._sessions = sessions
         self._look = look
+        self.of = (sessions.rows, costs, look)
+        """What it was made of."""
         self._costs = _with_agents(sessions.rows, costs)
+        self.spent = sum(costs.get(one.id, 0.0) for one in sessions.rows)
+        """The USD of all."""
         self._width = width
 
-    def entry(self, one: Row | str, *, is_first: bool) -> ListRow:
+    def entry(self, at: int) -> ListRow:
         """Return a line; the heading of a group has the names of the columns if it is the first line."""
+        one, is_first = self._sessions.lines[at], at == 0
         if isinstance(one, Row):
             return ListRow(partial(self._left, one), partial(self._right, one), one.id)
         if not one:

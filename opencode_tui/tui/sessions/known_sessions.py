@@ -3,13 +3,14 @@
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Literal
 
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.sessions.rows import Row, session_rows, trash_rows
+from opencode_tui.tui.sessions.rows import Row, date_of, session_rows, trash_rows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
 
@@ -25,6 +26,19 @@ class Moved:
     undo: Callable[[Row], Coroutine[object, object, object]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """Rows, and what they were made of: records, which are replaced when they change, and all else."""
+
+    infos: Sequence[SessionInfo]
+    others: Sequence[object]
+    rows: Sequence[Row]
+
+    def is_of(self, infos: Sequence[SessionInfo], others: Sequence[object]) -> bool:
+        """Return whether rows of these would be the same."""
+        return len(infos) == len(self.infos) and others == self.others and all(map(is_, infos, self.infos))
+
+
 class KnownSessions:
     """Sessions of the folder follow its events; all others are as they were when they were loaded."""
 
@@ -35,6 +49,7 @@ class KnownSessions:
         self._everywhere: Sequence[SessionInfo] = ()
         self._trash: Sequence[TrashedSession] = ()
         self._project_id = ""
+        self._made: dict[tuple[View, bool], _Made] = {}
 
     async def load(self, *, everywhere: bool, trash: bool) -> None:
         """Load the sessions of all projects, and the deleted sessions, where wanted. Raises OpencodeError."""
@@ -59,17 +74,32 @@ class KnownSessions:
         return session_id in self._control.folder.sessions
 
     def rows(self, view: View, glyphs: Glyphs, *, is_everywhere: bool) -> Sequence[Row]:
-        """Return the sessions of the folder's project, or those of all projects by folder, the last used folder first."""
+        """Return the sessions of the folder's project, or those of all projects by folder, the last used folder first.
+
+        They are the same object as long as nothing that they show has changed.
+        """
         folder, now = self._control.folder, self._control.now()
         if view == "trash":
             shown = [one for one in self._trash if is_everywhere or one.project_id == self._project_id]
             return trash_rows(shown, now)
-        own, is_archived = folder.sessions, view == "archived"
+        infos = [*self._everywhere, *folder.sessions.values()] if is_everywhere else [*folder.sessions.values()]
+        asking = {one.session_id for one in folder.asking.values()}
+        others = (glyphs, dict(folder.statuses), asking, dict(folder.ended), date_of(now))
+        made = self._made.get((view, is_everywhere))
+        if made is None or not made.is_of(infos, others):
+            rows = self._rows_of(infos, glyphs, now, is_archived=view == "archived", is_everywhere=is_everywhere)
+            made = self._made[view, is_everywhere] = _Made(infos, others, rows)
+        return made.rows
+
+    def _rows_of(
+        self, infos: Sequence[SessionInfo], glyphs: Glyphs, now: int, *, is_archived: bool, is_everywhere: bool
+    ) -> Sequence[Row]:
+        folder = self._control.folder
         if not is_everywhere:
-            return session_rows(folder, own.values(), now, glyphs, is_archived=is_archived)
-        infos = {**{info.id: info for info in self._everywhere}, **own}
+            return session_rows(folder, infos, now, glyphs, is_archived=is_archived)
+        newest = {info.id: info for info in infos}
         folders: dict[str, list[SessionInfo]] = {}
-        for info in sorted(infos.values(), key=lambda info: info.time.updated, reverse=True):
+        for info in sorted(newest.values(), key=lambda info: info.time.updated, reverse=True):
             folders.setdefault(info.directory, []).append(info)
         home = os.path.expanduser("~")
         return [

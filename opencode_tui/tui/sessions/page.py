@@ -17,10 +17,11 @@ from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.common import by_id, filters, leaves
 from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
-from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
+from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead, RowsOnDemand
 from opencode_tui.tui.sessions.columns import SessionColumns
 from opencode_tui.tui.sessions.known_sessions import View
 from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
+from opencode_tui.tui.sessions.rows import Row
 from opencode_tui.tui.sessions.session_list import NOTHING, Done, SessionList
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
@@ -96,13 +97,16 @@ class SessionsScreen(PageScreen):
         self._result = result
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
+        self._costs_of: Sequence[Row] | None = None
+        """The sessions whose costs were read."""
+        self._columns: SessionColumns | None = None
         self._may_undo = False
         self._is_undo_shown = False
         """Whether the message before this key has named the key that undoes."""
 
     def fill(self) -> None:
         """Show the sessions, and keep them up to date."""
-        self.set_interval(LIVE_S, self._refill)
+        self.set_interval(LIVE_S, self._update)
         self.set_interval(COSTS_S, self._update_costs)
         self.preview.show(self._draw_preview)
         self._refill()
@@ -235,18 +239,33 @@ class SessionsScreen(PageScreen):
         sessions.add_found(one.session_id for one in found.groups)
         self._refill()
 
+    def _update(self) -> None:
+        """Show what has changed."""
+        if self.sessions.read(self.listing.look.glyphs):
+            self._show_lines()
+        else:
+            self.listing.redraw()
+
     def _refill(self) -> None:
-        sessions = self.sessions
-        sessions.read(self.listing.look.glyphs)
-        look, width = self.listing.look, lambda: self.listing.size.width
-        drawn = SessionColumns(self._control, sessions, look, self._costs, width=width)
-        entries = [drawn.entry(one, is_first=at == 0) for at, one in enumerate(sessions.lines)]
-        if not entries:
+        self.sessions.read(self.listing.look.glyphs)
+        self._show_lines()
+
+    def _show_lines(self) -> None:
+        sessions, look = self.sessions, self.listing.look
+        drawn = self._columns
+        if drawn is None or any(one is not other for one, other in zip(drawn.of, self._shown(), strict=True)):
+            width = lambda: self.listing.size.width  # noqa: E731 - the width when a line is drawn
+            drawn = self._columns = SessionColumns(self._control, sessions, look, self._costs, width=width)
+        entries: Sequence[ListRow] | RowsOnDemand = RowsOnDemand(sessions.ids, drawn.entry)
+        if not sessions.lines:
             words = "No matches" if sessions.is_filtered else VIEW_WORDS[sessions.view].empty
             entries = [ListRow(lambda area: [(f"  {words}", self.style("muted", area))])]
-        spent = sum(self._costs.get(one.id, 0.0) for one in sessions.rows)
-        self._show_head(len(sessions.rows), spent)
+        self._show_head(len(sessions.rows), drawn.spent)
         self.listing.show(entries, near=sessions.selection.at)
+
+    def _shown(self) -> tuple[object, ...]:
+        """Return what the columns are made of."""
+        return (self.sessions.rows, self._costs, self.listing.look)
 
     def _show_head(self, count: int, spent: float) -> None:
         look, sessions = self.listing.look, self.sessions
@@ -260,7 +279,10 @@ class SessionsScreen(PageScreen):
         self.query_head.show_query(title, [(look.words(summary), self.style("muted"))], typed=sessions.typed, hint=hint)
 
     def _update_costs(self) -> None:
-        self.run_worker(self._read_costs, exclusive=True, group="costs", exit_on_error=False)
+        """Read the costs, unless no session has changed and none runs."""
+        if self._costs_of is not self.sessions.rows or self._control.folder.statuses:
+            self._costs_of = self.sessions.rows
+            self.run_worker(self._read_costs, exclusive=True, group="costs", exit_on_error=False)
 
     async def _read_costs(self) -> None:
         try:

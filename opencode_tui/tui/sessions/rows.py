@@ -98,7 +98,7 @@ def _chosen(infos: Sequence[SessionInfo], *, is_archived: bool) -> list[SessionI
 
 def day(moment: int, now: int) -> str:
     """Return Today, Yesterday, Last week or the month; both arguments in ms since 1970."""
-    today, then = _date(now), _date(moment)
+    today, then = date_of(now), date_of(moment)
     if then >= today:
         return "Today"
     if then == today - timedelta(days=1):
@@ -106,7 +106,8 @@ def day(moment: int, now: int) -> str:
     return "Last week" if then > today - timedelta(days=7) else then.strftime("%B %Y")
 
 
-def _date(moment: int) -> date:
+def date_of(moment: int) -> date:
+    """Return the local day of a moment in ms since 1970."""
     try:
         return datetime.fromtimestamp(moment / 1000).date()
     except (OverflowError, ValueError, OSError):  # a record with an invalid time

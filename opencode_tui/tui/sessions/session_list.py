@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from opencode_tui.schema.ranking import ranked
+from opencode_tui.schema.ranking import ranked, ranked_among
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
 from opencode_tui.tui.sessions.rows import Row
@@ -50,6 +50,12 @@ class SessionList:
         """All rows, those that the filter hides among them."""
         self.lines: Sequence[Row | str] = ()
         """The rows that the filter finds; without one all by group, with headings and empty lines as texts."""
+        self.ids: Sequence[str] = ()
+        """The IDs of these, empty for texts."""
+        self._latest: tuple[Sequence[Row], Sequence[Row], Sequence[str]] = ((), (), ())
+        """All rows, the latest first, and the titles of these."""
+        self._narrowed: tuple[str, Sequence[int]] = ("", ())
+        """A text of the filter, and the numbers of the titles that contain it; empty without one."""
 
     @property
     def chosen(self) -> str:
@@ -69,7 +75,7 @@ class SessionList:
     def read(self, glyphs: Glyphs) -> bool:
         """Read all rows again, return whether any changed; the selection stays on its session, or in its place if that is gone."""
         rows = self.known.rows(self.view, glyphs, is_everywhere=self.is_everywhere)
-        if rows == self.rows:
+        if rows is self.rows or rows == self.rows:
             return False
         self.rows = rows
         self._filter(near=self.selection.at)
@@ -128,6 +134,10 @@ class SessionList:
     @property
     def selected(self) -> Row | None:
         """The selected row; None when there is none."""
+        at = self.selection.at
+        here = self.lines[at] if at < len(self.lines) else ""
+        if isinstance(here, Row) and here.id == self.chosen:
+            return here
         return next((one for one in self.lines if isinstance(one, Row) and one.id == self.chosen), None)
 
     def _filter_by(self, typed: str) -> None:
@@ -139,16 +149,31 @@ class SessionList:
     def _filter(self, *, near: int | None) -> None:
         """Find what matches: the best matches first, of those that match alike the latest."""
         if self.is_filtered:
-            latest = sorted(self.rows, key=lambda one: one.time, reverse=True)
-            found = ranked(self.typed, [one.title for one in latest], is_short_first=False)
-            named = [latest[at] for at, _ in found]
-            ids = {one.id for one in named}
+            latest, titles = self._newest_first()
+            named = [latest[at] for at in self._matching(titles)]
+            ids = {one.id for one in named} if self._with_text else set[str]()
             others = [one for one in latest if one.id in self._with_text and one.id not in ids]
             self.found_in_text = [one.id for one in others]
-            self.lines = [replace(one, branch="") for one in (*named, *others)]
+            self.lines = [replace(one, branch="") if one.branch else one for one in (*named, *others)]
         else:
             self.lines = list(_with_headings(self.rows))
-        self.selection.show(["" if isinstance(one, str) else one.id for one in self.lines], near=near)
+        self.ids = ["" if isinstance(one, str) else one.id for one in self.lines]
+        self.selection.show(self.ids, near=near)
+
+    def _matching(self, titles: Sequence[str]) -> Sequence[int]:
+        """Return the numbers of the titles that match, best first, looking only at those that matched less of the text."""
+        typed, among = self._narrowed
+        among = sorted(among) if typed and self.typed.startswith(typed) else range(len(titles))
+        found = ranked_among(self.typed, titles, among)
+        self._narrowed = (self.typed, found) if found else ("", ())
+        return found or [at for at, _ in ranked(self.typed, titles, is_short_first=False)]
+
+    def _newest_first(self) -> tuple[Sequence[Row], Sequence[str]]:
+        if self._latest[0] is not self.rows:
+            latest = sorted(self.rows, key=lambda one: one.time, reverse=True)
+            self._latest = (self.rows, latest, [one.title for one in latest])
+            self._narrowed = ("", ())
+        return self._latest[1], self._latest[2]
 
 
 def _with_headings(rows: Iterable[Row]) -> Iterable[Row | str]:

@@ -16,6 +16,8 @@ class Selection:
 
     def show(self, ids: Sequence[str], *, near: int | None = None) -> None:
         """Select among other rows: the same one, else the one at `near` or after it, else the first."""
+        if ids is self.ids and self.chosen and self.at < len(ids) and ids[self.at] == self.chosen:
+            return
         self.ids = ids
         places = [at for at, row_id in enumerate(ids) if row_id]
         at = places[0] if places else 0

@@ -288,3 +288,19 @@ async def test_two_answers_at_the_same_time_do_not_mix(server: ModelServer) -> N
 
 def test_a_page_of_titles_that_never_end_does_not_take_long() -> None:
     assert describe_text("<html>" + "<title" * 500_000) == "a web page"
+
+
+async def test_a_login_in_the_address_is_no_part_of_the_host(server: ModelServer) -> None:
+    url = server.url("openai").replace("//", "//us%20er:pa55@", 1)
+    heard = await ask_once(DirectLlm(Endpoint("fake", url, None), find_format("openai")), request("one"))
+    assert heard.joined("text") == "Echo: one"
+    headers = server.requests[0].headers
+    assert headers["host"] == url.rpartition("@")[2].partition("/")[0]
+    assert headers["authorization"] == "Basic dXMgZXI6cGE1NQ=="
+
+
+@pytest.mark.parametrize("url", ["ftp://a.test/v1", "a.test/v1", "http://a.test:port/v1"])
+async def test_what_is_no_address_of_http_is_named(url: str) -> None:
+    heard = await ask_once(DirectLlm(Endpoint("fake", url, KEY), find_format("openai")), request())
+    assert heard.error is not None and not heard.error.failure.retryable
+    assert f"invalid URL '{url}/" in str(heard.error)

@@ -1,16 +1,25 @@
 """A confined command reaches no engine of the user: it reads no secret, signals no process, and connects to no socket.
 
-Landlock cannot refuse a connection to a socket with a path: there an engine asks for the secret, which the command cannot read.
+Landlock cannot refuse a connection to a socket with a path: there an engine closes it, whatever the command knows, and asks for the
+secret, which the command cannot read.
 """
 
+import asyncio
+import base64
 import shlex
 import socket
 import subprocess
 import sys
 
+import pytest
+
+from opencode_tui.cli.engine_access import serve_terminals
+from opencode_tui.client.shared import open_shared
+from opencode_tui.server.peer import Confinement
 from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, live_engines
 from opencode_tui.storage.paths import ensure, find_paths
 from opencode_tui.storage.process_identity import current_process
+from tests.conftest import isolated_environment
 from tests.engine.sandbox.confined import Confined
 
 _TRY = """
@@ -57,3 +66,49 @@ def test_a_command_reads_no_secret_connects_to_no_engine_and_ends_none(confined:
         finally:
             other.kill()
             claim.release()
+
+
+_ASK = """
+import os, socket, sys
+path, token = sys.argv[1:]
+os.chdir(os.path.dirname(path))  # a long path does not fit into an address
+link = socket.socket(socket.AF_UNIX)
+link.connect(os.path.basename(path))
+print("connected")
+link.sendall(f"GET /session/status HTTP/1.1\\r\\nhost: localhost\\r\\nauthorization: Basic {token}\\r\\n\\r\\n".encode())
+print("answer:", link.recv(100).partition(b"\\r\\n")[0].decode())
+"""
+
+
+async def test_an_engine_answers_no_confined_command_that_knows_its_secret(confined: Confined):
+    (confined.base / "user").mkdir()
+    environ, folder = isolated_environment(confined.base / "user"), confined.outside
+    async with open_shared(environ, folder, serve=serve_terminals):
+        [record] = live_engines(find_paths(environ))
+        token = base64.b64encode(f"opencode:{record.secret}".encode()).decode()
+        words = ["python3", "-c", _ASK, record.socket, token]
+        done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines() == ["connected", "answer: HTTP/1.1 200 OK"]
+        _, output = await asyncio.to_thread(confined.run, shlex.join(words))
+        assert ("connected" in output) is (confined.tier == "landlock")
+        assert "answer: HTTP" not in output and ("Error" in output or output.endswith("answer: \n"))
+
+
+FREE, COMMAND = Confinement(False, False, 0), Confinement(True, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("peer", "own", "is_refused"),
+    [
+        (FREE, FREE, False),
+        (COMMAND, FREE, True),
+        (Confinement(True, False, 0), FREE, False),  # `setpriv --no-new-privs`
+        (Confinement(False, True, 1), Confinement(False, True, 1), False),  # both in a container
+        (Confinement(True, True, 2), Confinement(False, True, 1), True),
+        (Confinement(True, True, 1), Confinement(True, True, 1), False),  # a container without new privileges
+        (Confinement(True, True, 2), Confinement(True, True, 1), True),
+        (Confinement(True, True, -1), Confinement(True, True, -1), False),  # a kernel that does not count
+    ],
+)
+def test_a_peer_that_is_more_confined_than_the_engine_is_refused(peer: Confinement, own: Confinement, is_refused: bool):
+    assert peer.exceeds(own) is is_refused

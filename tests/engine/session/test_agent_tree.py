@@ -2,18 +2,21 @@
 
 import asyncio
 import json
+import os
+import shlex
 from contextlib import suppress
 from typing import Any
 
+import psutil
 import pytest
 
 from opencode_tui.engine.permission.policy import RefuseQuestions
-from opencode_tui.engine.session.agent_tree import AgentLimits, AgentTree
+from opencode_tui.engine.session.agent_tree import PARALLEL, AgentLimits, AgentTree
 from opencode_tui.schema.error import BudgetError, RunAborted, ToolError
 from opencode_tui.schema.event.event import SessionStatusChanged
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import World, opened
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import PATIENCE_S, until
 
 FIND = {"description": "find it", "prompt": "look for x", "subagent_type": "general"}
 OK = Answer(text="ok")
@@ -105,6 +108,40 @@ async def test_agents_that_always_start_two_more_send_no_more_requests_than_allo
         said = await outputs(world, session)
         assert len(said) == 3
         assert all("have sent 10 requests, the most (limits.agents.requests)" in one for one in said)
+
+
+async def test_a_stop_ends_all_of_a_tree_in_which_every_agent_starts_two_more_and_runs_a_command(environ, tmp_path):
+    command = ["sleep", f"{80_000 + os.getpid() / 1_000_000:.6f}"]
+    work = Call("bash", {"command": shlex.join(command), "description": "works"})
+    starts = [
+        task(subagent_type="spawner", description=f"number {n}", prompt=f"start two, {n}", background=True)
+        for n in range(2)
+    ]
+    answer = Answer(calls=(*starts, work))
+
+    def sleeping() -> int:
+        found = 0
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                found += process.cmdline() == command
+        return found
+
+    async with opened(environ, tmp_path, *[answer] * 60, settings=SPAWNER) as world:
+        session = await world.new_session()
+        running = asyncio.create_task(world.prompt("go", session=session))
+        await until(lambda: sleeping() >= 1 + PARALLEL)
+        await world.client.prompts.abort(session.id)
+        with pytest.raises(RunAborted):
+            await running
+        await until(lambda: sleeping() == 0)
+        asked = len(world.server.bodies)
+        jobs = await wait_for_jobs(world, "stopped")
+        async with asyncio.timeout(PATIENCE_S):
+            while await world.client.prompts.status():
+                await asyncio.sleep(0.02)
+        assert len(jobs) == 2 * (1 + PARALLEL), "two of the session and of each agent that worked"
+        assert len(world.server.bodies) == asked == 1 + PARALLEL, "nothing was asked after the stop"
+        assert sleeping() == 0
 
 
 async def test_agents_pass_no_limit_of_tokens_together(environ, tmp_path):

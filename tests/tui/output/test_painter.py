@@ -105,7 +105,9 @@ def _screens(draw: st.DrawFn) -> list[list[Strip]]:
     return found
 
 
-ANY_ABILITIES = st.builds(Abilities, scrolls=st.booleans(), erases=st.booleans(), turns_off=st.booleans())
+ANY_ABILITIES = st.builds(
+    Abilities, scrolls=st.booleans(), erases=st.booleans(), turns_off=st.booleans(), columns=st.booleans()
+)
 
 
 @settings(max_examples=50, deadline=None)
@@ -204,6 +206,24 @@ def test_text_after_a_character_of_another_width_keeps_its_column() -> None:
 _COLORED = Style(color="#dcdfe6", bgcolor="#15161b")
 
 
+def test_a_style_stays_for_the_next_frame_until_something_else_is_written() -> None:
+    emulator = Emulator(3, 1)
+    first, second = (row(Strip([Segment(words, _COLORED)]), 3) for words in ("one", "two"))
+    emulator.paint([first])
+    assert emulator.paint([second]) == "\x1b[1;1Htwo\x1b[1;1H"
+    assert (emulator.painter.plain(), emulator.painter.plain()) == ("\x1b[m", "")
+    assert emulator.paint([first]).startswith("\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone")
+    emulator.painter.reset()
+    assert emulator.paint([first]).startswith("\x1b[m\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone")
+
+
+def test_a_second_change_of_a_row_addresses_its_column_where_the_terminal_can() -> None:
+    for abilities, move in ((Abilities(), "\x1b[9G"), (Abilities(columns=False), "\x1b[1;9H")):
+        emulator = Emulator(9, 1, abilities)
+        emulator.paint([row(Strip([Segment("a       b")]), 9)])
+        assert emulator.paint([row(Strip([Segment("x       y")]), 9)]) == f"\x1b[1;1Hx{move}y\x1b[1;1H"
+
+
 @pytest.mark.parametrize(
     ("abilities", "back"),
     [(Abilities(), "22"), (Abilities(turns_off=False), "0;38;2;220;223;230;48;2;21;22;27")],
@@ -212,7 +232,7 @@ def test_an_attribute_is_turned_on_and_off_without_the_colors(abilities: Abiliti
     emulator = Emulator(9, 1, abilities)
     line = Strip([Segment("one", _COLORED), Segment("two", _COLORED + Style(bold=True)), Segment("now", _COLORED)])
     written = emulator.paint([row(line, 9)])
-    assert written == f"\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone\x1b[1mtwo\x1b[{back}mnow\x1b[m\x1b[1;1H"
+    assert written == f"\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone\x1b[1mtwo\x1b[{back}mnow\x1b[1;1H"
 
 
 def test_a_growing_line_costs_about_its_new_characters() -> None:

@@ -77,7 +77,7 @@ def revoke(name: str, pattern: str | None, dry_run: bool) -> int:
     return _revoke(name, pattern, dry_run=dry_run)
 
 
-@permission.command(short_help='Switch "always allow" grants off, without revoking them.')
+@permission.command(short_help='Switch "always allow" grants off.')
 @click.argument("name", metavar="PERMISSION")
 @click.argument("pattern", required=False)
 def off(name: str, pattern: str | None) -> int:

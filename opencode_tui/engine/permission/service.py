@@ -43,6 +43,7 @@ from opencode_tui.schema.permission import (
     ToolCallRef,
 )
 from opencode_tui.schema.session.sandbox import KEY, sandbox_of
+from opencode_tui.schema.tools import row_of
 
 if TYPE_CHECKING:
     from opencode_tui.engine.permission.memory import PermissionMemory
@@ -51,8 +52,6 @@ Publish = Callable[[PermissionAsked | PermissionReplied], None]
 Advise = Callable[[PermissionRequest], Awaitable[Literal["ask", "allow", "deny"]]]
 """Returns the decision of plugins about a request before the user is asked."""
 
-
-_FETCHING = ("webfetch", "websearch")
 
 _CHANGED = "Its definition has changed since you always allowed it."
 
@@ -247,7 +246,7 @@ class PermissionService:
             or (request.permission == "read" and any(map(is_secret, request.patterns)))
             or any(query.is_foreign for query, _ in undecided)
         )
-        if not reaches_out and request.permission not in _FETCHING:
+        if not reaches_out and row_of(request.permission).kind != "fetch":
             return request
         if not await self._has_sandbox() or not (reaches_out or await self._fetches_outside(request)):
             return request
@@ -257,7 +256,8 @@ class PermissionService:
         """Return whether a request fetches from a host that confined commands do not reach."""
         if self._reaches_host is None:
             return True
-        hosts = [urlsplit(one).hostname or "" for one in request.patterns] if request.permission == "webfetch" else [""]
+        names_hosts = row_of(request.permission).argument == "address"
+        hosts = [urlsplit(one).hostname or "" for one in request.patterns] if names_hosts else [""]
         return not all([await self._reaches_host(host) for host in hosts])
 
     async def _is_advised(self, request: PermissionRequest) -> bool:

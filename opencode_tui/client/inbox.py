@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from opencode_tui.client.shared import PATIENCE_S
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.inbox import (
     ORDER,
@@ -33,7 +32,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus, RetryStatus, SessionInfo
-from opencode_tui.storage.engine_claim import EngineRecord, live_engines, short_path
+from opencode_tui.storage.engine_claim import PATIENCE_S, EngineRecord, live_engines, short_path
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import current_process, is_alive, is_suspended

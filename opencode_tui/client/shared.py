@@ -36,7 +36,7 @@ from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event, SessionStatusChanged
 from opencode_tui.schema.event.folder_event import BackgroundUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
-from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, open_terminal_socket, short_path
+from opencode_tui.storage.engine_claim import PATIENCE_S, EngineClaim, EngineRecord, open_terminal_socket, short_path
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_identity import current_process, is_suspended
 
@@ -53,12 +53,6 @@ Serve = Callable[
 """Serves clients on a listening Unix socket that asks for a secret; yields a function that counts those that are connected.
 
 The last argument is called, in the loop of the engine, when their number has changed.
-"""
-
-PATIENCE_S = 20.0
-"""Seconds to wait for the engine of another process; then a terminal opens its own.
-
-At its first connection that process imports what serves it: a second of processor time, ten where fifteen programs want two cores.
 """
 
 _LOOK_S = 0.03

@@ -28,6 +28,12 @@ from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error
 
 LOCK_SUFFIX, RECORD_SUFFIX, SOCKET_SUFFIX = ".engine", ".json", ".sock"
+PATIENCE_S = 20.0
+"""Seconds to wait for the engine of another process; then a terminal opens its own.
+
+At its first connection that process imports what serves it: a second of processor time, ten where fifteen programs want two cores.
+"""
+
 _PATH_LIMIT = 100
 """Bytes of the path of a socket; systems allow 104 or 108 with the zero at the end."""
 _HAS_SHORT_PATHS = os.path.isdir("/proc/self/fd")

@@ -66,12 +66,12 @@ class CallTrip:
     constructions: Counter[str] = field(default_factory=Counter[str])
 
     def observe(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Serve as the profile hook; the request of httpx ends the trip."""
+        """Serve as the profile hook; the request of httpcore ends the trip."""
         if not self.is_counting:
             return
         if event == "c_call" and _is_effect(argument):
             self._add_chain(frame)
-        elif event == "call" and frame.f_code.co_qualname == "AsyncClient.send":
+        elif event == "call" and frame.f_code.co_qualname == "AsyncConnectionPool.handle_async_request":
             self._add_chain(frame)
             self.is_counting = False
         elif event == "call" and frame.f_code.co_name == "__init__" and (name := module_of(frame.f_code)) is not None:

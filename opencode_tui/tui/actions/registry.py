@@ -58,7 +58,7 @@ def can(chat: Chat, row: Action) -> bool:
     """Return whether the action is one of the chat and available now."""
     if row.id in _IN_VIEW and not chat.view.display:
         return False
-    return row.id in _ACTS and (row.scope != "item" or chat.view.has_focus)
+    return row.id in _ACTS and (row.scope != "item" or chat.screen.focused is chat.view)
 
 
 def is_useful(chat: Chat, row: Action) -> bool:

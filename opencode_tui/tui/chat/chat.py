@@ -252,7 +252,7 @@ class Chat(ChatParts):
 
     def open_browser(self) -> None:
         """Show the session browser with the focus, or close it if it has the focus."""
-        if self.browser.has_focus:
+        if self.screen.focused is self.browser:
             self.close_browser()
             return
         if not self.is_browsing:

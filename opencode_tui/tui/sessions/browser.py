@@ -49,7 +49,7 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
 
     def keeps(self, key: str) -> bool:
         """Return whether a key that also has an action in the chat belongs to the browser."""
-        return self.has_focus and (key in _IGNORED or router_of(self).find(key, self) is not None)
+        return self.screen.focused is self and (key in _IGNORED or router_of(self).find(key, self) is not None)
 
     def follow(self, now: int) -> None:
         """Show the sessions as they are now, in ms since 1970."""

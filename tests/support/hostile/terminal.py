@@ -17,7 +17,7 @@ from tests.support.world.waiting import PATIENCE_S
 # much quicker than a whole one.
 
 _PIECES = re.compile(
-    r"\x1b\[(?P<row>[0-9]+);(?P<column>[0-9]+)H|\x1b\[(?P<color>[0-9;]*)m|(?P<line>\r\n)|(?P<back>\x1bM)"
+    r"\x1b\[(?P<row>[0-9]+);(?P<column>[0-9]+)H|\x1b\[(?P<place>[0-9]+)G|\x1b\[(?P<color>[0-9;]*)m|(?P<line>\r\n)|(?P<back>\x1bM)"
     r"|\x1b\[(?:(?P<top>[0-9]+);(?P<bottom>[0-9]+))?(?P<region>r)|(?P<end>\x1b\[K)|\x1b\[(?P<blanks>[0-9]+)X"
     r"|(?P<away>\x1b\[\?1049l)|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]"
     r"|(?P<letters>[^\x00-\x1f\x7f-\x9f]+)"
@@ -53,6 +53,8 @@ class DriverScreen:
                 case "column":
                     self._keep()
                     self._row, self._column = int(piece["row"]) - 1, int(piece["column"]) - 1
+                case "place":
+                    self._column = int(piece["place"]) - 1
                 case "line":
                     self._feed_line()
                 case "back":

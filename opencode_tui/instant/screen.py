@@ -67,6 +67,9 @@ class InstantScreen:
         before = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HANDLERS)
         try:
             for number, handler in _HANDLERS.items():
+                is_ignored = _signal.getsignal(number) is _signal.SIG_IGN
+                if number == _signal.SIGHUP and is_ignored:  # by `nohup`: without its terminal it would stay forever
+                    _signal.signal(number, handler)
                 if _signal.getsignal(number) in (_signal.SIG_DFL, _signal.default_int_handler):
                     _signal.signal(number, handler)
             self._is_owner = True

@@ -23,7 +23,7 @@ from tests.support.world.waiting import PATIENCE_S
 _PROGRAM = """
 import fcntl, os, sys, termios
 import _signal
-_signal.signal(_signal.SIGHUP, _signal.SIG_DFL)  # the tests may run under nohup, or in the background of a shell
+_signal.signal(_signal.SIGHUP, _signal.SIG_IGN if "LIKE_NOHUP" in os.environ else _signal.SIG_DFL)  # the tests may run under it
 _signal.signal(_signal.SIGINT, _signal.default_int_handler)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 before = set(sys.modules)
@@ -155,6 +155,13 @@ def test_a_signal_restores_the_terminal_whoever_owns_it(start, number: signal.Si
     child.process.send_signal(number)
     assert child.ends() == -number
     assert _OFF in child.raw
+
+
+def test_a_hang_up_ends_it_although_nohup_started_it(start) -> None:
+    child = start("hang()", LIKE_NOHUP="1")
+    child.sees(b"Ask anything")
+    child.process.send_signal(signal.SIGHUP)
+    assert child.ends() == -signal.SIGHUP
 
 
 def test_a_crash_is_shown_in_the_shells_own_screen(start) -> None:

@@ -39,6 +39,8 @@ class PanelHost:
         self._question: AskingPanel | None = None
         self._text_panel: TextPanel | None = None
         self._loading: str | None = None
+        self._arranged: Widget | None = None
+        """The panel that was shown last: it goes on accepting keys when something comes behind it."""
 
     @property
     def is_open(self) -> bool:
@@ -284,7 +286,8 @@ class PanelHost:
         if self._parts.is_browsing and self._user_panel is None:
             self._parts.browser.focus()  # keys of the browser must not answer a question that appears
         else:
-            self.focus(is_back=is_back)
+            self.focus(is_back=is_back or shown is self._arranged)
+        self._arranged = shown
         if shown is not None:  # last: a widget that is hidden with the focus gives it up at some later time
             self._parts.prompt.display = False
         self._chrome.soon()

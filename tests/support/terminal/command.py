@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +29,25 @@ _TAKE_TERMINAL = (
 )
 
 
+@contextmanager
+def _hang_ups_end() -> Generator[None]:
+    """Let a hang-up end what is started meanwhile, from its first moment on, also where the tests were started with `nohup`.
+
+    A handler becomes the default in a new program. Only the main thread may set it; elsewhere `_TAKE_TERMINAL` does so later.
+    """
+    if (
+        signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+        or threading.current_thread() is not threading.main_thread()
+    ):
+        yield
+        return
+    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
 class Terminal:
     """Runs a program of this Python on a terminal that it owns (100 × 30), so that Ctrl-C reaches it as from a keyboard.
 
@@ -44,15 +64,16 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.attributes_before = termios.tcgetattr(slave)
         """The settings of the terminal before the program."""
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, sys.executable, *arguments],
-            cwd=folder,
-            env=environ,
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-            start_new_session=True,
-        )
+        with _hang_ups_end():
+            self.process = subprocess.Popen(
+                [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, sys.executable, *arguments],
+                cwd=folder,
+                env=environ,
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+                start_new_session=True,
+            )
         os.close(slave)
 
     def __enter__(self) -> Self:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from opencode_tui.tui.dialogs.permission import PermissionPanel
 from opencode_tui.tui.dialogs.permission_case import PermissionCase, load_case
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
+from tests.support.world.waiting import until
 
 NEW = Call("write", {"filePath": "new.md", "content": "# New\n"})
 ASK = {"permission": {"edit": "ask"}}
@@ -396,3 +398,22 @@ async def test_equal_permission_rules_are_one_row_and_paths_are_short(environ: d
         assert ["question", "*"] in rows
         assert len(rows) == len({tuple(one) for one in rows})
         assert "lines" not in text.splitlines()[1]
+
+
+async def test_a_question_behind_the_question_about_quitting_does_not_make_it_ignore_keys(
+    environ: dict[str, str], folder: Path
+) -> None:
+    goes_on = threading.Event()
+    model = Answer(text="Writing it.", calls=(NEW,), holds=(("it.", goes_on),))
+    async with screen(environ, folder, model, settings=ASK) as page:
+        await page.send("write")
+        await page.sees("Writing")
+        await page.press("ctrl+x", "q")
+        await page.sees("Quit while the agent is running?")
+        await page.answer("down")  # it accepts keys
+        chat = page.app.chat.opened
+        goes_on.set()
+        await until(lambda: chat.panels._question is not None and chat.panels._question.is_mounted)
+        await page.press("y")
+        assert chat.prompt.editor.text == ""
+        await page.ends()

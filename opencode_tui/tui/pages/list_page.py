@@ -86,7 +86,7 @@ class ListPage(PageScreen):
 
         def left(area: str) -> Sequence[Piece]:
             return [
-                (f" {sign[0]} ", self.style(sign[1], area)),
+                (f"{sign[0]} ", self.style(sign[1], area)),
                 *(
                     (words, self.style(token, area, bold=token == "text" and area == "selection"))
                     for words, token in columns

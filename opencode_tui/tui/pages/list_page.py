@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.text.cells import clip, width
+from opencode_tui.text.cells import clip
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.pages.page import ListRow, PageScreen
-from opencode_tui.tui.widgets.row import Piece
+from opencode_tui.tui.widgets.row import Piece, measure
 
 
 class ListPage(PageScreen):
@@ -22,8 +22,6 @@ class ListPage(PageScreen):
         """Why the last reading or action failed."""
         self._is_reading = False
         self._is_stale = False
-        self._ends: dict[str, tuple[int, str]] = {}
-        """The cells of each row, and its last column, which is the one that a narrow screen cuts."""
 
     async def load(self) -> None:
         """Read what the rows show. Raises OpencodeError."""
@@ -75,7 +73,6 @@ class ListPage(PageScreen):
         """Draw the title, the rows and the keys."""
         title: list[Piece] = [(self.heading, self.style("text", bold=True))]
         self.head.show([(title, [(self.summary(), self.style("muted"))])])
-        self._ends.clear()
         self.listing.show(self.entries())
         self.show_keys()
 
@@ -85,15 +82,21 @@ class ListPage(PageScreen):
         if self.error:
             self.foot.show_message(screen_line(self.error), "error")
             return
-        size, words = self._ends.get(self.listing.chosen, (0, ""))
-        has_preview = self.has_preview and self.has_class("-wide")
-        if size > self.listing.size.width - 4 > 0 and not has_preview:
-            self.foot.show_message(clip(words, self.listing.size.width - 6, self.listing.look.glyphs.ellipsis))
+        if not (self.has_preview and self.has_class("-wide")):
+            self.foot.show_message(self._cut_words())
+
+    def _cut_words(self) -> str:
+        """Return the last column of the selected row if the list cuts it; else nothing."""
+        found = next((one for one in self.listing.entries if one.id and one.id == self.listing.chosen), None)
+        room = self.listing.size.width - 4
+        if found is None or room <= 0:
+            return ""
+        left, right = found.left("selection"), found.right("selection") if found.right is not None else ()
+        is_cut = measure(left) + measure(right) > room
+        return clip(left[-1][0].strip(), room - 2, self.listing.look.glyphs.ellipsis) if is_cut else ""
 
     def row(self, row_id: str, sign: tuple[str, str], columns: Sequence[tuple[str, str]]) -> ListRow:
         """Return a row: a sign and its color, then columns, each a safe text and its color; the name has that of text."""
-
-        self._ends[row_id] = (2 + sum(width(words) for words, _ in columns), columns[-1][0])
 
         def left(area: str) -> Sequence[Piece]:
             return [

@@ -32,10 +32,10 @@ def prefix_text(view: PrefixView) -> str:
     lines = [prefix_line(view)]
     lines += [f"  will join the next prompt: {screen_line(one.name)}" for one in view.pending]
     for one in view.breaks[-SHOWN_BREAKS:]:
-        cost = "price unknown" if one.cost is None else money(one.cost)
+        cost = "price unknown" if one.cost is None else f"{money(one.cost)} more than cached"
         lines.append(
             f"  {_moment(one.time)}  {screen_line(one.cause)}, at {screen_line(one.place)}: "
-            f"{amount(one.tokens)} tokens sent anew ({cost} more than cached)"
+            f"{amount(one.tokens)} tokens sent anew ({cost})"
         )
     return "\n".join(lines)
 

@@ -78,9 +78,9 @@ class CheckRow(Rows):
         room = width - measure(left) + cells(left[_COMMAND][0])
         while hints and room - sum(map(measure, hints)) - 1 < min(_LEAST_COMMAND, cells(left[_COMMAND][0])):
             hints.pop()
-        room -= sum(map(measure, hints)) + bool(hints)
+        right = [piece for hint in hints for piece in hint] or [(" ", palette.area("background"))]
+        room -= measure(right) + 1
         left[_COMMAND : _COMMAND + 1] = clip([left[_COMMAND]], max(room, _SHORTEST_COMMAND), glyphs.ellipsis)
-        right = [piece for hint in hints for piece in hint]
         return [row(width, left, right, fill=palette.area("background"), mark=glyphs.ellipsis)]
 
     def _hint(self, key: str, words: str, action_id: str) -> Sequence[Piece]:

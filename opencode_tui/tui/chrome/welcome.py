@@ -153,10 +153,12 @@ class Welcome(Rows):
         return [(RECENT, note, [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the text block, a little above the middle."""
+        """Return the text block, a little above the middle, in a low window with fewer empty rows."""
         block = min(width - 6, 78)
         left = max(3, (width - 66) // 2 if block == 78 else 3)
         lines = self._lines(min(block, width - left - 2))
+        while len(lines) > height and [] in lines:
+            lines.remove([])
         above = max(0, (height - len(lines)) // 2 - 1)
         palette = self.look.palette
         fill = palette.area("background")

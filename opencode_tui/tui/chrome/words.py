@@ -242,7 +242,7 @@ def _prompt_keys(control: SessionController, delivery: str, width: int, key: Cal
     if delivery:  # what enter does while the turn runs
         words = f"{'queue' if delivery == 'steer' else 'steer'}{' instead' if width >= WIDE else ''}"
         steer = ("prompt_delivery_toggle", words)
-        wanted = [steer, wanted[-1]] if width < 100 else [*wanted[-2:], steer]  # help is there at any width
+        wanted = [*([] if width < 100 else wanted[-2:-1]), steer, wanted[-1]]  # help is there at any width
     return tuple((key(action), word, action) for action, word in wanted if key(action))
 
 

@@ -158,7 +158,7 @@ class BackgroundScreen(ListPage):
 
     def _line(self, line: str) -> ListRow:
         shown = screen_line(line)
-        return ListRow(lambda area: [(f" {shown}", self.style("text", area))])
+        return ListRow(lambda area: [(f"  {shown}", self.style("text", area))])
 
     def entries(self) -> Sequence[ListRow]:
         """Return a row for each command: its id, the command, its state, and its last line."""

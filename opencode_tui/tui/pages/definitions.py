@@ -120,7 +120,7 @@ class DefinitionsScreen(ListPage):
         return rows
 
     def _words(self, words: str, token: str) -> ListRow:
-        return ListRow(lambda area: [(f" {words}", self.style(token, area, bold=token == "text"))])
+        return ListRow(lambda area: [(f"  {words}", self.style(token, area, bold=token == "text"))])
 
     def _entry(self, one: Defined) -> ListRow:
         mark = self.listing.look.glyphs.ellipsis

@@ -160,7 +160,7 @@ class FormScreen(PageScreen):
         fields, outcome = self._fields, self._outcome(self._values)
         rows = [row for one in fields for row in self._rows(one)]
         rows += [self._line(""), self._line(f"Writes {screen_line(outcome.path)}", "accent"), self._line("")]
-        width = max(20, self.app.size.width - 6)
+        width = max(20, self.app.size.width - 8)
         for line in outcome.lines:
             safe = screen_line(line)
             rows += [self._line(f"  {safe[start:end]}") for start, end in breaks(safe, width)] or [self._line("")]
@@ -168,17 +168,17 @@ class FormScreen(PageScreen):
         self.show_keys()
 
     def _line(self, words: str, token: str = "muted") -> ListRow:
-        return ListRow(lambda area: [(f" {words}", self.style(token, area))])
+        return ListRow(lambda area: [(f"  {words}", self.style(token, area))])
 
     def _rows(self, one: Field) -> list[ListRow]:
         """Return the rows of a field: further lines of its text are rows of their own."""
-        room = max(20, self.app.size.width - LABEL - 8)
+        room = max(20, self.app.size.width - LABEL - 9)
         lines = [line[at:end] for line in screen_lines(one.value) for at, end in breaks(line, room) or [(0, 0)]]
         meaning = dict(one.choices).get(one.value, "")
 
         def left(area: str) -> Sequence[Piece]:
             is_here = area == "selection"
-            pieces: list[Piece] = [(f" {pad(one.label, LABEL)}  ", self.style("text" if is_here else "muted", area))]
+            pieces: list[Piece] = [(f"  {pad(one.label, LABEL)}  ", self.style("text" if is_here else "muted", area))]
             text = self.style("text", area, bold=is_here)
             if one.choices:
                 return [*pieces, (one.value, text), (f"   {meaning}", self.style("muted", area))]
@@ -199,4 +199,4 @@ class FormScreen(PageScreen):
     def _continued(self, line: str, area: str, *, is_end: bool) -> Sequence[Piece]:
         text = self.style("text", area)
         cursor: list[Piece] = [(" ", text + Style(reverse=True))] if is_end else []
-        return [(f" {pad('', LABEL)}  ", text), (line, text), *cursor]
+        return [(f"  {pad('', LABEL)}  ", text), (line, text), *cursor]

@@ -161,7 +161,7 @@ class LedgerScreen(PageScreen):
 
         def left(area: str) -> Sequence[Piece]:
             return [
-                (f" {pad(kind, _KIND)}", self.style("muted", area)),
+                (f"  {pad(kind, _KIND)}", self.style("muted", area)),
                 (pad(state, _STATE), self.style("muted" if state in ("sent", "next") else "accent", area)),
                 (words, self.style("text", area, bold=area == "selection")),
             ]

@@ -225,7 +225,7 @@ class PageFoot(Rows):
         message = row(width, [("   ", fill), (words, palette.style(token or "muted"))], fill=fill)
         return [
             message,
-            *(row(width, line, fill=fill) for line in lines[: max(1, height - 2)]),
+            *(row(width, line[:-1], fill=fill) for line in lines[: max(1, height - 2)]),
             Strip.blank(width, fill),
         ]
 

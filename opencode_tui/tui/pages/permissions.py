@@ -132,10 +132,10 @@ class PermissionsScreen(ListPage):
         return rows
 
     def _head(self, words: str) -> ListRow:
-        return ListRow(lambda area: [(f" {screen_line(words)}", self.style("text", area, bold=True))])
+        return ListRow(lambda area: [(f"  {screen_line(words)}", self.style("text", area, bold=True))])
 
     def _words(self, words: str) -> ListRow:
-        return ListRow(lambda area: [(f" {words}", self.style("muted", area))])
+        return ListRow(lambda area: [(f"  {words}", self.style("muted", area))])
 
     def _columns(self, rule: Rule) -> list[tuple[str, str]]:
         mark, width = self.listing.look.glyphs.ellipsis, self.app.size.width

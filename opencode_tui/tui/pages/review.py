@@ -192,10 +192,10 @@ class ReviewScreen(PageScreen):
         text, muted = self.style("text", area), self.style("muted", area)
         match row.kind:
             case "commit":
-                words = f" Commit {plural(len(self._list.marked), 'marked piece')}"
+                words = f"  Commit {plural(len(self._list.marked), 'marked piece')}"
                 return [(words, self.style("accent" if self._list.marked else "muted", area, bold=True))]
             case "state":
-                return [(f" {_STATES[row.name]}", muted)]
+                return [(f"  {_STATES[row.name]}", muted)]
             case "folder":
                 return [*self._sign(row, area), (row.name, text), (f"  {plural(row.files, 'file')}", muted)]
             case "file":
@@ -204,7 +204,7 @@ class ReviewScreen(PageScreen):
                 hunk = row.hunks[0]
                 where = f"line {hunk.after}"
                 return [
-                    ("   ", muted),
+                    ("  ", muted),
                     *self._sign(row, area),
                     (where, muted),
                     (f"  {screen_line(hunk.header)}", muted),
@@ -239,7 +239,7 @@ class ReviewScreen(PageScreen):
         if row.kind == "hunk":
             return [mark, (" ", mark[1])]
         folded = glyphs.unfolded if row.id in self._list.unfolded else glyphs.folded
-        return [(" ", mark[1]), mark, (f" {folded} ", self.style("muted", area))]
+        return [mark, (f" {folded} ", self.style("muted", area))]
 
     def _line(self, row: CheckRow, area: str) -> Sequence[Piece]:
         hunk = row.hunks[0]
@@ -247,7 +247,7 @@ class ReviewScreen(PageScreen):
         token = {"+": "diff_add", "-": "diff_del"}.get(line[:1], "muted" if line.startswith("\\") else "text")
         number = "" if line[:1] in ("-", "\\") else str(numbered(hunk)[row.at])
         return [
-            (f"{number:>8} ", self.style("muted", area)),
+            (f"{number:>7} ", self.style("muted", area)),
             (screen_line(line[:1] + " " + line[1:]), self.style(token, area)),
         ]
 
@@ -255,7 +255,7 @@ class ReviewScreen(PageScreen):
         one = row.comment
         if one is None:
             return []
-        bar = (f"         {self.listing.look.glyphs.user_bar} ", self.style("accent", area))
+        bar = (f"        {self.listing.look.glyphs.user_bar} ", self.style("accent", area))
         severity = (f"{one.severity}  ", self.style("error" if one.severity == "error" else "warning", area))
         path = (f"{screen_line(row.name)}  ", self.style("muted", area))
         words = (screen_line(one.text), self.style("text", area))

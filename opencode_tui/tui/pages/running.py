@@ -173,7 +173,7 @@ class RunningScreen(ListPage):
     def entries(self) -> Sequence[ListRow]:
         """Return a row for each session: its state, its title, what it asks or does; at the right its age, on wide screens more."""
         if not self._view.rows:
-            return [ListRow(lambda area: [(" Nothing runs, and nothing waits for you.", self.style("muted", area))])]
+            return [ListRow(lambda area: [("  Nothing runs, and nothing waits for you.", self.style("muted", area))])]
         return [self._entry(row) for row in self._view.rows]
 
     def _entry(self, row: Running) -> ListRow:

@@ -302,4 +302,6 @@ class SearchScreen(PageScreen):
             return screen_line(f"Ignored: {', '.join(result.ignored)}"), "warning"
         if result.corrected is not None:
             return screen_line(correction(result)).capitalize(), "warning"
+        if not result.groups and self.typed.strip():  # the list says it
+            return "", "muted"
         return progress(result).capitalize(), "muted"

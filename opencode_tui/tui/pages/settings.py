@@ -264,7 +264,7 @@ class SettingsScreen(PageScreen):
             words = value_words(one, one.value) or value_words(one, one.default) or "default"
             token = "muted" if one.value is None else "text"
             return [
-                (f" {pad(clip(screen_line(key_of(one)), name, mark), name)}  ", self.style("text", area)),
+                (f"  {pad(clip(screen_line(key_of(one)), name, mark), name)}  ", self.style("text", area)),
                 (screen_line(words), self.style(token, area)),
             ]
 

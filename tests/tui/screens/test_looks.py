@@ -495,6 +495,7 @@ SITUATIONS: dict[str, Situation] = {
     "first-run-in-40-columns": Situation(no_key, (40, 24), is_new=True),
     "first-run-with-a-key": Situation(empty, (100, 30), is_new=True),
     "first-run-in-an-untrusted-folder": Situation(untrusted, (110, 34), is_new=True),
+    "first-run-in-an-untrusted-folder-in-a-low-window": Situation(untrusted, (100, 25), is_new=True),
     "new-session-with-earlier-ones": Situation(idle, (140, 36), is_new=True),
     "permission-for-a-command": Situation(asks_bash, (110, 33), DARK, listen()),
     "permission-for-a-command-light": Situation(asks_bash, (110, 33), LIGHT, listen()),

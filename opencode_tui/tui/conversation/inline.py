@@ -52,7 +52,8 @@ def inline_spans(
     if "$" in text or "\\(" in text or "\\[" in text:
         text = _with_formulas(text, page)
     if not _SPECIAL.search(text):
-        return [*place_spans(text, page.style(token, bold=bold, italic=italic), page)]
+        style = page.style(token, bold=bold, italic=italic)
+        return [*place_spans(text, style, page)] if page.may_link(text) else [(text, style)]
     struck = page.look.glyphs.struck
     spans: list[Span] = []
     for piece in parse_inline(text):

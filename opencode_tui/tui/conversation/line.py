@@ -53,6 +53,10 @@ class RenderContext:
     link_form: str = ""
     _blanks: dict[bool, Strip] = field(default_factory=dict[bool, Strip], init=False, compare=False, repr=False)
 
+    def may_link(self, text: str) -> bool:
+        """Return whether a text may have places in files, and they are links here. Most texts have none."""
+        return bool(self.host) and (":" in text or 'File "' in text)
+
     @property
     def right(self) -> int:
         """The last cell of facts."""

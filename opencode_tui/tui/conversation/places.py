@@ -24,7 +24,7 @@ def _pattern() -> re.Pattern[str]:
 def place_spans(text: str, style: Style, page: RenderContext) -> Iterator[Span]:
     """Yield a safe text with the places in it as links; whether their files exist is not looked at."""
     at = 0
-    for found in _pattern().finditer(text) if page.host and (":" in text or 'File "' in text) else ():
+    for found in _pattern().finditer(text) if page.may_link(text) else ():
         path, line = found["path"] or found["quoted"], int(found["line"] or found["number"])
         whole = os.path.normpath(os.path.join(page.root, os.path.expanduser(path)))
         linked = linked_file(style, whole, page.host, line=line, form=page.link_form)

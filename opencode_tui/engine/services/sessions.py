@@ -1,6 +1,5 @@
 """Builds the session services of one folder: the loop that runs turns, undo, forks, compaction."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -40,6 +39,8 @@ from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.storage.task_folders import has_tasks
 
 if TYPE_CHECKING:
+    import asyncio
+
     from opencode_tui.config.load import LoadedConfig
     from opencode_tui.engine.command.commands import Commands
     from opencode_tui.engine.plugin.plugins import Plugins
@@ -323,7 +324,7 @@ class SessionServices:
         if session_id in self._searched:
             return []
         self._searched.add(session_id)
-        if not await asyncio.to_thread(has_tasks, self._core.paths):
+        if not has_tasks(self._core.paths):  # one small folder
             return []
         from opencode_tui.engine.session.left_agents import LeftAgents
 

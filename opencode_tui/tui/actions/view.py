@@ -61,7 +61,7 @@ _IN_VIEW: Mapping[str, Callable[[Chat], object]] = {
     "messages_next": lambda chat: _step(chat, 1),
     "messages_previous": lambda chat: _step(chat, -1),
     "messages_last_user": _last_user,
-    "messages_focus": lambda chat: chat.view.take_focus(),
+    "messages_focus": lambda chat: chat.view.focus_at_once(),
 }
 for _id, _act in _IN_VIEW.items():
     action(_id, in_view=True)(_act)

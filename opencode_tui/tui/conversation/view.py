@@ -256,7 +256,7 @@ class ConversationView(LineView, can_focus=True):
         """Lay out for the new size."""
         self._frame()
 
-    def take_focus(self) -> None:
+    def focus_at_once(self) -> None:
         """Have the focus at once, with an item that has it: the next key, which may be waiting already, is for that."""
         self.screen.set_focus(self)
         self.on_focus()

@@ -93,7 +93,7 @@ def test_without_the_secret_the_socket_refuses(here, terminal, record):
         assert http.get("http://localhost/session", auth=("opencode", record.secret)).json() == []
     output = confined(here, f"python3 - {record.socket} <<'E'\n{CONNECT}\nE")
     assert "tried" in output
-    assert "200" not in output and "[]" not in output
+    assert "HTTP/1.1 200" not in output and "[]" not in output
 
 
 def test_the_process_with_the_engine_cannot_be_signaled(here, terminal):
@@ -116,7 +116,7 @@ def test_an_engine_that_was_left_is_as_closed_to_commands(line, here, paths, tmp
             f"cat {paths.terminals}/*.json; cat /proc/{record.process.pid}/environ; kill -9 {record.process.pid}\n"
             f"python3 - {record.socket} <<'E'\n{CONNECT}\nE\n{sys.executable} -m opencode_tui stop --all --yes",
         )
-        assert "tried" in output and record.secret not in output and "200" not in output
+        assert "tried" in output and record.secret not in output and "HTTP/1.1 200" not in output
         assert left.process.poll() is None
         assert line.run("stop", "--all", "--yes").code == 0
         left.process.terminate()

@@ -23,6 +23,10 @@ def test_what_a_killed_process_left_open_is_closed_when_the_session_is_shown(sta
         assert "✗ Bash   sleep 60" in shown and "running" not in shown and "by you" not in shown
         shown = terminal.sees("enter continue")
         assert "Stopped at " in shown and "in Bash sleep 60" in shown
+        terminal.press("ctrl+x", "u")  # a question has its own use of enter
+        assert "Stopped at " in terminal.sees_no_more("enter continue")
+        terminal.answer("escape")
+        terminal.sees("enter continue")
         terminal.press("enter")
         terminal.sees("▎ Continue where you were stopped")
         assert "enter continue" not in terminal.sees("✓ Done")

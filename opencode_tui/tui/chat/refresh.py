@@ -159,7 +159,8 @@ class ChromeRefresh:
         parts.app.progress.show("asks" if control.folder.asking else "busy" if control.folder.statuses else "")
         parts.header.show(title_of(control, is_folded=parts.is_folded))
         keys = parts.keymap
-        doing = activity_of(control, now, interrupt_key=keys.first(INTERRUPT), send_key=keys.first("input_submit"))
+        send_key = "" if self._is_asking() else keys.first("input_submit")  # a panel has its own use of it
+        doing = activity_of(control, now, interrupt_key=keys.first(INTERRUPT), send_key=send_key)
         self._doing = doing.word
         parts.activity.show(self._wait or self._note or doing)
         self._show_status()

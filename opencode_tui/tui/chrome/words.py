@@ -96,6 +96,8 @@ def _killed(control: SessionController, send_key: str) -> Activity:
     is_cut = last is not None and isinstance(last.part.state, ToolStateError)
     where = f"in {name_of(last.part.tool)} {argument_of(last.part)}" if is_cut and last is not None else ""
     word = f"Stopped at {clock(facts.killed_at)}"
+    if not send_key:
+        return Activity("note", word, screen_line(where))
     return Activity("note", word, screen_line(where), send_key, "continue", "input_submit")
 
 

@@ -113,7 +113,11 @@ def test_a_killed_run_is_closed_on_demand(commands, session_id, paths: Paths):
 
 def test_what_killed_agents_left_is_named(commands, paths: Paths):
     path = record_task(
-        paths, "agent-quiet-river-1234", origin=Path("/work"), common_dir=Path("/work/.git"), session_id="ses_1"
+        paths,
+        "agent-quiet-river-1234",
+        origin=Path("/home/you/project"),
+        common_dir=Path("/home/you/project/.git"),
+        session_id="ses_1",
     )
     assert "agents" not in signs(commands.run("doctor").stdout)  # one that works
     record = Path(f"{path}.json")

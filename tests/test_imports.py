@@ -163,6 +163,15 @@ def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"
 
 
+def test_a_look_for_stores_of_other_programs_loads_nothing_that_reads_them(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    names = [f"opencode_tui.engine.{name}" for name in ("importing.importer", "importing.source", "snapshot.snapshot")]
+    assert [name for name in names if importlib.util.find_spec(name) is None] == []
+    code = f"import opencode_tui.engine.importing.service\nprint([name for name in {names!r} if name in sys.modules])"
+    assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"
+
+
 UNUSED = ("rapidfuzz", "importlib.metadata", "zipfile", "git", "psutil", "platformdirs", "yaml")
 """What a prompt without a tool call has no use for, each imported by something that it does use."""
 

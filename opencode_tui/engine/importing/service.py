@@ -1,4 +1,7 @@
-"""The import of sessions for the client: one at a time, in a thread, with progress that can be asked for."""
+"""The import of sessions for the client: one at a time, in a thread, with progress that can be asked for.
+
+Each start of the screen looks whether there is a store; what reads sessions and states is imported with the first import.
+"""
 
 import asyncio
 import logging
@@ -7,15 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opencode_tui.engine.importing.export_file import ExportFile
-from opencode_tui.engine.importing.importer import FolderMap, Importer, KeepStates, Selection
-from opencode_tui.engine.importing.snapshots import MAX_AGE_MS, StateReader, with_states
-from opencode_tui.engine.importing.source import ImportedSession, SessionSource
 from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
-from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.error import BusyError, ConfigError, SnapshotError, StorageError
@@ -29,6 +28,11 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.storage import Storage
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.importing.importer import Importer, KeepStates
+    from opencode_tui.engine.importing.source import ImportedSession, SessionSource
+    from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 _logger = logging.getLogger(__name__)
 
@@ -115,6 +119,8 @@ class Imports:
         stored: Callable[[Sequence[SessionInfo]], None],
         loop: asyncio.AbstractEventLoop,
     ) -> ImportReport:
+        from opencode_tui.engine.importing.importer import FolderMap, Importer, Selection
+
         with ExitStack() as stack:
             sources = self._open(request, here, stack)
             importer = Importer(
@@ -141,13 +147,17 @@ class Imports:
             _logger.warning("%s", storage_error(error, "write", str(self._marker)))
 
     def _describe(self, request: ImportRequest, here: str) -> list[ImportStore]:
+        from opencode_tui.engine.importing.importer import Importer
+
         with ExitStack() as stack:
             importer = Importer(self._storage, clock=self._clock, find_project=self._find_project)
             return [_description(importer, source) for source in self._open(request, here, stack)]
 
-    def _open(self, request: ImportRequest, here: str, stack: ExitStack) -> list[SessionSource]:
+    def _open(self, request: ImportRequest, here: str, stack: ExitStack) -> "list[SessionSource]":
         """Return the stores that a request names; they are closed with the stack. Raises ConfigError."""
         if request.source is not None:
+            from opencode_tui.engine.importing.export_file import ExportFile
+
             found: list[SessionSource] = [ExportFile(request.source, here=here)]
         elif request.path is not None:
             found = self._sources.open(request.tool, Path(request.path))
@@ -176,11 +186,13 @@ class Imports:
         worktree = str(project.repository.main_worktree)
         return ProjectInfo(id=project.id, worktree=worktree, vcs="git", time=ProjectTime(created=now, updated=now))
 
-    def _state_keeper(self, loop: asyncio.AbstractEventLoop) -> KeepStates:
+    def _state_keeper(self, loop: asyncio.AbstractEventLoop) -> "KeepStates":
         """Return the function that copies recorded states of files; it is called in a thread."""
+        from opencode_tui.engine.importing.snapshots import MAX_AGE_MS, StateReader, with_states
+
         worktrees = cache(self._snapshots_of)
 
-        def keep(session: ImportedSession, directory: str, message: MessageWithParts) -> MessageWithParts:
+        def keep(session: "ImportedSession", directory: str, message: MessageWithParts) -> MessageWithParts:
             filled = with_states(message)
             patches = [part for part in filled.parts if isinstance(part, PatchPart) and part.after]
             is_old = self._clock() - message.info.time.created > MAX_AGE_MS
@@ -205,7 +217,9 @@ class Imports:
 
         return keep
 
-    def _snapshots_of(self, directory: str) -> Snapshots | None:
+    def _snapshots_of(self, directory: str) -> "Snapshots | None":
+        from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
+
         try:
             project = discover(Path(directory), paths=self._paths, environ=self._environ)
         except (ConfigError, OSError, ValueError):
@@ -229,7 +243,7 @@ class Imports:
             self._publisher.publish(SessionUpdated.trusted(info=info))
 
 
-def _description(importer: Importer, source: SessionSource) -> ImportStore:
+def _description(importer: "Importer", source: "SessionSource") -> ImportStore:
     try:
         return importer.describe(source)
     except StorageError as error:

@@ -8,15 +8,17 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from msgspec import Struct
 
 from opencode_tui import entry_points
-from opencode_tui.engine.importing.source import OpenStore, SessionSource
 from opencode_tui.schema.api.importing import ImportTool
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
+
+if TYPE_CHECKING:
+    from opencode_tui.engine.importing.source import OpenStore, SessionSource
 
 _DATABASE = "opencode.db"
 
@@ -42,9 +44,9 @@ class _Program(Struct, frozen=True):
             return self.name.fullmatch(path.name) is not None
         return any(next(path.glob(pattern), None) is not None for pattern in self.files)
 
-    def open(self, path: Path) -> SessionSource:
+    def open(self, path: Path) -> "SessionSource":
         """Return the store at a path; the first call imports the reader."""
-        return cast(OpenStore, entry_points.load(self.reader))(path)
+        return cast("OpenStore", entry_points.load(self.reader))(path)
 
 
 _PROGRAMS = (
@@ -76,7 +78,7 @@ class Sources(Struct, frozen=True):
     paths: Paths
     environ: Mapping[str, str]
 
-    def find(self) -> list[SessionSource]:
+    def find(self) -> "list[SessionSource]":
         """Return the stores that exist; looks at a few folders. The caller closes them."""
         found = [*self._opencode(self._data_home() / "opencode")]
         return [*found, *(program.open(folder) for program, folder in self._folders())]
@@ -87,7 +89,7 @@ class Sources(Struct, frozen=True):
         files = (folder / _DATABASE, folder / "storage" / "session", folder / "project")
         return any(path.exists() and not self._is_own(path) for path in files) or any(self._folders())
 
-    def open(self, tool: ImportTool | None, path: Path) -> list[SessionSource]:
+    def open(self, tool: ImportTool | None, path: Path) -> "list[SessionSource]":
         """Return the stores at a path of the user; raises ConfigError when there is none."""
         real = path.expanduser()
         if self._is_own(real):
@@ -105,7 +107,7 @@ class Sources(Struct, frozen=True):
             raise ConfigError(f"{path} holds no {known}")
         return found
 
-    def _opencode_at(self, path: Path) -> Iterator[SessionSource]:
+    def _opencode_at(self, path: Path) -> "Iterator[SessionSource]":
         """Yield the stores of OpenCode for its data folder, the folder of its records, or a database."""
         if path.is_file():
             if path.suffix == ".db":
@@ -115,7 +117,7 @@ class Sources(Struct, frozen=True):
         else:
             yield from self._opencode(path)
 
-    def _opencode(self, data: Path) -> Iterator[SessionSource]:
+    def _opencode(self, data: Path) -> "Iterator[SessionSource]":
         if self._is_own(data):
             return
         if (data / "storage" / "session").is_dir() or (data / "project").is_dir():
@@ -123,7 +125,7 @@ class Sources(Struct, frozen=True):
         for database in sorted(data.glob("opencode*.db")) if data.is_dir() else []:
             yield _sqlite(database)
 
-    def _json(self, data: Path) -> SessionSource:
+    def _json(self, data: Path) -> "SessionSource":
         from opencode_tui.engine.importing.opencode_json import OpenCodeJson
         from opencode_tui.engine.project.git import list_root_commits  # only for a store of the first layout
 
@@ -149,7 +151,7 @@ class Sources(Struct, frozen=True):
         return Path(value) if os.path.isabs(value) else None
 
 
-def _sqlite(path: Path) -> SessionSource:
+def _sqlite(path: Path) -> "SessionSource":
     from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite  # loads sqlite3
 
     return OpenCodeSqlite(path)

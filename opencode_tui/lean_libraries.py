@@ -3,7 +3,9 @@
 pydantic looks for plugins; even switched off that loads what reads the metadata of packages. It builds the types of its own
 schemas, which only type checkers read: a fifth of its import. httpx loads a command line with rich and Pygments, and HTTP/2:
 half of its import. Textual loads a list of commands with a dozen widgets. `prepare` is called once, before any of them is imported.
-filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`).
+filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`), httpcore has everything twice (`part`).
+Dataclasses of libraries have a dozen methods each, compiled from text when the class is made: a tenth of what one prompt computes
+before its request, though few of them are ever called. They are compiled at their first call.
 """
 
 import builtins
@@ -13,7 +15,7 @@ from types import ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping, Sequence
+    from collections.abc import Callable, Mapping, MutableMapping, Sequence
     from importlib.machinery import ModuleSpec
     from typing import Any
 
@@ -24,7 +26,9 @@ _PLUGINS = "pydantic.plugin._loader"
 _SCHEMAS = "pydantic_core.core_schema"
 _TYPES = ("typing", "typing_extensions")
 _COMMANDS = "textual.command"
-_LOCKS = "opencode_tui_filelock"
+_LAZY_METHODS = frozenset({"annotated_types", "anyio", "h11", "pydantic"})
+"""Libraries whose dataclasses get their methods at the first call. Nobody reads the signatures of these classes."""
+
 _UNUSED = ("httpx._main", "h2")
 """Modules that httpx goes on without."""
 
@@ -40,6 +44,7 @@ def prepare(environ: "MutableMapping[str, str]") -> None:
     sys.modules.setdefault(_COMMANDS, _Unused(_COMMANDS))
     if _SCHEMAS not in sys.modules:
         sys.meta_path.insert(0, _SchemaFinder())
+    _compile_methods_late()
 
 
 def lock_descriptor(descriptor: int) -> bool:
@@ -57,17 +62,66 @@ def unlock_descriptor(descriptor: int) -> None:
 
 def _locks() -> "Any":
     """Return the part of filelock for open files: all of it takes three times as long to import."""
-    if _LOCKS not in sys.modules:
-        from importlib.machinery import PathFinder
-
-        found = PathFinder.find_spec("filelock")
-        package = ModuleType(_LOCKS)  # under a name of its own: `import filelock` gets the whole one
-        package.__path__ = list(found.submodule_search_locations or ()) if found is not None else []
-        sys.modules.setdefault(_LOCKS, package)
     try:
-        return importlib.import_module(f"{_LOCKS}._descriptor")
+        return part("filelock", "_descriptor")
     except ImportError:  # another version may have them elsewhere
         return importlib.import_module("filelock")
+
+
+def part(library: str, name: str) -> ModuleType:
+    """Return a module of a library without running the `__init__` of the packages above it. Raises ImportError.
+
+    It is loaded below a name of its own, so that `import library` gets the whole one, with classes of its own.
+    """
+    from importlib.machinery import PathFinder
+
+    above, path = library, None
+    own = f"opencode_tui_{library}"
+    for inner in ("", *name.split(".")[:-1]):
+        above, own = (f"{above}.{inner}", f"{own}.{inner}") if inner else (above, own)
+        if own not in sys.modules:
+            found = PathFinder.find_spec(above, path)
+            package = ModuleType(own)
+            package.__path__ = list(found.submodule_search_locations or ()) if found is not None else []
+            sys.modules[own] = package
+        path = sys.modules[own].__path__
+    return importlib.import_module(f"opencode_tui_{library}.{name}")
+
+
+def _compile_methods_late() -> None:
+    """Have dataclasses of some libraries compile a method when it is called for the first time."""
+    import dataclasses
+
+    made: Any = getattr(dataclasses, "_create_fn", None)
+    if made is None or made.__module__ != "dataclasses":
+        return  # another Python compiles all methods of a class at once; or it is done already
+
+    def create(name: str, args: "Any", body: "Any", *, globals: "Any" = None, **others: "Any") -> "Any":
+        def compiled() -> "Any":
+            return made(name, args, body, globals=globals, **others)
+
+        return _late(name, compiled) if _top(globals) in _LAZY_METHODS else compiled()
+
+    setattr(dataclasses, "_create_fn", create)  # noqa: B010 - a private name
+
+
+def _top(names: "Mapping[str, object] | None") -> str:
+    """Return the library of a module by its names."""
+    return str((names or {}).get("__name__", "")).partition(".")[0]
+
+
+def _late(name: str, compiled: "Callable[[], Any]") -> "Callable[..., object]":
+    """Return a method that is compiled when it is called."""
+    method: Any = None
+
+    def call(*args: object, **named: object) -> object:
+        nonlocal method
+        if method is None:
+            method = compiled()
+        return method(*args, **named)
+
+    call.__name__ = call.__qualname__ = name
+    return call
 
 
 class _Unused(ModuleType):

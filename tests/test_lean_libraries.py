@@ -34,6 +34,19 @@ with open(sys.argv[1], "w") as file, open(sys.argv[1]) as other:
     assert filelock.lock_descriptor(other.fileno(), blocking=False)
 import textual.app
 assert "textual.widgets._directory_tree" not in sys.modules
+import annotated_types as types, dataclasses
+assert "method" in types.Gt.__eq__.__code__.co_freevars, "the methods were compiled"
+assert types.Gt(1) == types.Gt(gt=1) != types.Gt(2) and hash(types.Gt(1)) == hash(types.Gt(1))
+assert repr(types.Len(1, 2)) == "Len(min_length=1, max_length=2)"
+try:
+    types.Gt(1).gt = 2
+except dataclasses.FrozenInstanceError:
+    pass
+else:
+    raise AssertionError("it can be changed")
+core = lean_libraries.part("httpcore", "_async.connection_pool")
+import httpcore
+assert core.AsyncConnectionPool is not httpcore.AsyncConnectionPool and httpcore.ConnectionPool
 try:
     adapter.validate_python([{}])
 except pydantic.ValidationError as error:

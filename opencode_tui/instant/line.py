@@ -41,6 +41,11 @@ class TypedLine:
         self._rest = b""
         self._is_ending = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the effect of all that was typed is certain and shown."""
+        return not (self.is_stuck or self._rest)
+
     def feed(self, data: bytes) -> None:
         """Apply the next bytes; a character or sequence that is cut waits for its rest."""
         rest, at = self._rest + data, 0

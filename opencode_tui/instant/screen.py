@@ -49,6 +49,8 @@ class InstantScreen:
         self._environ = environ
         self._folder = folder
         self._typed = b""
+        self._handed = 0
+        """Bytes of it that the TUI has."""
         self._line = TypedLine(self.page.prompt[2] - 2)
         self._shown = self.page.hint_cells()
         self._guard = _thread.allocate_lock()
@@ -98,12 +100,17 @@ class InstantScreen:
         """Whether the user asks to end the program."""
         return self._line.wants_to_quit
 
+    def read_typed(self) -> bytes:
+        """Return what was typed and was not returned before, none while a key waits or is cut; it is shown here as before."""
+        with self._guard:
+            return self._unread() if self._line.is_whole else b""
+
     def hand_over(self) -> bytes:
-        """Give the terminal away with its modes on, which the caller then switches off; return all that was typed."""
+        """Give the terminal away with its modes on, which the caller then switches off; return the rest of what was typed."""
         self._end_thread()
         with self._guard:
             self._is_owner = False
-            return self._typed
+            return self._unread()
 
     @property
     def prompt_cells(self) -> "list[Cell]":
@@ -137,6 +144,10 @@ class InstantScreen:
         self._guard.acquire(timeout=_PAUSE_S)
         self._is_paused = True
         self._leave(_ALL_MODES_OFF if not self._is_owner else _MODES_OFF, termios.TCSAFLUSH)
+
+    def _unread(self) -> bytes:
+        unread, self._handed = self._typed[self._handed :], len(self._typed)
+        return unread
 
     def _enter(self) -> None:
         self.is_moved = False

@@ -22,6 +22,7 @@ from opencode_tui.tui.theme.look import Look
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
+    from opencode_tui.tui.terminal_input import TypedDelivered
 
 _log = logging.getLogger(__name__)
 
@@ -157,10 +158,10 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         quit_action = BY_ID[QUIT]
         return quit_action in self.keymap.actions(event.key, (quit_action.scope,))
 
-    async def on_typed_delivered(self) -> None:
-        """Show the first frame with the text that was typed before it."""
+    async def on_typed_delivered(self, event: "TypedDelivered") -> None:
+        """Show the first frame with the text that was typed before it, or own the terminal for the last of it."""
         await self.chat.prompt.editor.written()
-        self.screen.call_after_refresh(self.show_frames)
+        self.screen.call_after_refresh(self.show_frames if event.is_last else self.acquire_terminal)
 
     def _echo(self, event: events.Key) -> None:
         """Show a character that the focused editor will insert, before the event reaches it."""

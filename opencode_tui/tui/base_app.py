@@ -107,6 +107,18 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
             else:
                 self.set_timer(COMPLETE_S, self.acquire_terminal)
 
+    def acquire_terminal_soon(self) -> None:
+        """Own the terminal once what was typed until now is drawn, behind the first page, which goes on to show keys.
+
+        The first keys cost the app several times more than all others; only those that follow wait for the change of owners.
+        """
+        from opencode_tui.tui.terminal_input import TerminalInput  # it needs termios
+
+        if isinstance(self._driver, TerminalInput) and self._driver.deliver_typed():
+            self.set_timer(TYPED_S, self.acquire_terminal)
+        else:
+            self.acquire_terminal()
+
     def acquire_terminal(self) -> None:
         """Own the terminal, which shows the first page until then; what was typed there follows as keys."""
         from opencode_tui.tui.terminal_input import TerminalInput  # it needs termios

@@ -133,7 +133,7 @@ async def _finish(chat: Chat, state: Path, places: Places) -> None:
 
 def _show_start_page(chat: Chat, places: Places) -> None:
     """Own the terminal, and keep the complete start page for the first frame of the next start here."""
-    chat.app.acquire_terminal()
+    chat.app.acquire_terminal_soon()
     page = chat.start_page() if is_on(os.environ) else None
     if page is not None:
         chat.do(asyncio.to_thread(write_page, page, places, chat.app.look.palette.name))

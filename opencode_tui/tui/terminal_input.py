@@ -11,6 +11,7 @@ import termios
 import time
 import tty
 from codecs import getincrementaldecoder
+from collections import deque
 from contextlib import suppress
 from threading import Event
 from types import FrameType
@@ -151,7 +152,11 @@ class PicturesDetected(Message):
 
 
 class TypedDelivered(Message):
-    """What was typed before the screen owned the terminal has been sent to the app as keys."""
+    """What was typed before the screen owned the terminal has been sent to the app as keys: all of it with `is_last`."""
+
+    def __init__(self, *, is_last: bool) -> None:
+        super().__init__()
+        self.is_last = is_last
 
 
 class KeyWaits(Message):
@@ -182,10 +187,10 @@ class TerminalInput(LinuxDriver):
     """The same from then on, whose cells the terminal shows until the first frame."""
 
     _acquired: Event | None = None
-    """Set when the terminal is owned, for the thread that reads; None after that."""
+    """Set when there is something to read in `_typed`, for the thread that reads; None after that thread has read the last."""
 
-    _typed = b""
-    """What was typed until then."""
+    _typed: "deque[tuple[bytes, bool]]"
+    """What was typed until then in pieces, and whether the terminal is owned with it."""
 
     _own_settings: list[int | list[bytes | int]] | None = None
     """The settings of the terminal while the screen is started."""
@@ -215,7 +220,7 @@ class TerminalInput(LinuxDriver):
             self._wakes = os.pipe()
         self._early = screen.live()
         if self._early is not None:
-            self._acquired = Event()
+            self._acquired, self._typed = Event(), deque()
             self.output.hold(without=screen.MODES_ON)
         super().start_application_mode()
         with suppress(termios.error):  # the terminal is gone
@@ -233,6 +238,17 @@ class TerminalInput(LinuxDriver):
                 termios.tcsetattr(self.fileno, termios.TCSANOW, self._own_settings)
         signal.raise_signal(signal.SIGWINCH)
 
+    def deliver_typed(self) -> bool:
+        """Read the keys that were typed until now, which stay on the first page; return whether there were any.
+
+        A `TypedDelivered` message follows them.
+        """
+        typed = self._early.read_typed() if self._early is not None else b""
+        if typed and self._acquired is not None:
+            self._typed.append((typed, False))
+            self._acquired.set()
+        return bool(typed)
+
     def acquire_terminal(self) -> screen.InstantScreen | None:
         """Own the terminal from now on, and read the keys that were typed; a `TypedDelivered` message follows them.
 
@@ -241,7 +257,7 @@ class TerminalInput(LinuxDriver):
         early, self._early = self._early, None
         self._first = self._first or early
         if early is not None and self.output is not None and self._acquired is not None:
-            self._typed = early.hand_over()
+            self._typed.append((early.hand_over(), True))
             self.output.begin()
             self._acquired.set()
         return early
@@ -323,15 +339,22 @@ class TerminalInput(LinuxDriver):
         """Read until the app ends. Nothing wakes the thread while nothing is typed."""
         parser, pastes, answers = XTermParser(self._debug), PasteFilter(), AnswerFilter()
         decode = getincrementaldecoder("utf-8")("replace").decode
-        if self._acquired is not None:
-            self._acquired.wait()
-            self._acquired = None
-            data, background = answers.feed(pastes.feed(decode(self._typed)))
+        while (acquired := self._acquired) is not None:
+            acquired.wait()
+            acquired.clear()  # first: what comes while this reads sets it again
+            if not self._typed:
+                continue
+            typed, is_last = self._typed.popleft()
+            if self._typed:
+                acquired.set()
+            if is_last:
+                self._acquired = None
+            data, background = answers.feed(pastes.feed(decode(typed)))
             if background is not None:
                 self.process_message(BackgroundDetected(background))
             for event in parser.feed(data) if data else ():
                 self.process_message(event)
-            self.process_message(TypedDelivered())
+            self.process_message(TypedDelivered(is_last=is_last))
         wake = self._wakes[0] if self._wakes is not None else None
         read_at = time.monotonic()
         replies: Replies | None = None

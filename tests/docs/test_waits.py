@@ -13,7 +13,7 @@ CONSTANT = re.compile(r"(?:([\d.]+)(?: s)? )?\(`(\w+)` in `([\w/]+\.py)`\)")
 TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 
 CONNECTION = re.compile(
-    r"\bhttpx2?\.(?:Async)?Client\(|\bhttpcore\.Async\w+\(|\bnetwork\.fetch\(|\basyncio\.open_(?:unix_)?connection\(|\bsse_client\("
+    r"\bhttpx2?\.(?:Async)?Client\(|\bhttp_?core\.Async\w+\(|\bnetwork\.fetch\(|\basyncio\.open_(?:unix_)?connection\(|\bsse_client\("
 )
 """What opens a connection to another program or machine."""
 

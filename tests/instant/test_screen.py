@@ -116,6 +116,19 @@ def test_typed_keys_are_shown_at_once_and_every_byte_is_handed_on(start) -> None
     assert child.raw.count(b"d") == child.raw.split(b"Ask")[0].count(b"d") + 1  # that of the bytes
 
 
+def test_what_was_read_before_the_terminal_is_handed_over_is_not_handed_on_again(start) -> None:
+    wait = "\nwhile len(screen.live()._typed) < {}: time.sleep(0.001)\n"
+    read = "print(screen.live().read_typed(), flush=True)"
+    body = wait.format(2) + read + wait.format(3) + read + "\nprint(screen.live().hand_over(), flush=True)"
+    child = start(body)
+    child.sees(b"Ask anything")
+    child.type(b"ab")
+    child.sees(b"b'ab'")
+    child.type(b"\x10")  # its effect needs the TUI: it waits
+    child.sees(b"b''")
+    child.sees(b"b'\\x10'")
+
+
 def test_what_the_terminal_itself_edited_before_is_handed_on_once_and_shown_once(start) -> None:
     child = start("print(screen.live().hand_over(), flush=True)", before=b"ab\x7fc")
     child.sees(repr(b"ac").encode())

@@ -31,7 +31,7 @@ from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:
-    import httpcore
+    from opencode_tui.engine.provider import http_core
 
 
 _CONNECT_TIMEOUT_S = 15.0
@@ -82,7 +82,7 @@ class HttpProvider:
         self._endpoint = endpoint
         self._headers = request_headers(endpoint, credentials)
         self._clock = clock
-        self._client: httpcore.AsyncConnectionPool | None = None
+        self._client: http_core.AsyncConnectionPool | None = None
         self._opening = asyncio.Lock()
         read_s = endpoint.chunk_timeout_ms / 1000
         self._limits = {"connect": _CONNECT_TIMEOUT_S, "read": read_s, "write": _WRITE_TIMEOUT_S, "pool": None}
@@ -142,7 +142,7 @@ class HttpProvider:
     def _provider_id(self) -> str:
         return self._endpoint.provider_id
 
-    async def _open(self) -> "httpcore.AsyncConnectionPool":
+    async def _open(self) -> "http_core.AsyncConnectionPool":
         async with self._opening:
             if self._client is None:
                 try:
@@ -153,7 +153,7 @@ class HttpProvider:
 
     async def _received(
         self,
-        client: "httpcore.AsyncConnectionPool",
+        client: "http_core.AsyncConnectionPool",
         url: str,
         body: bytes,
         headers: Mapping[str, str],
@@ -162,7 +162,9 @@ class HttpProvider:
         method: str = "POST",
         model_id: str = "",
     ) -> AsyncGenerator[bytes]:
-        import httpcore  # already imported by `_open`; not at module level, because most commands do not need it
+        from opencode_tui.engine.provider import (
+            http_core,
+        )  # already imported by `_open`; not at module level, because most commands do not need it
 
         async def trace(step: str, _: object) -> None:
             """Follow whether the connection or the response is waited for; called a dozen times for a request."""
@@ -190,18 +192,18 @@ class HttpProvider:
                         yield chunk
                     return
             raise plain.invalid_response(self._provider_id, "too many redirects")
-        except httpcore.ConnectTimeout as error:
+        except http_core.ConnectTimeout as error:
             detail = f"no connection within {_CONNECT_TIMEOUT_S:g} s"
             raise plain.no_connection(
                 self._provider_id, url, detail, proxy=self._endpoint.proxy, kind="timeout"
             ) from error
-        except httpcore.WriteTimeout as error:
+        except http_core.WriteTimeout as error:
             detail = f"{plain.host(url)} accepted nothing of the request for {_WRITE_TIMEOUT_S:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
-        except httpcore.TimeoutException as error:
+        except http_core.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
             raise plain.timed_out(self._provider_id, f"{plain.host(url)} sent nothing for {seconds:g} s") from error
-        except httpcore.UnsupportedProtocol as error:
+        except http_core.UnsupportedProtocol as error:
             raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
         except _failures() as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
@@ -211,7 +213,7 @@ class HttpProvider:
                 ) from error
             raise plain.no_connection(self._provider_id, url, detail, proxy=self._endpoint.proxy) from error
 
-    def _redirected(self, url: str, response: "httpcore.Response") -> str:
+    def _redirected(self, url: str, response: "http_core.Response") -> str:
         """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""
         location = _header(response, "location") or ""
         with suppress(ValueError):
@@ -221,8 +223,8 @@ class HttpProvider:
         raise plain.redirected(self._provider_id, url, location)
 
     async def _answered(
-        self, client: "httpcore.AsyncConnectionPool", request: "httpcore.Request"
-    ) -> "httpcore.Response":
+        self, client: "http_core.AsyncConnectionPool", request: "http_core.Request"
+    ) -> "http_core.Response":
         """Return the response with its headers. Raises ProviderError where they take too long byte by byte."""
         limit_s = self._endpoint.fruitless_s
         try:
@@ -232,7 +234,7 @@ class HttpProvider:
             detail = f"{plain.host(self._endpoint.base_url)} sent no response within {limit_s:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
 
-    async def _refused(self, response: "httpcore.Response", model_id: str) -> Exception:
+    async def _refused(self, response: "http_core.Response", model_id: str) -> Exception:
         """Return the error for a response with another status than success, by what arrives of its body within some seconds."""
         from opencode_tui.engine.provider import failure  # only for failed calls
         from opencode_tui.engine.provider.error.body import Reported
@@ -255,7 +257,7 @@ class HttpProvider:
         )
         return failure.from_response(reported, now_ms=self._clock())
 
-    async def _decoded(self, response: "httpcore.Response") -> AsyncGenerator[bytes]:
+    async def _decoded(self, response: "http_core.Response") -> AsyncGenerator[bytes]:
         """Yield the decompressed body in slices of limited size, up to a limited total; many small chunks are gathered."""
         encoding = (_header(response, "content-encoding") or "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
@@ -283,10 +285,9 @@ class HttpProvider:
             asked = now()
 
 
-def _make_client(endpoint: Endpoint) -> "httpcore.AsyncConnectionPool":
+def _make_client(endpoint: Endpoint) -> "http_core.AsyncConnectionPool":
     """Return a client. Blocks: imports httpcore and, for https, loads the certificates (about 0.1 s)."""
-    import httpcore  # the only import of httpcore that loads it
-
+    from opencode_tui.engine.provider import http_core  # with the first request: it loads httpcore
     from opencode_tui.network import tls_context  # only with the first request
 
     route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
@@ -295,10 +296,10 @@ def _make_client(endpoint: Endpoint) -> "httpcore.AsyncConnectionPool":
     proxy = None
     if route.proxy is not None:
         login = _login(route.proxy)
-        proxy = httpcore.Proxy(
+        proxy = http_core.Proxy(
             _address(route.proxy), auth=login, ssl_context=context if route.proxy.startswith("https:") else None
         )
-    return httpcore.AsyncConnectionPool(
+    return http_core.AsyncConnectionPool(
         ssl_context=context,
         proxy=proxy,
         max_keepalive_connections=8,
@@ -309,9 +310,9 @@ def _make_client(endpoint: Endpoint) -> "httpcore.AsyncConnectionPool":
 
 def _request(
     method: str, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, Any]
-) -> "httpcore.Request":
+) -> "http_core.Request":
     """Return a request. Raises ValueError for an address that is none."""
-    import httpcore  # already imported
+    from opencode_tui.engine.provider import http_core  # already imported
 
     address = _address(url)
     sent = {
@@ -323,7 +324,7 @@ def _request(
     if login is not None:
         sent.setdefault("authorization", f"Basic {b64encode(b':'.join(login)).decode('ascii')}")
     given = [(name.encode(), value.encode()) for name, value in sent.items()]
-    return httpcore.Request(method, address, headers=given, content=body, extensions=extensions)
+    return http_core.Request(method, address, headers=given, content=body, extensions=extensions)
 
 
 def _address(url: str) -> str:
@@ -345,7 +346,7 @@ def _login(url: str) -> tuple[bytes, bytes] | None:
     return unquote(parts.username).encode(), unquote(parts.password or "").encode()
 
 
-def _header(response: "httpcore.Response", name: str) -> str | None:
+def _header(response: "http_core.Response", name: str) -> str | None:
     """Return the value of a header, named in small letters."""
     found = next((value for key, value in response.headers if key.lower() == name.encode()), None)
     return None if found is None else found.decode("latin-1")
@@ -353,9 +354,9 @@ def _header(response: "httpcore.Response", name: str) -> str | None:
 
 def _failures() -> tuple[type[Exception], ...]:
     """Return the errors of a connection."""
-    import httpcore  # already imported
+    from opencode_tui.engine.provider import http_core  # already imported
 
-    return httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError, httpcore.ProxyError
+    return http_core.TimeoutException, http_core.NetworkError, http_core.ProtocolError, http_core.ProxyError
 
 
 def _as_it_is(raw: bytes) -> tuple[bytes, ...]:

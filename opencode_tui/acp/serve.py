@@ -1,6 +1,7 @@
 """The connection to the client: standard input and output of this process, which nothing else may write to."""
 
 import asyncio
+import logging
 import os
 import stat
 import sys
@@ -18,6 +19,9 @@ from opencode_tui.acp.agent import Agent
 
 if TYPE_CHECKING:
     from opencode_tui.acp.folder import Opening
+
+
+logger = logging.getLogger(__name__)
 
 
 async def serve(directory: Path, opening: "Opening", streams: tuple[int, int]) -> None:
@@ -41,7 +45,8 @@ async def serve(directory: Path, opening: "Opening", streams: tuple[int, int]) -
 class _Messages(NdjsonTransport):
     """The messages of the client. `$/cancel_request` for a prompt interrupts its turn, which then answers it as canceled.
 
-    The library passes no IDs of requests on. Other requests end soon, and are answered; the protocol allows both.
+    The library passes no IDs of requests on. Other requests end soon, and are answered; the protocol allows both. It also does not
+    say that an own request is not waited for any more: a question that was answered elsewhere would stay open in the editor.
     """
 
     def __init__(
@@ -51,6 +56,7 @@ class _Messages(NdjsonTransport):
         self._cancel = cancel
         self._prompts: dict[str | int, str] = {}
         self._cancels: set[asyncio.Future[None]] = set()
+        self._asked: set[str | int] = set()
 
     async def receive(self) -> dict[str, Any] | None:
         """Return the next message, None at the end."""
@@ -60,22 +66,41 @@ class _Messages(NdjsonTransport):
                     self._prompts[name] = session
                 case {"method": "$/cancel_request", "params": {"requestId": str() | int() as name}}:
                     if name in self._prompts:
-                        canceling = asyncio.ensure_future(self._cancel(self._prompts[name]))
-                        self._cancels.add(canceling)
-                        canceling.add_done_callback(self._cancels.discard)
+                        self._spawn(self._cancel(self._prompts[name]))
                     continue
                 case {"method": "$/cancel_request"}:
                     continue
+                case {"id": str() | int() as name} if "method" not in message:
+                    self._asked.discard(name)
                 case _:
                     pass
             return message
         return None
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Send a message; an answer ends its request."""
+        """Send a message; an answer ends its request. A request that its task waits for no more is canceled at the client."""
         if "method" not in message:
             self._prompts.pop(message.get("id", ""), None)
+        elif "id" in message and (task := asyncio.current_task()) is not None:
+            self._asked.add(message["id"])
+            task.add_done_callback(lambda _: self._withdraw(message["id"]))
         await super().send(message)
+
+    def _withdraw(self, name: str | int) -> None:
+        if name in self._asked:
+            self._asked.remove(name)
+            canceled = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": name}}
+            self._spawn(super().send(canceled))
+
+    def _spawn(self, work: Awaitable[None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._cancels.add(task)
+        task.add_done_callback(self._end)
+
+    def _end(self, task: "asyncio.Future[None]") -> None:
+        self._cancels.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, ConnectionError):
+            logger.error("a cancellation failed", exc_info=error)
 
 
 def reserve_streams() -> tuple[int, int]:

@@ -39,7 +39,7 @@ SCENARIOS = (
 """All but those of extensions, which need credentials of machines."""
 
 FAILING = {
-    "auth/2025-03-26-oauth-metadata-backcompat": "the SDK insists that the issuer is the address that it asked",
+    "auth/2025-03-26-oauth-metadata-backcompat": "its metadata name another issuer than their origin, which RFC 8414, 3.3 forbids",
 }
 
 CALLS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -32,6 +32,14 @@ _FIELDS = frozenset({"$schema", "name", "author", "keywords", "extensions", *_TE
 _NAME = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_OF_THE_CLIENT = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "content-length", "content-type", "host", "keep-alive", "te"),
+        *("trailer", "transfer-encoding", "upgrade", "last-event-id", "mcp-protocol-version", "mcp-session-id"),
+    }
+)
+"""The headers, in lower case, that implement HTTP and MCP: what a client sets goes before what a package has (7.2.1)."""
+
 _RESERVED = ("PLUGIN_ROOT", "PLUGIN_DATA")
 _STDIO = frozenset({"type", "command", "args", "env", "cwd"})
 _REMOTE = frozenset({"type", "url", "headers"})
@@ -172,7 +180,7 @@ def _local(place: Place, entry: JsonObject) -> JsonObject:
     for name in given:
         if name in _RESERVED:
             raise PackageError(f"`env` may not contain {name}")
-        if not name or "=" in name or any(one.isspace() or one == "\0" for one in name):
+        if not name or "=" in name:
             raise PackageError(f"`env` has {name!r}, which is no name of a variable")
     variables = place.variables
     own = {name: expand(value, variables) for name, value in given.items()} | variables
@@ -188,6 +196,8 @@ def _own_path(place: Place, written: str, field: str) -> Path:
     """Return a path relative to the root as one of the installed package (4.1). Raises PackageError."""
     if not written.startswith("./"):
         raise PackageError(f"`{field}` is a path, which must begin with ./")
+    if "\0" in written:
+        raise PackageError(f"`{field}` has a NUL character, which no path may have")
     path = Path(os.path.normpath(place.root / written))
     if not (path == place.root or path.is_relative_to(place.root)) or not place.contains(path):
         raise PackageError(f"`{field}` leads out of the plugin's folder")
@@ -198,6 +208,8 @@ def _folder(place: Place, written: Any) -> Path:
     """Return the folder that a server starts in. Raises PackageError."""
     if not isinstance(written, str):
         raise PackageError("`cwd` must be a text")
+    if "\0" in written:
+        raise PackageError("`cwd` has a NUL character, which no path may have")
     if written.startswith("./"):
         return _own_path(place, expand(written, place.variables), "cwd")
     for name, real, final in (
@@ -228,7 +240,8 @@ def _remote(entry: JsonObject) -> JsonObject:
         if name.lower() in seen:
             raise PackageError(f"`headers` has {name!r} twice")
         seen.add(name.lower())
-    return {"type": "remote", "url": url, **({"headers": headers} if headers else {})}
+    kept = {name: value for name, value in headers.items() if name.lower() not in _OF_THE_CLIENT}
+    return {"type": "remote", "url": url, **({"headers": kept} if kept else {})}
 
 
 def _check_address(url: str) -> None:

@@ -26,7 +26,12 @@ def read_package(place: Place, *, entry: JsonObject | None = None) -> Package:
 
 
 def _is_agent_plugin(place: Place) -> bool:
-    """Return whether the manifest in the root is one of Agent Plugins, and not one of another program."""
+    """Return whether the manifest in the root is one of Agent Plugins, and not one of another program.
+
+    One that leads out of the root counts as such: their specification rejects it, and it is not read.
+    """
+    if not place.contains(place.root / MANIFEST):
+        return True
     try:
         value: Any = load_json(read_text(str(place.root / MANIFEST)))
     except (OSError, UnreadableFileError, JsonError):

@@ -126,6 +126,33 @@ def test_a_manifest_that_leads_out_of_the_root_rejects_the_plugin(tmp_path: Path
         read(tmp_path / "p")
 
 
+def test_a_manifest_that_leads_out_is_not_read_beside_one_of_claude_code(tmp_path: Path) -> None:
+    folder = write_plugin(tmp_path / "p", {"plugin.json": None, ".claude-plugin/plugin.json": {"name": "other"}})
+    (tmp_path / "out.json").write_text("{}")
+    (folder / "plugin.json").symlink_to(tmp_path / "out.json")
+    with pytest.raises(PackageError, match="leads out"):
+        read(folder)
+
+
+def test_no_other_file_or_folder_adds_to_the_plugin_or_changes_it(tmp_path: Path) -> None:
+    entry = {"command": "other"}
+    files = {
+        "skills/one/SKILL.md": SKILL.format("one"),
+        "mcp.json": servers(a=HTTP),
+        "SKILL.md": SKILL.format("p"),
+        ".mcp.json": {"mcpServers": {"b": entry}},
+        "com.example.client/mcp.json": servers(c=HTTP),
+        ".claude-plugin/plugin.json": {"name": "other", "mcpServers": {"d": entry}},
+        "commands/run.md": "Run.",
+        "agents/who.md": "---\nname: who\ndescription: x\n---\n",
+        "hooks/hooks.json": {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}},
+    }
+    package = read(write_plugin(tmp_path / "p", files))
+    assert (package.name, [one.name for one in package.skills], list(package.servers)) == ("acme", ["one"], ["a"])
+    assert (list(package.commands), list(package.agents), package.hooks) == ([], [], {})
+    assert list(package.problems) == []
+
+
 def test_links_to_something_in_the_root_are_followed(tmp_path: Path) -> None:
     folder = write_plugin(tmp_path / "p", {"all/one/SKILL.md": SKILL.format("one"), "real.json": servers(a=HTTP)})
     (folder / "skills").symlink_to("all")
@@ -249,6 +276,7 @@ def test_no_servers_are_right(tmp_path: Path) -> None:
         {**STDIO, "command": "./a/../../tool"},
         {**STDIO, "command": "${PLUGIN_ROOT}/bin/tool"},
         {**STDIO, "command": "./out/tool"},
+        {**STDIO, "command": "./a\0b"},
         {**STDIO, "args": "x"},
         {**STDIO, "args": [1]},
         {**STDIO, "env": {"A": 1}},
@@ -264,6 +292,8 @@ def test_no_servers_are_right(tmp_path: Path) -> None:
         {**STDIO, "cwd": "${PLUGIN_ROOT}x"},
         {**STDIO, "cwd": "${HOME}"},
         {**STDIO, "cwd": 1},
+        {**STDIO, "cwd": "./a\0b"},
+        {**STDIO, "cwd": "${PLUGIN_DATA}/\0"},
         {**HTTP, "command": "x"},
         {**HTTP, "url": 1},
         {**HTTP, "url": ""},
@@ -297,7 +327,7 @@ def test_a_local_server_has_its_folders_and_their_variables(tmp_path: Path) -> N
         "type": "stdio",
         "command": "./bin/tool",
         "args": ["--root=${PLUGIN_ROOT}", "${PLUGIN_DATA}/x", "${HOME}", "$PLUGIN_ROOT", "../x", "${PLUGIN_ROOT"],
-        "env": {"${PLUGIN_ROOT}": "key", "BOTH": "${PLUGIN_ROOT}:${PLUGIN_DATA}", "HOME": "/elsewhere"},
+        "env": {"${PLUGIN_ROOT}": "key", "A B": "1", "BOTH": "${PLUGIN_ROOT}:${PLUGIN_DATA}", "HOME": "/elsewhere"},
     }
     server = read_servers(tmp_path / "p", one=entry).servers["one"]
     data = str(tmp_path / "data")
@@ -306,6 +336,7 @@ def test_a_local_server_has_its_folders_and_their_variables(tmp_path: Path) -> N
     ]  # fmt: skip
     assert server["environment"] == {
         "${PLUGIN_ROOT}": "key",
+        "A B": "1",
         "BOTH": f"/final/package:{data}",
         "HOME": "/elsewhere",
         "PLUGIN_ROOT": "/final/package",
@@ -347,6 +378,11 @@ def test_an_address_by_the_rules_is_taken_as_it_is(url: str, row_path: Path) -> 
     entry = {**HTTP, "url": url, "headers": {"X-T": "${HOME} {env:HOME}"}}
     server = read_servers(row_path, one=entry).servers["one"]
     assert server == {"type": "remote", "url": url, "headers": {"X-T": "${HOME} {env:HOME}"}}
+
+
+def test_headers_of_the_client_go_before_those_of_the_package(tmp_path: Path) -> None:
+    given = {"Host": "b.example", "content-LENGTH": "1", "Mcp-Session-Id": "x", "Accept": "text/plain", "X-T": "1"}
+    assert read_servers(tmp_path / "p", one={**HTTP, "headers": given}).servers["one"]["headers"] == {"X-T": "1"}
 
 
 def test_nothing_is_fetched_to_read_a_plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

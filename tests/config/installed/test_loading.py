@@ -24,11 +24,14 @@ CLAUDE = {
 
 def test_servers_and_skills_join_the_settings_with_their_source(world: SettingsWorld) -> None:
     entry = {"type": "stdio", "command": "sh", "args": ["{env:HOME}"]}
-    files = {"skills/one/SKILL.md": SKILL.format("one"), "mcp.json": servers(db=entry)}
+    remote = {"type": "streamable-http", "url": "https://a.example/{env:HOME}", "headers": {"X": "{env:HOME} ${HOME}"}}
+    files = {"skills/one/SKILL.md": SKILL.format("one"), "mcp.json": servers(db=entry, web=remote)}
     root = install(write_plugin(world.root / "p", files), world.environ)
     loaded = world.load()
     assert loaded.warnings == []
     assert loaded.effective["mcp"]["acme:db"]["command"] == ["sh", "{env:HOME}"]
+    web = loaded.effective["mcp"]["acme:web"]
+    assert (web["url"], web["headers"]) == (remote["url"], remote["headers"])
     assert loaded.sources["mcp.acme:db.command"] == "plugin acme"
     assert [(one.kind, one.path) for one in loaded.extensions] == [("skill", root / "skills" / "one")]
 

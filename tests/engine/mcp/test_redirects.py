@@ -15,9 +15,11 @@ from tests.support.mcp.world import server_world
 async def test_headers_are_not_sent_to_another_origin_by_a_redirect(world: World) -> None:
     ports: list[int] = []
     asked: list[tuple[str, str | None]] = []
+    methods: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def answer(self) -> None:
+            methods.append(self.command)
             asked.append((self.path, self.headers.get("X-Secret")))
             length = int(self.headers.get("Content-Length") or 0)
             self.rfile.read(length)
@@ -48,3 +50,4 @@ async def test_headers_are_not_sent_to_another_origin_by_a_redirect(world: World
             http.shutdown()
     assert asked[0] == ("/mcp", "s")
     assert [secret for path, secret in asked if path != "/mcp" and secret is not None] == []
+    assert methods[0] == "POST", "the transport that is tried first is streamable HTTP, whose first request this is"

@@ -92,6 +92,12 @@ async def test_a_server_that_cannot_start_says_why_with_its_output(world: World)
             servers.get("other")
 
 
+async def test_a_server_that_cannot_start_costs_no_other(world: World) -> None:
+    async with world.servers(bad={"CRASH_AT_START": "2"}, good={}) as servers:
+        assert (await servers.connect("bad")).state == "failed"
+        assert (await servers.connect("good")).state == "connected"
+
+
 async def test_changed_lists_are_read_once_and_reported(world: World) -> None:
     flag = world.folder / "flag"
     async with world.servers(one={"CHANGE": str(flag), "LOG": str(world.folder / "log")}) as servers:

@@ -1,0 +1,114 @@
+"""A client made from the protocol's own schema: every message of both sides must be valid by it, an answer by its request.
+
+`data/schema-v1.json.gz` is `schema/v1/schema.json` of agentclientprotocol/agent-client-protocol (Apache-2.0), release 1.21.0 of the
+schema, without its texts.
+"""
+
+import gzip
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+DATA = Path(__file__).parent / "data"
+DRAFT = {"PromptResponse": {"usage"}}
+"""Fields that only `schema.unstable.json` of the same release has; the stable schema lets a client ignore them."""
+
+
+@cache
+def definitions() -> dict[str, Any]:
+    """Return the definitions of the schema."""
+    return json.loads(gzip.decompress((DATA / "schema-v1.json.gz").read_bytes()))["$defs"]
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": definitions()})
+
+
+@cache
+def _names(side: str) -> dict[tuple[str, str], str]:
+    """Return the definition of each method that a side answers, by method and the end of the definition's name."""
+    kinds = ("Request", "Response", "Notification")
+    return {
+        (one["x-method"], next(kind for kind in kinds if name.endswith(kind))): name
+        for name, one in definitions().items()
+        if one.get("x-side") in (side, "protocol")
+    }
+
+
+def check(side: str, method: str, kind: str, value: Any) -> None:
+    """Raise AssertionError unless the value is valid for a method that the side answers."""
+    name = _names(side).get((method, kind))
+    assert name is not None, f"the protocol has no {kind} {method} for the {side}"
+    faults = [f"{'/'.join(map(str, one.absolute_path))}: {one.message}" for one in _validator(name).iter_errors(value)]
+    known = definitions()[name].get("properties")
+    unknown = sorted(value.keys() - known.keys() - DRAFT.get(name, set())) if known is not None else []
+    assert (faults, unknown) == ([], []), (name, value)
+
+
+class StrictClient:
+    """The client of a process; it must answer in JSON lines only."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self.process = process
+        assert process.stdin is not None and process.stdout is not None
+        self._given, self._lines = process.stdin, process.stdout
+        self._next = 0
+        self._open: dict[int, str] = {}
+
+    def notify(self, method: str, **params: Any) -> None:
+        """Send a notification."""
+        check("agent", method, "Notification", params)
+        self._send({"method": method, "params": params})
+
+    def request(self, method: str, **params: Any) -> int:
+        """Send a request; return its ID."""
+        check("agent", method, "Request", params)
+        self._next += 1
+        self._open[self._next] = method
+        self._send({"id": self._next, "method": method, "params": params})
+        return self._next
+
+    def answer(self, asked: dict[str, Any], result: dict[str, Any]) -> None:
+        """Answer a request of the agent."""
+        check("client", asked["method"], "Response", result)
+        self._send({"id": asked["id"], "result": result})
+
+    def receive(self) -> dict[str, Any]:
+        """Return the next message of the agent."""
+        line = self._lines.readline()
+        assert line, "the agent has ended"
+        message = json.loads(line)
+        assert message["jsonrpc"] == "2.0"
+        if "method" in message:
+            check("client", message["method"], "Request" if "id" in message else "Notification", message["params"])
+            return message
+        method = self._open.pop(message["id"])
+        assert ("result" in message) != ("error" in message)
+        if "error" in message:
+            assert list(_validator("Error").iter_errors(message["error"])) == []
+        else:
+            check("agent", method, "Response", message["result"])
+        return message
+
+    def until(self, wanted: int | str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return the answer to a request or the next message of a method, and the messages before it."""
+        before: list[dict[str, Any]] = []
+        while True:
+            message = self.receive()
+            is_it = message.get("method") == wanted if isinstance(wanted, str) else message.get("id") == wanted
+            if is_it and ("method" in message) == isinstance(wanted, str):
+                return message, before
+            before.append(message)
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Send a request; return the result."""
+        return self.until(self.request(method, **params))[0]["result"]
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self._given.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        self._given.flush()

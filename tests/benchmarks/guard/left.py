@@ -1,6 +1,7 @@
 """An engine of the user that has left its terminal, with a question that waits, and what was done to it."""
 
 import json
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -50,10 +51,8 @@ class LeftEngine:
         found: list[str] = []
         if not is_alive(self.record.process):
             found.append("the engine ended")
-        rows = _rows(self.line)
-        asks = [one["id"] for row in rows if row["sessionID"] == self.session_id for one in row["asks"]]
-        if asks != [self.question_id]:
-            found.append(f"its question is gone: {rows}")
+        if (asked := _asked(self.line)) != (self.session_id, self.question_id):
+            found.append(f"its question is gone: {asked}")
         if (self.line.folder / "asked").exists():
             found.append("its question was answered")
         sessions = [json.loads(path.read_text()) for path in self.paths.storage.glob("session/*/*.json")]
@@ -63,8 +62,14 @@ class LeftEngine:
         return found
 
 
-def _rows(line: CommandLine) -> list[dict[str, Any]]:
-    return json.loads(line.run("ps", "--format", "json").stdout)
+def _asked(line: CommandLine) -> tuple[str, str] | None:
+    """Return the session and the question that wait; looks again while there is none, as a busy engine may not respond in time."""
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        rows: list[dict[str, Any]] = json.loads(line.run("ps", "--format", "json").stdout)
+        if found := [(row["sessionID"], one["id"]) for row in rows for one in row["asks"]]:
+            return found[0]
+    return None
 
 
 @contextmanager
@@ -88,9 +93,10 @@ def left_engine(folder: Path, environ: Mapping[str, str], tier: str) -> Generato
                 paths = find_paths(environ)
                 wait_until(lambda: any(one.is_detached for one in live_engines(paths)))
                 (record,) = live_engines(paths)
-                (row,) = _rows(line)
+                asked = _asked(line)
+                assert asked is not None, "the engine that was left does not list its question"
                 with web_server(line) as web:
-                    yield LeftEngine(line, record, paths, row["sessionID"], row["asks"][0]["id"], web.url.rstrip("/"))
+                    yield LeftEngine(line, record, paths, *asked, web.url.rstrip("/"))
                 line.run("stop", "--all", "--yes")
                 terminal.process.terminate()
                 terminal.process.wait(PATIENCE_S)

@@ -163,6 +163,10 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         await self.chat.prompt.editor.written()
         self.screen.call_after_refresh(self.show_frames if event.is_last else self.acquire_terminal)
 
+    def on_terminal_gone(self) -> None:
+        """Hang up: below `nohup` the signal is ignored until this process handles it, and may have come before."""
+        self.chat.hang_up()
+
     def _echo(self, event: events.Key) -> None:
         """Show a character that the focused editor will insert, before the event reaches it."""
         editor = self.focused

@@ -159,6 +159,10 @@ class TypedDelivered(Message):
         self.is_last = is_last
 
 
+class TerminalGone(Message):
+    """The terminal was closed, and nothing more can be read from it."""
+
+
 class KeyWaits(Message):
     """A key was typed, before the screen owns the terminal, whose effect needs the screen."""
 
@@ -380,6 +384,8 @@ class TerminalInput(LinuxDriver):
                 if self.fileno in ready:
                     read = _read(self.fileno)
                     if not read:
+                        if not os.isatty(self.fileno):
+                            self.process_message(TerminalGone())
                         return
                     read_at = time.monotonic()
                     data, background = answers.feed(pastes.feed(decode(read)))
@@ -411,7 +417,7 @@ def _mark_changes(early: screen.InstantScreen) -> None:
 
 
 def _read(descriptor: int) -> bytes:
-    """Return the next bytes; none when the terminal is gone, which the app learns by SIGHUP."""
+    """Return the next bytes; none when the terminal is gone."""
     try:
         return os.read(descriptor, CHUNK)
     except OSError:

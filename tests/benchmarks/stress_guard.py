@@ -1,9 +1,11 @@
 """Hostile sessions through the real engine, in each tier, as root and as an ordinary user: what of them reached anything outside.
 
-Run: python -m tests.benchmarks.stress_guard [--kind KIND] [--only NAME] [--tier TIER] [--user USER]. Everything runs inside
+Run: python -m tests.benchmarks.stress_guard [--kind KIND] [--only NAME] [--tier TIER] [--user USER] [--detached].
+Everything runs inside
 bubblewrap without a network and with a home of its own. A case holds when nothing of the user's changed, nothing of it was read or
 sent, the turn ended, and the next command works. Prints a line for each case that did not hold, then numbers by kind; ends with 1
-for any. A quick run takes each tenth case.
+for any. A quick run takes each tenth case. The cases of the kind `engine`, and with `--detached` all, have an engine of the user
+beside them that has left its terminal and asks: it must go on, with the same question, and nothing of it may be read.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -25,9 +28,11 @@ from tests.benchmarks.rounds import rounds
 PROCESSES = 2
 
 
-def attack(kind: Kind, number: int, tier: Tier, base: str) -> tuple[list[str], int, int]:
+def attack(kind: Kind, number: int, tier: Tier, base: str, *, has_engine: bool) -> tuple[list[str], int, int]:
     """Run one case; return what it reached, and how many of its calls were made and refused."""
     case = ALL[kind][number]
+    if has_engine:
+        case = replace(case, has_engine=True)
     listener = Listener()
     listener.start()
     folder = Path(base) / f"{kind}{number}{tier[0]}"
@@ -70,7 +75,8 @@ def run(options: argparse.Namespace) -> int:
     broken: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     with ProcessPoolExecutor(PROCESSES) as pool:
-        jobs = [pool.submit(attack, kind, number, tier, os.environ["GUARD_BASE"]) for kind, number, tier in work]
+        base, has_engine = os.environ["GUARD_BASE"], options.detached
+        jobs = [pool.submit(attack, kind, number, tier, base, has_engine=has_engine) for kind, number, tier in work]
         for (kind, number, tier), job in zip(work, jobs, strict=True):
             broke, calls, refusals = job.result()
             tried[kind] += 1
@@ -95,6 +101,7 @@ def main() -> int:
     parser.add_argument("--only", help="a part of the names of the cases")
     parser.add_argument("--tier", choices=get_args(Tier))
     parser.add_argument("--user", choices=("root", "user"), help="one of both")
+    parser.add_argument("--detached", action="store_true", help="each case with an engine beside it that was left")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
     if "GUARD_BASE" in os.environ:

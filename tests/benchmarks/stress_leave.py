@@ -1,13 +1,17 @@
 """Leaving a task of 20 steps at random moments, by closing the terminal, by a quit and by `/background`, and coming back; kills.
 
     python -m tests.benchmarks stress_leave
+    python -m tests.benchmarks.stress_leave [--jobs N] [--seed N] [--only rest|leave|kill] [--count N]
 
 Real terminals, real processes, a scripted model. Exit code 1 when a step is missing or ran twice, when the model was asked for one
 twice, when a question was lost or asked again, or when an engine at rest wakes up, writes or stays too large. An engine without a
-terminal that is killed with -9 must leave whole records, be listed as stopped, and go on with the next prompt.
+terminal that is killed with -9 must leave whole records, be listed as stopped, and go on with the next prompt. A line
+names the seed of each round: `--only KIND --seed SEED --count 1` runs it again.
 """
 
+import argparse
 import json
+import multiprocessing
 import os
 import random
 import re
@@ -15,12 +19,13 @@ import signal
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from opencode_tui.storage.engine_claim import live_engines
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
-from tests.benchmarks.rounds import counted, rounds
+from tests.benchmarks.rounds import report_progress, rounds
 from tests.conftest import isolated_environment
 from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
@@ -212,23 +217,55 @@ def rest(world: World) -> list[Figure]:
     ]
 
 
+def one_round(kind: str, number: int, first_seed: int) -> tuple[str, list[str], list[str]]:
+    """Run a round in a world with a seed and a model of its own; return the moment, its faults and what did not come in time."""
+    chosen = random.Random(f"{kind} {first_seed + number}")
+    with tempfile.TemporaryDirectory(prefix="leave") as name, ModelServer() as server:
+        world = World(Path(name) / "world", server)
+        try:
+            way, faults = round_of(world, server, chosen) if kind == "leave" else kill_round(world, chosen)
+        except (AssertionError, OSError) as error:  # this round could not be followed to its end; the others go on
+            return kind, [], [f"{type(error).__name__}: {error}"]
+        finally:
+            world.line.kill_survivors()
+    return way, faults, []
+
+
+def run_rounds(options: argparse.Namespace, kind: str, count: int, after: int) -> tuple[int, int]:
+    """Run the rounds of a kind side by side; return how many had a fault, and how many could not be followed to their end."""
+    faulty = broken = done = 0
+    with ProcessPoolExecutor(options.jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        jobs = {pool.submit(one_round, kind, number, options.seed): number for number in range(count)}
+        for job in as_completed(jobs):
+            way, faults, missing = job.result()
+            faulty, broken, done = faulty + bool(faults), broken + bool(missing), done + 1
+            said = "; ".join(faults) or "".join(f"not followed: {one}" for one in missing) or "whole"
+            print(f"{done:>3}  {kind} {options.seed + jobs[job]:<6} {way:<45} {said}", flush=True)
+            report_progress(after + done, MOMENTS + KILLS)
+    return faulty, broken
+
+
 def main() -> int:
-    """Run all."""
-    chosen, faulty = random.Random(SEED), 0
-    with tempfile.TemporaryDirectory() as name, ModelServer() as server:
-        figures = rest(World(Path(name) / "rest", server))
-        report(figures)
-        for number in counted(MOMENTS, of=MOMENTS + KILLS):
-            way, faults = round_of(World(Path(name) / str(number), server), server, chosen)
-            faulty += bool(faults)
-            print(f"{number:>3}  {way:<45} {'; '.join(faults) or 'whole'}", flush=True)
-        killed = 0
-        for number in counted(KILLS, after=MOMENTS):
-            way, faults = kill_round(World(Path(name) / f"kill{number}", server), chosen)
-            killed += bool(faults)
-            print(f"{number:>3}  {way:<45} {'; '.join(faults) or 'whole'}", flush=True)
-    figures.append(Figure(f"moments of {MOMENTS} with a fault", faulty, 0, ""))
-    return report([*figures, Figure(f"kills of {KILLS} with a fault", killed, 0, "")])
+    """Run all, or what the options name."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rounds at a time; most of a round is waiting")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the first round; each round has one more")
+    parser.add_argument("--only", choices=("rest", "leave", "kill"), help="one of the three parts")
+    parser.add_argument("--count", type=int, help="rounds of each kind")
+    options = parser.parse_args()
+    figures: list[Figure] = []
+    if options.only in (None, "rest"):
+        with tempfile.TemporaryDirectory() as name, ModelServer() as server:
+            figures += rest(World(Path(name) / "rest", server))
+    after = 0
+    for kind, full, word in (("leave", MOMENTS, "moments"), ("kill", KILLS, "kills")):
+        if options.only in (None, kind):
+            count = options.count or full
+            faulty, broken = run_rounds(options, kind, count, after)
+            figures.append(Figure(f"{word} of {count} with a fault", faulty, 0, ""))
+            figures.append(Figure(f"{word} of {count} that were not followed to their end", broken, 0, ""))
+            after += full
+    return report(figures)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,11 @@ from tests.support.world.waiting import PATIENCE_S, wait_until
 
 SHELL = ["-c", "import os; os.environ['PS1'] = 'SHELL> '; os.execvp('bash', ['bash', '--norc', '--noprofile'])"]
 OUTSIDE = {"permission": {"bash": "ask"}}
+WITHOUT_HANG_UPS = (
+    "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP]); "
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+)
+"""Runs a program that no hang-up reaches, as one below `nohup` before it handles the signal."""
 Start = Callable[..., ScreenTerminal]
 
 
@@ -74,8 +79,8 @@ def line(
 
 @pytest.fixture
 def start(line: CommandLine) -> Start:
-    def open_screen(*arguments: str, size: tuple[int, int] = (110, 34)) -> ScreenTerminal:
-        words = ["-m", "opencode_tui", *arguments]
+    def open_screen(*arguments: str, size: tuple[int, int] = (110, 34), before: Sequence[str] = ()) -> ScreenTerminal:
+        words = [*before, "-m", "opencode_tui", *arguments]
         return ScreenTerminal(words, folder=line.folder, environ=line.variables(), size=size)
 
     return open_screen
@@ -189,6 +194,21 @@ def test_a_response_and_what_waits_in_the_queue_go_on_after_a_hang_up(
             assert again.ends() == 0
         assert terminal.process.wait(PATIENCE_S) == 0
     assert len(server.requests) == 2
+    assert read_store(paths.storage).unfinished == []
+
+
+def test_a_terminal_that_is_closed_without_a_signal_is_left_too(start: Start, held: Held, paths: Paths) -> None:
+    with start(before=("-c", WITHOUT_HANG_UPS)) as terminal:
+        terminal.sees("Ask anything")
+        held.begin(terminal)
+        terminal.hang_up()
+        detached(paths)
+        held.let_go()
+        assert terminal.process.wait(PATIENCE_S) == 0
+    with start("-c", before=("-c", WITHOUT_HANG_UPS)) as again:
+        again.sees("HELD here")
+        again.hang_up()
+        again.process.wait(PATIENCE_S)
     assert read_store(paths.storage).unfinished == []
 
 

@@ -153,6 +153,7 @@ class SessionServices:
             recover_files=self._recorder.recover,
             end_changes=self._recorder.end_run,
             recover_agents=self._recover_agents,
+            new_answer=lambda request: self._messages.answer(request, request.model, request.agent),
             finish_undo=lambda session_id: self.revert.get().cleanup(session_id),
             summarize=lambda session_id: self.summaries.get().refresh_last(session_id),
         )

@@ -28,7 +28,7 @@ from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage, is_waiting
+from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage, UserMessage, is_waiting
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus, Wait
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError, aborted, to_stored
@@ -451,24 +451,32 @@ INTERRUPTED_TOOL = "Interrupted: opencode-tui was stopped before this call had a
 UNSEEN = "opencode-tui was stopped while this ran; undo lists its changes, but does not revert them"
 
 
-async def repair(store: SessionStore, session_id: str, *, clock: Clock, was_killed: bool = False) -> int:
+async def repair(
+    store: SessionStore,
+    session_id: str,
+    *,
+    clock: Clock,
+    killed: Callable[[UserMessage], AssistantMessage] | None = None,
+) -> int:
     """Close what a dead process left unfinished in the session; returns the number of repaired messages. Needs its run lock.
 
     Afterwards no part is `pending` or `running`, no text is open, every message has `time.completed` and no compaction is running.
-    Messages before the last compaction are looked at when they are in memory, or when a later one was unfinished. With `was_killed`
-    the process ended during a run: a turn that it left between two steps says so.
+    Messages before the last compaction are looked at when they are in memory, or when a later one was unfinished. With `killed`
+    the process ended during a run: a turn that it left between two steps says so, and so does a new answer, which `killed` makes,
+    to a request that it left before the first step.
     """
     broken = [message for message in await store.recent(session_id) if is_unfinished(message)]
     if broken:
         broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
     for message in broken:
         await _close(store, message, clock())
-    between = _between_steps(await store.recent(session_id)) if was_killed and not broken else None
-    if between is not None:
-        await store.update_message(between.changed(error=aborted(PROGRAM_ENDED)))
+    left = _left_answer(await store.recent(session_id), killed) if killed is not None and not broken else None
+    if left is not None:
+        ended = left.time.changed(completed=left.time.completed or clock())
+        await store.update_message(left.changed(error=aborted(PROGRAM_ENDED), time=ended))
     if (await store.get(session_id)).time.compacting is not None:
         await store.update(session_id, lambda info: info.changed(time=info.time.changed(compacting=None)), touch=False)
-    count = len(broken) + (between is not None)
+    count = len(broken) + (left is not None)
     if count:
         await store.sync()
     return count
@@ -482,11 +490,15 @@ def is_unfinished(message: MessageWithParts) -> bool:
     return info.time.completed is None or any(_is_open(part) for part in message.parts)
 
 
-def _between_steps(messages: Sequence[MessageWithParts]) -> AssistantMessage | None:
-    """Return the answer after which a turn would have gone on; None when the last turn has ended, or has no answer."""
+def _left_answer(
+    messages: Sequence[MessageWithParts], new: Callable[[UserMessage], AssistantMessage]
+) -> AssistantMessage | None:
+    """Return the answer after which a turn would have gone on, or a new one to a request without any; None when all has ended."""
     last = next((one for one in reversed(messages) if not is_waiting(one.info)), None)
     info = None if last is None else last.info
-    if not isinstance(info, AssistantMessage) or info.error is not None or info.finish not in FINISH_CONTINUES:
+    if isinstance(info, UserMessage):
+        return new(info)
+    if info is None or info.error is not None or info.finish not in FINISH_CONTINUES:
         return None
     return info
 
@@ -526,8 +538,8 @@ class SessionRuns(Struct, frozen=True):
 
     All but `start` needs the session's run lock. `recover_files` records the changes of files by commands of a dead process, where
     `has_open_steps`, which blocks for one small file, finds any; `end_changes` those of background commands. `recover_agents`
-    recovers the sessions of the agents of a session. `finish_undo` makes an active or started undo final. `summarize` sums up what
-    the last turn and the session changed in files, after a run.
+    recovers the sessions of the agents of a session. `new_answer` makes an answer to a request. `finish_undo` makes an active or
+    started undo final. `summarize` sums up what the last turn and the session changed in files, after a run.
     """
 
     registry: RunRegistry
@@ -537,6 +549,7 @@ class SessionRuns(Struct, frozen=True):
     recover_files: Callable[[str], Awaitable[None]]
     end_changes: Callable[[str], Awaitable[None]]
     recover_agents: Callable[[str], Awaitable[int]]
+    new_answer: Callable[[UserMessage], AssistantMessage]
     finish_undo: Callable[[str], Awaitable[object]]
     summarize: Callable[[str], Awaitable[None]]
     recovered: set[str] = field(default_factory=set[str])
@@ -559,8 +572,8 @@ class SessionRuns(Struct, frozen=True):
 
         Files are looked at once in this process, and when a message was unfinished, so that a process died. A failure is logged.
         """
-        was_killed = self.registry.was_killed(session_id)
-        repaired = await repair(self.store, session_id, clock=self.clock, was_killed=was_killed)
+        killed = self.new_answer if self.registry.was_killed(session_id) else None
+        repaired = await repair(self.store, session_id, clock=self.clock, killed=killed)
         if repaired or session_id not in self.recovered:
             self.recovered.add(session_id)
             if await self.store.recent(session_id):

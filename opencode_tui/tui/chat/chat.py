@@ -89,6 +89,7 @@ class Chat(ChatParts):
         self.first_press = FirstPress()
         self.visited = ""
         """The ID of the prompt in the conversation that was visited last."""
+        self._is_hung_up = False
 
     def can(self, action: Action) -> bool:
         """Return whether an action of the chat is available now; a panel keeps escape and tab, the browser its keys."""
@@ -299,8 +300,13 @@ class Chat(ChatParts):
         self._end(Ending(session_id, title, messages=(line,), rest_s=self.settings.rest_s))
 
     def hang_up(self) -> None:
-        """End the app because its terminal is gone; what runs goes on if the settings say so."""
-        self.do(self._hang_up())
+        """End the app because its terminal is gone; what runs goes on if the settings say so.
+
+        Both the signal and the end of the input say that, and a shell sends the signal again.
+        """
+        if not self._is_hung_up:
+            self._is_hung_up = True
+            self.do(self._hang_up())
 
     async def _hang_up(self) -> None:
         if self.is_working and self.settings.stays_after_hangup and self.control.client.can_detach:

@@ -2,13 +2,17 @@
 
 Texts name places by `@P` (the project), `@O` (a folder of the user beside it), `@H` (the home), `@T` (the system's temp folder),
 `@PY` (a Python of the system) and `@PORT` (a server that keeps what it gets).
+`@OC` is our command. With an engine of the user that was left (`left.py`): `@L` (its folder), `@D` (our data folder), `@R` (its
+record), `@K` (its socket), `@E` (its process), `@I` (its session), `@Q` (the question that waits) and `@W` (the web page).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["paths", "mounts", "programs", "caches", "grants", "records", "limits", "tools", "new", "assumed"]
+Kind = Literal[
+    "paths", "mounts", "programs", "caches", "grants", "records", "limits", "tools", "new", "assumed", "engine"
+]
 Tier = Literal["bubblewrap", "landlock"]
 
 BOTH: tuple[Tier, ...] = ("bubblewrap", "landlock")
@@ -85,7 +89,8 @@ class Case:
     `files` are there before it, committed; a value that begins with `->` is a link, `x:` a program. `home` the same in the home.
     `settings` are added to the user's. `on_path` is put before PATH. `may_change` are paths of the user that the case itself may
     change, `clean` files of the project in which no `pwned` may stand, or it is reported. `needs` are programs without which the
-    case cannot be tried. `is_usable` is False where the case takes from itself what a next command needs.
+    case cannot be tried. `is_usable` is False where the case takes from itself what a next command needs. With `has_engine` an
+    engine of the user that was left works beside it.
     """
 
     name: str
@@ -100,6 +105,7 @@ class Case:
     clean: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     is_usable: bool = True
+    has_engine: bool = False
 
 
 def steps(*given: Step | str) -> tuple[Step, ...]:

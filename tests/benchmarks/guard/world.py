@@ -20,6 +20,7 @@ from opencode_tui.extras.dask.imports import SessionImports
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.session.session import SessionInfo
 from tests.benchmarks.guard.case import Act, Call, Case, Program, Received, Step, Tier, Together, User, line
+from tests.benchmarks.guard.left import LeftEngine, left_engine
 from tests.conftest import isolated_environment
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_script import Call as ModelCall
@@ -70,6 +71,8 @@ class Attack:
     refused: int = 0
     """Calls that ended as an error, most of them as what would have been asked."""
     calls: int = 0
+    left: LeftEngine | None = None
+    """The engine of the user that works beside the case."""
 
     @property
     def project(self) -> Path:
@@ -87,6 +90,8 @@ class Attack:
         """Return a text with its places."""
         places = {
             "@PORT": str(self.listener.port),
+            "@OC": str(Path(sys.executable).parent / "opencode-tui"),
+            **(self.left.places if self.left else {}),
             "@PY": "/usr/bin/python3",
             "@P": str(self.project),
             "@O": str(self.outside),
@@ -100,6 +105,13 @@ class Attack:
     def run(self) -> list[str]:
         """Make the world, run the steps, and return what was reached."""
         self._make()
+        if not self.case.has_engine:
+            return self._reached()
+        environ = {**isolated_environment(self.home), "TMPDIR": str(self.base / "tmp")}
+        with left_engine(self.base / "left", environ, self.tier) as self.left:
+            return [*self._reached(), *self.left.damage("\n".join(self.said))]
+
+    def _reached(self) -> list[str]:
         before, count = self._state(), len(self.listener.got)
         broke: list[str] = []
         try:

@@ -1,13 +1,22 @@
+from pathlib import Path
 from typing import Any
 
 from opencode_tui.engine.session.runs import INTERRUPTED_TOOL, is_unfinished, repair
+from opencode_tui.engine.session.step.processor import NewMessages
+from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.schema.session.history import with_parts
-from opencode_tui.schema.session.message import MessageTime
+from opencode_tui.schema.session.message import AssistantMessage, MessageTime, UserMessage
 from opencode_tui.schema.session.part import PartTime
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED
 from tests.engine.session.test_store import belonging, put
 from tests.support.sessions.records import assistant, call, session_info, text, user
 from tests.support.sessions.store import open_store
+
+
+def answer_to(request: UserMessage) -> AssistantMessage:
+    """Return an answer that has just begun, as the program makes it."""
+    made = NewMessages(Identifier(system_clock), lambda: 98, Path("/p"), Path("/p"))
+    return made.answer(request, request.model, request.agent)
 
 
 async def test_what_a_dead_process_left_open_is_closed(paths):
@@ -43,7 +52,7 @@ async def test_a_turn_that_a_dead_process_left_between_two_steps_says_so_and_one
         await put(opened.store, belonging(assistant(call("c1"), finish="tool-calls")))
         assert await repair(opened.store, "ses_1", clock=lambda: 99) == 0
         for count in (1, 0):
-            assert await repair(opened.store, "ses_1", clock=lambda: 99, was_killed=True) == count
+            assert await repair(opened.store, "ses_1", clock=lambda: 99, killed=answer_to) == count
         found: Any = (await opened.store.messages("ses_1"))[-1].info
         assert (found.error.name, found.error.data.message, found.time.completed) == (
             "MessageAbortedError",
@@ -52,4 +61,16 @@ async def test_a_turn_that_a_dead_process_left_between_two_steps_says_so_and_one
         )
         await put(opened.store, belonging(user("go on")))
         await put(opened.store, belonging(assistant("done")))
-        assert await repair(opened.store, "ses_1", clock=lambda: 99, was_killed=True) == 0
+        assert await repair(opened.store, "ses_1", clock=lambda: 99, killed=answer_to) == 0
+
+
+async def test_a_request_that_a_dead_process_left_before_the_first_step_says_so(paths):
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await put(opened.store, belonging(user("x")))
+        assert await repair(opened.store, "ses_1", clock=lambda: 99) == 0
+        for count in (1, 0):
+            assert await repair(opened.store, "ses_1", clock=lambda: 99, killed=answer_to) == count
+        asked, answered = (one.info for one in await opened.store.messages("ses_1"))
+    assert isinstance(answered, AssistantMessage) and answered.error is not None and asked.id == answered.parent_id
+    assert (answered.error.name, answered.time.completed) == ("MessageAbortedError", 99)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from tests.benchmarks.guard.case import Case, Kind
 from tests.benchmarks.guard.cases.assumed import ASSUMED
 from tests.benchmarks.guard.cases.caches import CACHES
+from tests.benchmarks.guard.cases.engine import ENGINE
 from tests.benchmarks.guard.cases.grants import GRANTS
 from tests.benchmarks.guard.cases.limits import LIMITS
 from tests.benchmarks.guard.cases.mounts import MOUNTS
@@ -25,4 +26,5 @@ ALL: Mapping[Kind, tuple[Case, ...]] = {
     "tools": TOOLS,
     "new": NEW,
     "assumed": ASSUMED,
+    "engine": ENGINE,
 }

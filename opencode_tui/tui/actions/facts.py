@@ -17,6 +17,7 @@ from opencode_tui.text.cells import pad
 from opencode_tui.text.cost import budget_text, plan_text, plan_words
 from opencode_tui.text.prefix import prefix_text
 from opencode_tui.text.quantity import amount, money, plural
+from opencode_tui.text.time_shares import shares_table, time_shares
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText
@@ -40,6 +41,7 @@ async def view_cost(chat: Chat) -> None:
     session_id = info.id
     messages = await client.messages.list(session_id)
     text = cost_text(messages, await client.sessions.totals(session_id))
+    shares = shares_table(await asyncio.to_thread(time_shares, messages), _BAR)
     plan = plan_text(one.info for one in messages)
     if plan:
         current = next((one for one in await client.sign_ins.accounts() if one.is_current), None)
@@ -50,7 +52,7 @@ async def view_cost(chat: Chat) -> None:
         more = [f"Budget and prefix are not known: {error}"]
     else:
         more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
-    _show_cost(chat, "\n\n".join([text, *filter(None, [plan]), *more]))
+    _show_cost(chat, "\n\n".join([text, *filter(None, [shares, plan]), *more]))
 
 
 def _show_cost(chat: Chat, text: str) -> None:

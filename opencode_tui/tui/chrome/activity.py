@@ -128,11 +128,14 @@ class ActivityLine(Rows):
         ]
 
     def _facts(self, room: int) -> str:
-        """Return as many facts as fit, the last ones omitted; a single fact is not omitted."""
+        """Return as many facts as fit, the last ones omitted; the first one is not omitted."""
         facts = self.activity.facts.split(" · ")
         while len(facts) > 1 and cells(" · ".join(facts)) + 2 > room:
             facts.pop()
-        return self.look.words(f"  {' · '.join(facts)}") if facts[0] else ""
+        text = " · ".join(facts)
+        while self.activity.kind in ("retry", "busy") and cells(text) + 2 > room and ", " in text:
+            text = text.rpartition(", ")[0]  # the time is whole, the number of the attempt gives way
+        return self.look.words(f"  {text}") if text else ""
 
     def _facts_token(self) -> str:
         return "text" if self.activity.kind == "retry" else "muted"

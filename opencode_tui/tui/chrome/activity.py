@@ -9,7 +9,7 @@ from textual import events
 from textual.strip import Strip
 from textual.timer import Timer
 
-from opencode_tui.text.cells import clip_middle
+from opencode_tui.text.cells import clip, clip_middle
 from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
@@ -99,12 +99,15 @@ class ActivityLine(Rows):
         word = self.activity.word
         if self.activity.kind == "failed":
             word = clip_middle(word, width - measure(end) - 4, mark)
+        facts = self._facts(width - measure(end) - cells(word) - 4)
+        if self.activity.kind in ("retry", "busy"):  # the time is what changes: the words give way
+            word = clip(word, max(12, width - measure(end) - cells(facts) - 4), mark)
         loud = {"retry": "warning", "failed": "error"}.get(self.activity.kind, "text")
         left = [
             (" ", fill),
             (f"{self._sign()} ", palette.style(self._hue(), bold=True)),
             (word, palette.style(loud if self.activity.kind == "retry" else "text")),
-            (self._facts(width - measure(end) - cells(word) - 4), palette.style(self._facts_token())),
+            (facts, palette.style(self._facts_token())),
         ]
         return [row(width, left, end, fill=fill, mark=mark)]
 

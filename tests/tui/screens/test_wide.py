@@ -69,8 +69,8 @@ def test_the_first_keys_import_nothing(environ: dict[str, str], tmp_path: Path) 
         ("first-run-with-a-key", "push"),
         ("permission-rejected-with-a-word", "Reject: what should the agent do instead?"),
         ("permission-rejected-with-a-word", "leave empty to stop the turn"),
-        ("rate-limited", "next try in 12 s"),
-        ("undo-with-its-preview", "new message."),
+        ("rate-limited", " s esc stop trying"),
+        ("undo-with-its-preview", "you changed it at 12:05"),
     ],
 )
 async def test_at_60_columns_no_sentence_is_cut(monkeypatch: pytest.MonkeyPatch, name: str, words: str) -> None:

@@ -17,7 +17,6 @@ from opencode_tui.text.cells import pad
 from opencode_tui.text.cost import budget_text, plan_text, plan_words
 from opencode_tui.text.prefix import prefix_text
 from opencode_tui.text.quantity import amount, money, plural
-from opencode_tui.text.time_shares import shares_table, time_shares
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.conversation.tools.tool import FullText
@@ -31,6 +30,8 @@ MOST_COSTS = 10
 @action("cost_view", loads="the cost")
 async def view_cost(chat: Chat) -> None:
     """Show the requests, tokens and cost of the shown session; without one, what all sessions of the project cost."""
+    from opencode_tui.text.time_shares import shares_table, time_shares  # loads on demand
+
     client, sessions = chat.control.client, chat.control.folder.sessions
     if chat.control.facts is None and sessions:
         _show_cost(chat, all_costs_text(sessions, await client.sessions.costs()))

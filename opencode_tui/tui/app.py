@@ -199,7 +199,12 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             screen.begin_key(event)  # again: a question may have appeared while the editor was written
             screen.on_any_key(event.key, is_printable=event.is_printable)
             is_priority = not self.router.is_in_sequence and screen.handle_priority_key(event.key, event.character)
-            return is_priority or self.router.handle(event, screen) or await screen.type_behind_question(event)
+            return (
+                is_priority
+                or self.router.handle(event, screen)
+                or await screen.type_behind_question(event)
+                or screen.handle_in_panel(event)
+            )
         except Exception as error:
             if self.is_headless:
                 raise

@@ -302,6 +302,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("timeline_fork", "Fork from the prompt", "f", "page:timeline", "Timeline"),
     Action("timeline_diff", "Changes of the turn", "d", "page:timeline", "Timeline"),
     Action("timeline_filter", "Filter the prompts", "/", "page:timeline", "Timeline"),
+    Action("timeline_bar_left", "To the turn of the bar at the left", "left,h", "page:timeline", "Timeline"),
+    Action("timeline_bar_right", "To the turn of the bar at the right", "right,l", "page:timeline", "Timeline"),
     Action("context_prune", "Prune", "p", "page:context", "Context"),
     Action("context_restore", "Restore", "r", "page:context", "Context"),
     Action("context_compact", "Compact", "c", "page:context", "Context"),

@@ -40,13 +40,14 @@ _STOP_REASON = "stopReason"
 class ToolTime(Record):
     """Milliseconds since 1970; `compacted` is when the output was pruned.
 
-    `waited` ms of it passed until the user replied, or files were recorded for undo.
+    `waited` ms of it passed until the user replied, or files were recorded for undo: `recorded` ms of these.
     """
 
     start: int
     end: int | None = absent()
     compacted: int | None = absent()
     waited: int | None = absent()
+    recorded: int | None = absent()
 
     def worked(self, now: int) -> int:
         """Return for how many ms the call ran until its end, or until now, without the wait for the user."""
@@ -202,11 +203,12 @@ def progress(
     )
 
 
-def wait(state: ToolStateUnion, *, waited: int) -> ToolStateRunning:
+def wait(state: ToolStateUnion, *, waited: int, is_recording: bool = False) -> ToolStateRunning:
     """Return the running state with `waited` more ms that are not the call's own: of waiting for the user, or recording files."""
     if not isinstance(state, ToolStateRunning):
         raise ToolTransitionError(state, "wait")
-    return state.changed(time=state.time.changed(waited=(state.time.waited or 0) + waited))
+    time = state.time.changed(waited=(state.time.waited or 0) + waited)
+    return state.changed(time=time.changed(recorded=(time.recorded or 0) + waited) if is_recording else time)
 
 
 def complete(

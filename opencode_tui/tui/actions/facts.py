@@ -30,6 +30,8 @@ MOST_COSTS = 10
 @action("cost_view", loads="the cost")
 async def view_cost(chat: Chat) -> None:
     """Show the requests, tokens and cost of the shown session; without one, what all sessions of the project cost."""
+    from opencode_tui.text.time_shares import shares_table, time_shares  # loads on demand
+
     client, sessions = chat.control.client, chat.control.folder.sessions
     if chat.control.facts is None and sessions:
         _show_cost(chat, all_costs_text(sessions, await client.sessions.costs()))
@@ -40,6 +42,7 @@ async def view_cost(chat: Chat) -> None:
     session_id = info.id
     messages = await client.messages.list(session_id)
     text = cost_text(messages, await client.sessions.totals(session_id))
+    shares = shares_table(await asyncio.to_thread(time_shares, messages), _BAR)
     plan = plan_text(one.info for one in messages)
     if plan:
         current = next((one for one in await client.sign_ins.accounts() if one.is_current), None)
@@ -50,7 +53,7 @@ async def view_cost(chat: Chat) -> None:
         more = [f"Budget and prefix are not known: {error}"]
     else:
         more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
-    _show_cost(chat, "\n\n".join([text, *filter(None, [plan]), *more]))
+    _show_cost(chat, "\n\n".join([text, *filter(None, [shares, plan]), *more]))
 
 
 def _show_cost(chat: Chat, text: str) -> None:

@@ -119,6 +119,7 @@ async def open_diff(chat: Chat) -> None:
 @action("session_timeline", loads="the timeline")
 async def open_timeline(chat: Chat) -> None:
     """Open the page of the turns of the shown session."""
+    from opencode_tui.text.time_shares import time_shares
     from opencode_tui.tui.pages.timeline import TimelineScreen
     from opencode_tui.tui.pages.timeline_moments import branches_of, moments
 
@@ -130,8 +131,9 @@ async def open_timeline(chat: Chat) -> None:
     await chat.control.load_whole()  # the page shows what it knows of each compaction
     messages = await chat.control.client.messages.list(session_id)
     found = await asyncio.to_thread(moments, messages, branches, root=root)
+    shares = await asyncio.to_thread(time_shares, messages)
     act = partial(_from_timeline, chat)
-    chat.open_page(TimelineScreen(chat.control, found, act, is_stacked=chat.settings.is_stacked))
+    chat.open_page(TimelineScreen(chat.control, found, act, shares, is_stacked=chat.settings.is_stacked))
 
 
 def _from_timeline(chat: Chat, what: str, chosen: str) -> None:

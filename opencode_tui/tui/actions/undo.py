@@ -1,6 +1,6 @@
 """Undo and redo, each with a preview in the chat and in a panel."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 
 from opencode_tui.schema.session.part import TextPart
@@ -32,9 +32,9 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
             root=chat.control.client.directory,
             span=_span(chat, preview),
             show=_diff_opener(chat, session_id, preview),
-            act=lambda: chat.do(_undo(chat, session_id, preview)),
+            act=lambda: _answer(chat, _undo(chat, session_id, preview)),
             back=partial(_cancel, chat),
-            limited=lambda only: chat.do(_undo(chat, session_id, preview, only)),
+            limited=lambda only: _answer(chat, _undo(chat, session_id, preview, only)),
         )
     )
 
@@ -64,8 +64,13 @@ def _cancel(chat: Chat) -> None:
     chat.control.transcript.end_preview()
 
 
-async def _undo(chat: Chat, session_id: str, preview: RevertPreview, only: UndoOnly | None = None) -> None:
+def _answer(chat: Chat, work: Coroutine[object, object, None]) -> None:
+    """Close the question and begin the work: what is typed behind the answer is for the prompt."""
     chat.panels.close()
+    chat.do(work)
+
+
+async def _undo(chat: Chat, session_id: str, preview: RevertPreview, only: UndoOnly | None = None) -> None:
     scope = preview.scope
     assert scope is not None
     text = "" if only == "files" else await _request_text(chat, session_id, scope.message_id)
@@ -109,7 +114,7 @@ async def ask_redo(chat: Chat) -> None:
                 preview,
                 root=chat.control.client.directory,
                 span="",
-                act=lambda: chat.do(_redo(chat, session_id)),
+                act=lambda: _answer(chat, _redo(chat, session_id)),
                 back=chat.panels.close,
             )
         )
@@ -118,7 +123,6 @@ async def ask_redo(chat: Chat) -> None:
 
 
 async def _redo(chat: Chat, session_id: str) -> None:
-    chat.panels.close()
     report: RevertReport = await chat.control.client.undo.unrevert(session_id)
     editor = chat.prompt.editor
     if editor.restored_text and editor.text == editor.restored_text:

@@ -57,6 +57,10 @@ class PanelHost:
         parents = focused.ancestors_with_self
         return self._parts.ask in parents and self._parts.prompt not in parents
 
+    def is_question(self, widget: object) -> bool:
+        """Return whether a widget is the question that is shown."""
+        return isinstance(widget, Panel) and widget is self._shown
+
     @property
     def closes_on_escape(self) -> bool:
         """Return whether escape closes the panel instead of interrupting the run."""

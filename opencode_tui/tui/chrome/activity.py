@@ -9,7 +9,7 @@ from textual import events
 from textual.strip import Strip
 from textual.timer import Timer
 
-from opencode_tui.text.cells import clip_middle
+from opencode_tui.text.cells import clip, clip_middle
 from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
@@ -99,12 +99,15 @@ class ActivityLine(Rows):
         word = self.activity.word
         if self.activity.kind == "failed":
             word = clip_middle(word, width - measure(end) - 4, mark)
+        facts = self._facts(width - measure(end) - cells(word) - 4)
+        if self.activity.kind in ("retry", "busy"):  # the time is what changes: the words give way
+            word = clip(word, max(12, width - measure(end) - cells(facts) - 4), mark)
         loud = {"retry": "warning", "failed": "error"}.get(self.activity.kind, "text")
         left = [
             (" ", fill),
             (f"{self._sign()} ", palette.style(self._hue(), bold=True)),
             (word, palette.style(loud if self.activity.kind == "retry" else "text")),
-            (self._facts(width - measure(end) - cells(word) - 4), palette.style(self._facts_token())),
+            (facts, palette.style(self._facts_token())),
         ]
         return [row(width, left, end, fill=fill, mark=mark)]
 
@@ -128,11 +131,14 @@ class ActivityLine(Rows):
         ]
 
     def _facts(self, room: int) -> str:
-        """Return as many facts as fit, the last ones omitted; a single fact is not omitted."""
+        """Return as many facts as fit, the last ones omitted; the first one is not omitted."""
         facts = self.activity.facts.split(" · ")
         while len(facts) > 1 and cells(" · ".join(facts)) + 2 > room:
             facts.pop()
-        return self.look.words(f"  {' · '.join(facts)}") if facts[0] else ""
+        text = " · ".join(facts)
+        while self.activity.kind in ("retry", "busy") and cells(text) + 2 > room and ", " in text:
+            text = text.rpartition(", ")[0]  # the time is whole, the number of the attempt gives way
+        return self.look.words(f"  {text}") if text else ""
 
     def _facts_token(self) -> str:
         return "text" if self.activity.kind == "retry" else "muted"

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from opencode_tui import __version__
 from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.schema.api.keybinds import ACTIONS
-from opencode_tui.text.cells import breaks, clip, pad
+from opencode_tui.text.cells import breaks, clip, pad, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.notices import warning_lines
 from opencode_tui.text.quantity import age
@@ -183,7 +183,11 @@ class Welcome(Rows):
             for words, fact in entries:
                 lines += [self._entry(words, fact, text, muted, block)] if fact else self._wrapped(words, text, block)
         if self._tip:
-            lines += [[], [("Tip  ", muted), (self.look.words(self._tip), muted)]]
+            tip = wrap(self.look.words(self._tip), block - 5)
+            lines += [
+                [],
+                *([("Tip  " if number == 0 else " " * 5, muted), (words, muted)] for number, words in enumerate(tip)),
+            ]
         return lines
 
     def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:

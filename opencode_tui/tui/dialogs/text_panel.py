@@ -13,7 +13,7 @@ from opencode_tui.tui.keys.router import Keyed, keymap_of
 from opencode_tui.tui.prompt.box import Bar
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import ErrorBoundary
-from opencode_tui.tui.widgets.row import Rows, row
+from opencode_tui.tui.widgets.row import Rows, measure, row
 
 
 class _Head(Rows):
@@ -29,13 +29,15 @@ class _Head(Rows):
         self.redraw()
 
     def rows(self, width: int, height: int) -> list[Strip]:
-        """Draw empty, question, empty."""
+        """Draw empty, question, empty; what is at the right of the question is below it where both do not fit."""
         palette = self.look.palette
         title, hint = self._words
         fill = palette.area("surface")
         left = [(title, palette.style("text", "surface", bold=True))]
         right = [(f"{hint}  ", palette.style("muted", "surface"))] if hint else []
         empty = Strip.blank(width, fill)
+        if right and measure(left) + 1 + measure(right) > width:
+            return [empty, row(width, left, fill=fill), row(width, right, fill=fill)]
         return [empty, row(width, left, right, fill=fill), empty]
 
 

@@ -107,7 +107,7 @@ class UndoPanel(Panel):
         ]
         if measure([*line, (redo, muted)]) <= width:
             return [[*line, (redo, muted)]]
-        return [line, [(" " * LABEL, muted), (redo, muted)]]
+        return [line, *([(" " * LABEL, muted), (words, muted)] for words in wrap(redo, width - LABEL))]
 
     def _warning(self, text: str, room: int) -> list[Line]:
         """Return the rows of a warning; none for an empty one."""
@@ -123,9 +123,11 @@ class UndoPanel(Panel):
         names = [clip_front(one.path, max(16, most), self.look.glyphs.ellipsis) for one in self._files]
         widest = max(width(name) for name in names)
         pairs = zip(self._files, names, strict=True)
-        return [self._file(one, pad(name, widest), number == 0, room) for number, (one, name) in enumerate(pairs)]
+        rows = (self._file(one, pad(name, widest), number == 0, room) for number, (one, name) in enumerate(pairs))
+        return [line for lines in rows for line in lines]
 
-    def _file(self, file: UndoneFile, name: str, is_first: bool, room: int) -> Line:
+    def _file(self, file: UndoneFile, name: str, is_first: bool, room: int) -> list[Line]:
+        """Return the row of a file; what is said about it is below where it does not fit."""
         palette, glyphs = self.look.palette, self.look.glyphs
         muted, text = palette.style("muted", "surface"), palette.style("text", "surface")
         is_kept = file.is_left
@@ -137,9 +139,14 @@ class UndoPanel(Panel):
             (f"{file.status} ", muted),
             (f"{name}    ", text),
             (file.fate, fate),
-            (f": {file.note}" if file.note else "", muted),
         ]
-        return [*left, *self._counts(file, room - measure(left))]
+        note = f": {file.note}" if file.note else ""
+        if measure(left) + width(note) <= room:
+            left.append((note, muted))
+            note = ""
+        below = wrap(file.note, room - LABEL - 2) if note else []
+        first: Line = [*left, *self._counts(file, room - measure(left))]
+        return [first, *([(" " * (LABEL + 2), muted), (words, muted)] for words in below)]
 
     def _counts(self, file: UndoneFile, room: int) -> list[Piece]:
         """Return two columns at the right: additions end four cells before deletions do."""

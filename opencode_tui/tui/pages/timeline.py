@@ -11,22 +11,22 @@ from textual.strip import Strip
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview
-from opencode_tui.text.bars import ASCII_COLUMNS, COLUMNS, columns, grouped
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.quantity import amount, clock, plural
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.time_shares import TimeShares
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column
 from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves, opens
 from opencode_tui.tui.keys.router import KeyAction, moves
 from opencode_tui.tui.pages.page import ListRow, PageScreen
+from opencode_tui.tui.pages.timeline_head import EDGES, PICTURE, TimelineHead, bars_of, picture_of, shares_of, turn_of
 from opencode_tui.tui.pages.timeline_moments import Moment, Step
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import CompactionItem
 from opencode_tui.tui.state.session_state import HUES, State, sign_of, state_of
-from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row
 
@@ -122,44 +122,6 @@ def _file(one: UndoneFile, name: str, look: Look, room: int) -> Lines:
     return lines
 
 
-_PICTURE = 28
-"""Cells beside the columns of the head: what they are called, the sum, the edges."""
-
-
-def picture_of(found: Sequence[Moment], chosen: str, look: Look, room: int) -> list[Sequence[Piece]]:
-    """Return the rows that draw the tokens of the turns, and below them where files were changed; none for a single turn, or
-    without tokens.
-
-    Where there are more turns than cells, neighbors share a column: it has their largest figure. The selected one is marked.
-    """
-    total = sum(one.tokens for one in found)
-    if len(found) < 2 or not total or room < 10:
-        return []
-    groups = grouped([one.tokens for one in found], room)
-    is_ascii = look.glyphs is ASCII
-    signs = columns(
-        [max(found[at].tokens for at in group) for group in groups], marks=ASCII_COLUMNS if is_ascii else COLUMNS
-    )
-    muted, accent, plain = (
-        look.palette.style("muted"),
-        look.palette.style("accent", bold=True),
-        look.palette.style("text"),
-    )
-    tokens: list[Piece] = [("Tokens   ", muted)]
-    files: list[Piece] = [("Changes  ", muted)]
-    for group, sign in zip(groups, signs, strict=True):
-        here = [found[at] for at in group]
-        is_chosen = any(one.message_id == chosen for one in here)
-        is_cut = any(one.is_rule for one in here)
-        tokens.append((look.glyphs.compacted if is_cut else sign, accent if is_chosen else plain))
-        mark = look.glyphs.undone if any(one.has_changes for one in here) else " "
-        files.append((mark, accent if is_chosen else muted))
-    tokens.append((f"   {amount(total)} new tokens", muted))
-    has_changes = any(one.has_changes for one in found)
-    files.append((f"   {look.glyphs.undone} undo restores files", muted))
-    return [tokens, files] if has_changes else [tokens]
-
-
 TEXT = 11
 """Cells of the time and the rail."""
 
@@ -185,11 +147,14 @@ class TimelineScreen(PageScreen):
         control: SessionController,
         found: Sequence[Moment],
         act: Callable[[str, str], object],
+        shares: TimeShares,
         *,
         is_stacked: bool = False,
     ) -> None:
         """`is_stacked`: the page of a turn's changes uses one column."""
         super().__init__()
+        self.head = TimelineHead()
+        self._shares = shares
         self._is_stacked = is_stacked
         self._control = control
         self._moments = found
@@ -226,9 +191,36 @@ class TimelineScreen(PageScreen):
     def _show_head(self) -> None:
         """Show the title, and below it a column of each turn's tokens, with a mark where an undo would restore files."""
         found = [one for one in self._found() if one.message_id]
-        width = self.head.size.width or self.app.size.width * 6 // 10
-        rows = picture_of(found, self.listing.chosen, self.listing.look, width - _PICTURE)
+        room = self._head_room()
+        rows = picture_of(found, self.listing.chosen, self.listing.look, room - PICTURE)
+        if not self._filter:
+            rows += shares_of(self._shares, self.listing.look, room - EDGES)
         self.head.show([self._title, *((row, ()) for row in rows)])
+
+    def _head_room(self) -> int:
+        return self.head.size.width or self.app.size.width * 6 // 10
+
+    def on_timeline_head_chosen(self, event: TimelineHead.Chosen) -> None:
+        """Select the turn of a clicked column."""
+        self._select(event.turn)
+
+    def _select(self, turn: str) -> None:
+        self.listing.show(self.listing.entries, chosen=turn)
+
+    def _move_bar(self, columns: int) -> None:
+        """Select the turn of a column before or behind that of the selected row; those of compactions are passed over."""
+        found = [one for one in self._found() if one.message_id]
+        groups = bars_of(found, self._head_room() - PICTURE) or [[at] for at in range(len(found))]
+        chosen = self.listing.chosen
+        fork = next((one for one in found if any(step.session_id == chosen for step in one.steps)), None)
+        turn = chosen if fork is None else fork.message_id
+        at = next((at for at, group in enumerate(groups) if any(found[one].message_id == turn for one in group)), None)
+        if at is None:
+            return
+        way = groups[at + 1 :] if columns > 0 else reversed(groups[:at])
+        wanted = next((id for group in way if (id := turn_of([found[one] for one in group]))), "")
+        if wanted:
+            self._select(wanted)
 
     def _found(self) -> Sequence[Moment]:
         """Return the moments whose prompt or file has each word of the filter."""
@@ -276,7 +268,11 @@ class TimelineScreen(PageScreen):
     def page_actions(self) -> Sequence[KeyAction]:
         """Return the actions of the selected row, and the filter."""
         begin = KeyAction("timeline_filter", "filter", lambda: self._type(is_typing=True, text=self._filter))
-        return (*self._row_actions(), begin)
+        bars = (
+            KeyAction("timeline_bar_left", "", lambda: self._move_bar(-1)),
+            KeyAction("timeline_bar_right", "", lambda: self._move_bar(1)),
+        )
+        return (*self._row_actions(), begin, *bars)
 
     def _row_actions(self) -> Sequence[KeyAction]:
         chosen = self.listing.chosen

@@ -23,6 +23,7 @@ from opencode_tui.schema.session.session import (
     SessionInfo,
     SessionSummary,
 )
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile, UndoNote, UndoScope
 from opencode_tui.schema.totals import SessionTotals
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
@@ -188,11 +189,15 @@ def long_timeline() -> Script:
         "Does the writer have the same bug? If so, fix it there too.", "14", summary=UserSummary(diffs=writer)
     )
     regen = story.tool("bash", {"command": "python -m csvkit.regen"}, "", output="")
+    assert isinstance(regen.state, ToolStateCompleted)
+    asked = regen.state.time.changed(start=NOON + 15 * MINUTE + 14_000, end=NOON + 16 * MINUTE, waited=20_000)
+    regen = regen.changed(state=regen.state.changed(time=asked))
     files = [f"{ROOT}/{one.file}" for one in writer]
     patch = PatchPart(id="prt_patch", session_id=SESSION, message_id="msg_x", hash="0" * 40, files=files)
     story.answer(
         [edited(story, "src/csvkit/writer.py", 4, 2), regen, patch, "It had."],
         at="15",
+        end="17",
         tokens=Tokens(input=147_000, output=1_000),
     )
     story.compaction("41", "What was done.", before=146_000, after=2_000)

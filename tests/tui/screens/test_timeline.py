@@ -5,6 +5,7 @@ from opencode_tui.schema.session.message import UserSummary
 from opencode_tui.schema.session.part import FilePart, PatchPart
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.pages.timeline import change_since
+from opencode_tui.tui.pages.timeline_head import bars_of, turn_of
 from opencode_tui.tui.pages.timeline_moments import Branch, Moment, moments
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
 
@@ -90,3 +91,11 @@ def test_the_change_that_is_shown_is_that_since_the_request_over_all_later_turns
     assert shown is not None
     assert [(one.row.kind, one.row.text) for one in shown.rows] == [("-", "x = 1"), ("+", "x = 3"), ("+", "y = 4")]
     assert change_since([first, second], first, [UndoneFile(status="M", path="a.py", fate="kept")]) is None
+
+
+def test_where_turns_share_a_bar_it_goes_to_the_one_that_makes_it_high_and_never_to_a_compaction() -> None:
+    turns = [Moment(f"msg_{n}", n, "", tokens=9 if n == 6 else 1, is_rule=n == 1) for n in range(30)]
+    groups = [[turns[at] for at in group] for group in bars_of(turns, 10)]
+    assert [turn_of(group) for group in groups[:3]] == ["msg_0", "msg_3", "msg_6"]
+    assert turn_of([turns[1]]) == ""
+    assert bars_of(turns[:1], 10) == bars_of(turns, 9) == []

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from opencode_tui.tui.pages.timeline import TimelineScreen
 from opencode_tui.tui.prompt.draft import Attachment
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
@@ -96,3 +97,30 @@ async def test_the_timeline_and_its_preview_count_the_same_turns(environ: dict[s
         text = await page.sees("Removes 3 turns")
         assert re.search(r"Timeline +3 turns", text)
         assert "! echo counted" in text and "[Image 1]" in text
+
+
+async def test_a_click_on_a_bar_and_the_arrows_go_to_its_turn(environ: dict[str, str], folder: Path) -> None:
+    answers = [Answer(text=f"Answer {n}. " + "word " * (400 if n == 2 else 1)) for n in range(3)]
+    async with screen(environ, folder, *answers, size=SIZE) as page:
+        for n in range(3):
+            await turn(page, f"question {n}", f"Answer {n}.")
+        await page.press("ctrl+x", "g")
+        await page.sees("Reverting to")
+        timeline = page.app.screen
+        assert isinstance(timeline, TimelineScreen)
+        lines = page.text().split("\n")
+        y = next(at for at, line in enumerate(lines) if "new tokens" in line)
+        x = lines[y].index("Tokens") + len("Tokens   ")
+        turns = [one.message_id for one in timeline._moments]
+        await page.pilot.click(offset=(x, y))
+        assert timeline.listing.chosen == turns[0]
+        await page.press("right")
+        assert timeline.listing.chosen == turns[1]
+        await page.press("right", "right")
+        assert timeline.listing.chosen == turns[2]
+        await page.press("left", "left", "left")
+        assert timeline.listing.chosen == turns[0]
+        await page.pilot.click(offset=(x + 2, y))
+        assert timeline.listing.chosen == turns[2]
+        await page.pilot.click(offset=(x + 20, y))
+        assert timeline.listing.chosen == turns[2]

@@ -74,3 +74,19 @@ async def test_where_undo_is_off_the_start_the_panel_and_the_chat_say_so(
     options = StartOptions(folder, session_id=session_id)
     async with screen(environ, folder, options=options, settings=settings) as page:
         await page.sees("Undo is off here  `snapshot` is false in your settings")
+
+
+async def test_what_is_typed_behind_the_key_that_closes_a_question_is_for_the_prompt(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """All keys are in the queue of the program before the question handles the first of them."""
+    async with screen(environ, tmp_path, Answer(text="Well.")) as page:
+        await page.send("begin")
+        await page.sees("✓ Done")
+        await page.press("ctrl+x", "u")
+        await page.sees("Undo from here?")
+        await page.answer()
+        page._deliver("escape")
+        await page.type("hello")
+        await page.sees_no_more("Undo from here?")
+        assert page.app.chat.prompt.editor.text == "hello"

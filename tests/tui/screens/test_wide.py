@@ -61,3 +61,21 @@ def test_the_first_keys_import_nothing(environ: dict[str, str], tmp_path: Path) 
         text=True,
     )
     assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("first-run-with-a-key", "push"),
+        ("permission-rejected-with-a-word", "Reject: what should the agent do instead?"),
+        ("permission-rejected-with-a-word", "leave empty to stop the turn"),
+        ("rate-limited", " s esc stop trying"),
+        ("undo-with-its-preview", "you changed it at 12:05"),
+    ],
+)
+async def test_at_60_columns_no_sentence_is_cut(monkeypatch: pytest.MonkeyPatch, name: str, words: str) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    app, act = opened_app(SITUATIONS[name])
+    async with app.run_test(size=(60, 30)) as pilot:
+        await act(pilot)
+        assert words in screen_text(app)

@@ -321,7 +321,7 @@ class ToolCalls(Struct, frozen=True):
 
             timer = asyncio.get_running_loop().call_later(RECORDING_S, report, True)
             try:
-                with waiting():
+                with waiting(is_recording=True):
                     yield
             finally:
                 timer.cancel()
@@ -330,14 +330,16 @@ class ToolCalls(Struct, frozen=True):
                     report(False)
 
         @contextmanager
-        def waiting() -> Generator[None]:
+        def waiting(*, is_recording: bool = False) -> Generator[None]:
             began = self.clock()
             try:
                 yield
             finally:
                 waited = self.clock() - began
                 if waited >= MIN_WAIT_MS and isinstance(live.part.state, tool_state.ToolStateRunning):
-                    live.part = live.part.changed(state=tool_state.wait(live.part.state, waited=waited))
+                    live.part = live.part.changed(
+                        state=tool_state.wait(live.part.state, waited=waited, is_recording=is_recording)
+                    )
                     self.store.progress_part(live)
 
         async def inquire(questions: Sequence[Question]) -> Answers:

@@ -50,7 +50,7 @@ def with_session_client(work: "Callable[[Client], Awaitable[T]]", *, policy: "Po
     """Do as `with_client`, but with the engine of a terminal in this folder if one is open: it may have the session in use."""
 
     async def main() -> T:
-        from opencode_tui.client.shared import join_engine
+        from opencode_tui.client.join import join_engine
 
         async with join_engine(os.environ, Path.cwd()) as joined:
             if joined is not None:

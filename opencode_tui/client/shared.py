@@ -13,10 +13,8 @@ terminal cannot be reached, this one opens an engine of its own, and the locks o
 """
 
 import asyncio
-import hashlib
 import importlib
 import logging
-import re
 import secrets
 import socket
 from collections import deque
@@ -29,15 +27,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from opencode_tui import __version__
 from opencode_tui.client.client import Client, EventReader
-from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
+from opencode_tui.client.join import engine_key, is_reachable
+from opencode_tui.config.flags import read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event, SessionStatusChanged
 from opencode_tui.schema.event.folder_event import BackgroundUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.storage.engine_claim import PATIENCE_S, EngineClaim, EngineRecord, open_terminal_socket, short_path
-from opencode_tui.storage.paths import Paths, find_paths
+from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import current_process, is_suspended
 
 if TYPE_CHECKING:
@@ -66,18 +64,6 @@ _WATCH_S = 1.0
 
 _SUSPENDED_S = 0.3
 """Seconds from which on a process counts as suspended: one that leaves its terminal is for a moment."""
-
-_API_KEY = re.compile(r"[A-Z0-9_]+_API_KEY")
-
-
-def engine_key(paths: Paths, folder: Path, environ: Mapping[str, str]) -> str:
-    """Return the name that terminals with a common engine have in common; `folder` is a real path."""
-    folders = (paths.config, paths.state, paths.cache)
-    variables = {
-        name: environ[name] for name in sorted(environ) if name in SETTING_VARIABLES or _API_KEY.fullmatch(name)
-    }
-    parts = (__version__, str(folder), *map(str, folders), *(f"{name}={value}" for name, value in variables.items()))
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
 
 
 class _Facet:
@@ -310,7 +296,7 @@ class SharedClient:
             record = self._claim.read()
             if record is not None and (ended := await self._connect(stack, record, deadline - loop.time())) is not None:
                 return ended
-            if record is None or _is_reachable(record):
+            if record is None or is_reachable(record):
                 unreachable_from = None
             elif unreachable_from is None:
                 unreachable_from = loop.time()
@@ -328,7 +314,7 @@ class SharedClient:
         self, stack: AsyncExitStack, record: EngineRecord, patience_s: float
     ) -> "asyncio.Future[Any] | None":
         """Connect to the engine of another terminal; None when it does not respond."""
-        if not _is_reachable(record):
+        if not is_reachable(record):
             return None
         from opencode_tui.client.remote import open_terminal  # only for a second terminal
 
@@ -441,11 +427,6 @@ class SharedClient:
         self._changed.set()
 
 
-def _is_reachable(record: EngineRecord) -> bool:
-    is_here = bool(record.socket) and record.process.host == socket.gethostname()
-    return is_here and not is_suspended(record.process.pid)
-
-
 async def _watch(pid: int, client: "RemoteClient") -> None:
     """Report each time that the process with the engine is suspended: nothing responds until it continues."""
     was_suspended = False
@@ -461,29 +442,6 @@ async def _watch(pid: int, client: "RemoteClient") -> None:
 async def _warm() -> None:
     await asyncio.sleep(_WARM_S)
     await asyncio.to_thread(importlib.import_module, "opencode_tui.client.thread")
-
-
-@asynccontextmanager
-async def join_engine(environ: Mapping[str, str], directory: Path) -> AsyncGenerator[Client | None]:
-    """Yield the client of a folder on the engine of a terminal that has it open; None when there is none that responds."""
-    paths = find_paths(environ)
-    folder = await asyncio.to_thread(directory.resolve)
-    claim = EngineClaim(paths, engine_key(paths, folder, environ))
-    record = None if read_flags(environ).is_shared_engine_disabled else claim.read()
-    if record is None or not _is_reachable(record):
-        yield None
-        return
-    from opencode_tui.client.remote import open_terminal
-
-    async with AsyncExitStack() as stack:
-        client: Client | None = None
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                path = stack.enter_context(short_path(record.socket))
-                client, _ = await stack.enter_async_context(open_terminal(path, record.secret, folder))
-        except (OpencodeError, OSError, TimeoutError) as error:
-            logger.info("%s does not respond: %s", record.process, error)
-        yield client
 
 
 @asynccontextmanager

@@ -13,7 +13,6 @@ import json
 import logging
 import os
 import socket
-import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -195,6 +194,8 @@ def open_terminal_socket(paths: Paths, name: str) -> tuple[socket.socket, str]:
     """Return a listening Unix socket that only this user can connect to, and its path; `name` has no suffix. Raises OSError."""
     folder = str(ensure(paths.terminals))
     if len(os.fsencode(f"{folder}/{name}{SOCKET_SUFFIX}")) > _PATH_LIMIT and not _HAS_SHORT_PATHS:
+        import tempfile  # few folders have a path that is too long
+
         folder = tempfile.mkdtemp(prefix=_TEMPORARY)
     path = f"{folder}/{name}{SOCKET_SUFFIX}"
     opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

@@ -81,20 +81,17 @@ NONE = Columns((), numbers(), numbers(), numbers(), b"", {}, {})
 def updated_columns(
     old: Columns, names: Sequence[str], states: "array[int]", rows: Sequence[int], read: Mapping[str, SessionInfo]
 ) -> Columns:
-    """Return the columns of these names: their rows in `old`, or what was `read`."""
-    created, updated, flags = numbers(), numbers(), bytearray()
-    for name, row in zip(names, rows, strict=True):
-        if (info := read.get(name)) is None:
-            created.append(old.created[row])
-            updated.append(old.updated[row])
-            flags.append(old.flags[row])
-        else:
-            created.append(info.time.created)
-            updated.append(info.time.updated)
-            flags.append(_flags(info))
-    kept = {name[: -len(SUFFIX)] for name in names if name not in read}
-    parents = {one: parent for one, parent in old.parents.items() if one in kept}
-    costs = {one: cost for one, cost in old.costs.items() if one in kept}
+    """Return the columns of these names: their rows in `old`, or what was `read` where the row is negative."""
+    created = numbers(old.created[row] if row >= 0 else 0 for row in rows)
+    updated = numbers(old.updated[row] if row >= 0 else 0 for row in rows)
+    flags = bytearray(old.flags[row] if row >= 0 else 0 for row in rows)
+    for number, row in enumerate(rows):
+        if row < 0:
+            info = read[names[number]]
+            created[number], updated[number], flags[number] = info.time.created, info.time.updated, _flags(info)
+    without = {name[: -len(SUFFIX)] for name in {*old.names}.difference(names).union(read)}
+    parents = {one: parent for one, parent in old.parents.items() if one not in without}
+    costs = {one: cost for one, cost in old.costs.items() if one not in without}
     for info in read.values():
         if info.parent_id is not None:
             parents[info.id] = info.parent_id

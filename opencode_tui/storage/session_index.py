@@ -77,6 +77,7 @@ class SessionIndex:
         self._root = str(storage.paths.storage)
         self._index = IndexFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
         self._known: _Known | None = None
+        self._looked_s = 0.0  # by the monotonic clock, when the files of the known project were looked at
         self._lock = threading.Lock()
 
     def list(self, project_id: str) -> SessionListing:
@@ -126,9 +127,12 @@ class SessionIndex:
         del found[limit:]
         return SessionListing(found, damaged)
 
-    def children(self, project_id: str, session_id: str) -> SessionListing:
-        """Return the sessions whose parent this is, newest first by (creation, id). Blocks. Raises as `list` does."""
-        columns, damaged = self.columns(project_id)
+    def children(self, project_id: str, session_id: str, *, age_s: float = 0) -> SessionListing:
+        """Return the sessions whose parent this is, newest first by (creation, id); see `columns` for `age_s`.
+
+        Blocks. Raises as `list` does.
+        """
+        columns, damaged = self.columns(project_id, age_s=age_s)
         reader = self._reader(project_id)
         names = [f"{one}{SUFFIX}" for one, parent in columns.parents.items() if parent == session_id]
         found = [info for name in names if (info := reader(name, damaged)) is not None]
@@ -136,9 +140,15 @@ class SessionIndex:
         found.sort(key=attrgetter("time.created"), reverse=True)
         return SessionListing(found, damaged)
 
-    def columns(self, project_id: str) -> tuple[Columns, builtins.list[StorageError]]:
-        """Return the columns of all sessions as they are now, with the errors of damaged records. Blocks. Raises as `list` does."""
+    def columns(self, project_id: str, *, age_s: float = 0) -> tuple[Columns, builtins.list[StorageError]]:
+        """Return the columns of all sessions, with the errors of damaged records.
+
+        The last look at their files serves again if it is less than `age_s` seconds ago. Blocks. Raises as `list` does.
+        """
         with self._lock:
+            known = self._known
+            if known is not None and known.project_id == project_id and time.monotonic() - self._looked_s < age_s:
+                return known.columns, []
             known, damaged = self._refresh(project_id)
             return known.columns, damaged
 
@@ -159,14 +169,14 @@ class SessionIndex:
         if known is None or known.project_id != project_id:
             saved = self._index.load(project_id)
             known = _Known(project_id, saved, saved, {})
-        horizon = time.time_ns() - _YOUNG_NS
+        horizon, looked_s = time.time_ns() - _YOUNG_NS, time.monotonic()
         names, states = self._scan(project_id)
         damaged: builtins.list[StorageError] = []
         if names != known.columns.names or states != known.columns.states:
             known, damaged = self._compare(known, names, states, horizon)
             if known.unsaved > max(_TOLERATED_CHANGES, len(known.columns.names) // 200):
                 known = self._save(known)
-        self._known = known
+        self._known, self._looked_s = known, looked_s
         return known, damaged
 
     def _compare(
@@ -175,15 +185,14 @@ class SessionIndex:
         """Return what is known after the sessions were read whose files have other states than before."""
         old = known.columns
         at = {name: row for row, name in enumerate(old.names)}
-        rows: builtins.list[int] = []
-        for number, name in enumerate(names):
-            row, state = at.get(name, -1), states[number * STATE : (number + 1) * STATE]
-            rows.append(row if row >= 0 and old.states[row * STATE : (row + 1) * STATE] == state else -1)
+        before, now = _triples(old.states), _triples(states)
+        rows = [at.get(name, -1) for name in names]
+        rows = [row if row >= 0 and before[row] == state else -1 for row, state in zip(rows, now, strict=True)]
         read, damaged = self._read([name for name, row in zip(names, rows, strict=True) if row < 0], known.project_id)
         listed = [number for number, name in enumerate(names) if rows[number] >= 0 or name in read]
         stored = numbers()
         for number in listed:
-            state = states[number * STATE : (number + 1) * STATE]
+            state = now[number]
             stored.extend(state if state[-1] < horizon else (0, 0, 0))  # a young one is read again with the next list
         names, rows = [names[number] for number in listed], [rows[number] for number in listed]
         kept = {name for name, row in zip(names, rows, strict=True) if row >= 0}
@@ -265,6 +274,11 @@ class SessionIndex:
                 return None
 
         return read
+
+
+def _triples(states: "array[int]") -> list[tuple[int, ...]]:
+    """Return the state of each row: comparing them is faster than comparing slices of the array."""
+    return list(zip(*(states[at::STATE] for at in range(STATE)), strict=True))
 
 
 def _only(sessions: Mapping[str, SessionInfo], names: Set[str]) -> dict[str, SessionInfo]:

@@ -11,22 +11,26 @@ import asyncio
 import math
 import multiprocessing
 import os
+import resource
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
 
 from opencode_tui.client.local import open_client
+from opencode_tui.engine.search.build import start_build
+from opencode_tui.engine.search.index import IndexFiles
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.paths import find_paths
+from opencode_tui.tui.pages.timeline_moments import moments
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
@@ -51,6 +55,9 @@ OLDER_MS = 3_600_000
 
 _MB = 1024
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 
 class Spent(NamedTuple):
     """Seconds of one command until its end and until its request arrived (0 without one), seconds of the processor, peak memory."""
@@ -71,10 +78,11 @@ class World(NamedTuple):
 
     def run(self, *arguments: str) -> Spent:
         """Run a command some times and return the medians; the first run warms up."""
-        runs = [self._once(arguments) for _ in range(rounds(ROUNDS, 1) + 1)][1:]
+        runs = [self.once(*arguments) for _ in range(rounds(ROUNDS, 1) + 1)][1:]
         return Spent(*(statistics.median(column) for column in zip(*runs, strict=True)))
 
-    def _once(self, arguments: tuple[str, ...]) -> Spent:
+    def once(self, *arguments: str) -> Spent:
+        """Run a command."""
         command, arrived = [sys.executable, "-m", "opencode_tui", *arguments], len(self.server.arrived)
         begin = time.monotonic()
         process = subprocess.Popen(
@@ -97,20 +105,42 @@ class World(NamedTuple):
 
     def ripgrep(self, name: str) -> list[Figure]:
         """Return how long ripgrep takes to list and to search the records; no goals."""
-        ripgrep = shutil.which("rg", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-        if ripgrep is None:
-            return []
-        work = {"listed": ["--files", "--hidden"], "searched": ["--count", "--no-ignore", "no such words"]}
+        work = {"listed": ["--files", "--hidden"], "searched": _SEARCHED}
         return [
-            Figure(f"{name}: {done} by ripgrep", _seconds([ripgrep, *options, str(self.storage)]), math.inf, "s")
+            Figure(f"{name}: {done} by ripgrep, processor", self.scanned(self.storage, options), math.inf, "s")
             for done, options in work.items()
         ]
 
+    def scanned(self, folder: Path, options: Sequence[str]) -> float:
+        """Return the seconds of the processor that ripgrep takes for the records of a folder."""
+        ripgrep = shutil.which("rg", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+        if ripgrep is None:
+            raise FileNotFoundError("rg: a goal is a ratio to it")
+        command = [ripgrep, *options, str(folder)]
+        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)  # reads the disk
+        return _children(
+            lambda: subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
+        )
 
-def _seconds(command: list[str]) -> float:
-    begin = time.monotonic()
-    subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False)
-    return time.monotonic() - begin
+    def built(self) -> float:
+        """Return the seconds of the processor that the index for searches takes."""
+        paths = find_paths(self.line.environ)
+        paths.lock.mkdir(parents=True, exist_ok=True)
+        taken = _children(lambda: start_build(str(paths.storage), paths.cache, paths.lock / "search").wait())
+        assert IndexFiles(paths.cache, str(paths.storage)).current() is not None
+        return taken
+
+
+_SEARCHED = ["--count", "--no-ignore", "no such words"]
+"""What ripgrep reads all records for."""
+
+
+def _children(work: Callable[[], object]) -> float:
+    """Return the seconds of the processor of the processes that were started and ended by a work."""
+    begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    end = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime
 
 
 def make_world(root: Path, server: CannedServer) -> World:
@@ -129,13 +159,11 @@ def make_world(root: Path, server: CannedServer) -> World:
 def measure_long(world: World, messages: int) -> list[Figure]:
     """One long session."""
     session_id, name = world.writer.write_long_session(messages), f"{messages:,} messages"
-    with ProcessPoolExecutor(
-        1, multiprocessing.get_context("spawn")
-    ) as other:  # a command's peak memory begins with ours
-        figures = other.submit(_measure_calls, world.line.variables(), world.line.folder, session_id, name).result()
+    figures = _elsewhere(_measure_calls, world.line.variables(), world.line.folder, session_id, name)
     preview = world.run("session", "revert", "--dry-run", session_id)
     shown = world.run("session", "show", session_id)
     turn, fork = world.turn("-s", session_id), world.turn("-s", session_id, "--fork")
+    compact = world.once("session", "compact", session_id)  # a second one would have nothing to do
     return [
         *figures,
         Figure(f"{name}: session revert --dry-run", preview.wall, 1, "s"),
@@ -147,8 +175,20 @@ def measure_long(world: World, messages: int) -> list[Figure]:
         Figure(f"{name}: run -s, memory", turn.megabytes, 120, "MB"),
         Figure(f"{name}: run -s --fork, until its request", fork.request, 1.5, "s"),
         Figure(f"{name}: run -s --fork, processor", fork.processor, 1.5, "s"),
+        Figure(f"{name}: session compact, until its request", compact.request, 1.5, "s"),
+        Figure(f"{name}: session compact, processor", compact.processor, 1.5, "s"),
         *world.ripgrep(name),
     ]
+
+
+def _elsewhere(measure: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Return what a function returns in a process of its own, whose peak memory is not that of this one."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as other:
+        return other.submit(measure, *arguments, **named).result()
+
+
+def _megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MB
 
 
 def _measure_calls(environ: Mapping[str, str], folder: Path, session_id: str, name: str) -> list[Figure]:
@@ -160,16 +200,29 @@ async def _measure_engine(environ: Mapping[str, str], folder: Path, session_id: 
     async with open_client(environ, folder) as client:
         page = await _timed(client.messages.list(session_id, 100))
         context = await _timed(client.context.items(session_id))
+        megabytes = _megabytes()
         begun = _now()
         fork = await client.sessions.fork(session_id, ForkSession())
         forked = _since(begun)
         await client.sessions.wait_copied(fork.id)
         await client.sessions.remove(fork.id)
-    measured = [("the newest 100", page, 0.3), ("items of the context page", context, 0.5), ("fork", forked, 0.1)]
+        begun = _now()
+        moments(await client.messages.list(session_id), ())
+        timeline = _since(begun)
+    measured = [
+        ("the newest 100", page, 0.3),
+        ("items of the context page", context, 0.5),
+        ("fork", forked, 0.1),
+        ("rows of the timeline", timeline, 0.5),
+    ]
     return [
-        Figure(f"{name}: {what}{kind}", spent, goal, "s")
-        for what, both, goal in measured
-        for kind, spent in zip(("", ", processor"), both, strict=True)
+        Figure(f"{name}: the newest 100 and the context page, memory", megabytes, 120, "MB"),
+        Figure(f"{name}: then the whole timeline, memory", _megabytes(), 120, "MB"),
+        *(
+            Figure(f"{name}: {what}{kind}", spent, goal, "s")
+            for what, both, goal in measured
+            for kind, spent in zip(("", ", processor"), both, strict=True)
+        ),
     ]
 
 
@@ -199,15 +252,20 @@ def measure_many(world: World, few: World, sessions: int) -> list[Figure]:
         (world.run(*command), few.run(*command)) for command in (listing, stats)
     )
     new, latest = world.turn(), world.turn("-c")
+    whole = world.run("session", "list")
+    listed_by, searched_by = (world.scanned(folder, _SEARCHED) for folder in (world.storage / "session", world.storage))
     return [
         Figure(f"{name}: session list -n 50, more than of one", listed.wall - listed_few.wall, 0.15, "s"),
         Figure(f"{name}: session list -n 50, processor", listed.processor - listed_few.processor, 0.15, "s"),
         Figure(f"{name}: session list -n 50, memory", listed.megabytes, 90, "MB"),
+        Figure(f"{name}: session list, processor, over ripgrep", whole.processor, 1, "s", floor=listed_by),
+        Figure(f"{name}: session list, memory", whole.megabytes, 90, "MB"),
         Figure(f"{name}: stats, more than of one", counted.wall - counted_few.wall, 0.3, "s"),
         Figure(f"{name}: stats, processor", counted.processor - counted_few.processor, 0.3, "s"),
         Figure(f"{name}: run -c to the request, more than run", latest.request - new.request, 0.15, "s"),
         Figure(f"{name}: run -c, processor, more than run", latest.processor - new.processor, 0.15, "s"),
-        *_measure_list(world, name),
+        *_elsewhere(_measure_list, world.storage, world.line.folder, name),
+        Figure(f"{name}: index for searches, processor, over ripgrep", world.built(), 3, "s", floor=searched_by),
         *world.ripgrep(name),
     ]
 
@@ -216,16 +274,16 @@ KEYS = "step 12"
 """What is typed into the filter of the sessions page."""
 
 
-def _measure_list(world: World, name: str) -> list[Figure]:
+def _measure_list(storage: Path, directory: Path, name: str) -> list[Figure]:
     """The rows behind the sessions page, in processor time: made, looked at again, and filtered by each key."""
     control = SessionController(
-        as_client(ScriptedClient(Script([], directory=world.line.folder))),
+        as_client(ScriptedClient(Script([], directory=directory))),
         opened=lambda: None,
         lagged=lambda _reason: None,
         requested=lambda _event: None,
         clock=time.time,
     )
-    folder = world.storage / "session"
+    folder = storage / "session"
     infos = [SessionInfo.model_validate_json(path.read_bytes()) for path in folder.rglob("*.json")]
     control.folder.sessions = {info.id: info for info in infos}
     sessions = SessionList(KnownSessions(control))
@@ -236,14 +294,17 @@ def _measure_list(world: World, name: str) -> list[Figure]:
     sessions.read(UNICODE)
     again = time.process_time() - begun
     spent: list[float] = []
-    for key in KEYS:
+    for key in KEYS * 4:
         begun = time.process_time()
         sessions.type(key)
-        spent.append(time.process_time() - begun)
+        spent.append((time.process_time() - begun) * 1_000)
+        if len(sessions.typed) == len(KEYS):
+            sessions.clear_filter()
     return [
         Figure(f"{name}: rows of the sessions page, processor", made, 0.2, "s"),
         Figure(f"{name}: the same while nothing changed", again * 1_000, 30),
-        Figure(f"{name}: a key of its filter, the slowest", max(spent) * 1_000, 30),
+        Figure(f"{name}: a key of its filter, p95", statistics.quantiles(spent, n=20)[-1], 30),
+        Figure(f"{name}: the sessions and these rows, memory", _megabytes(), 90, "MB"),
     ]
 
 

@@ -16,7 +16,8 @@ import pytest
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client import shared
 from opencode_tui.client.client import Client, EventReader
-from opencode_tui.client.shared import engine_key, join_engine, open_shared
+from opencode_tui.client.join import engine_key, join_engine
+from opencode_tui.client.shared import open_shared
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import BusLagged, SessionIdle
@@ -300,3 +301,20 @@ async def until_stored(client: Client, session_id: str, text: str) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while text not in await texts(client, session_id):
             await asyncio.sleep(0.01)
+
+
+def test_looking_for_an_engine_where_there_is_none_loads_no_client(variables: dict[str, str], folder: Path):
+    code = (
+        "import asyncio, os, pathlib, sys\n"
+        "from opencode_tui.client.join import join_engine\n"
+        "async def look():\n"
+        "    async with join_engine(os.environ, pathlib.Path.cwd()) as joined:\n"
+        "        assert joined is None\n"
+        "asyncio.run(look())\n"
+        "print(*(name for name in sys.modules if name.startswith('opencode_tui.client.')))"
+    )
+    line = CommandLine(folder, variables)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=line.variables(), check=True, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["opencode_tui.client.join"]

@@ -196,6 +196,17 @@ def test_the_last_used_are_read_alone_and_in_order(paths: Paths, infos: list[Ses
     assert index.children("p", infos[0].id).sessions == [child]
 
 
+def test_children_as_of_an_hour_ago_need_no_second_look_at_the_files(paths: Paths, infos: list[SessionInfo]):
+    index, files = reads(paths)
+    index.recent("p", 1)
+    child = session(50, parent_id=infos[0].id)
+    store(paths, [child])
+    files.log.clear()
+    assert index.children("p", infos[0].id, age_s=3600).sessions == []
+    assert files.log == []
+    assert index.children("p", infos[0].id).sessions == [child]
+
+
 def test_a_record_that_changed_behind_the_columns_is_shown_as_it_is(paths: Paths, infos: list[SessionInfo]):
     index, _ = reads(paths)
     index.recent("p", 1)

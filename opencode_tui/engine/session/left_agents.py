@@ -30,8 +30,10 @@ class LeftAgents(Struct, frozen=True):
 
         What cannot be read is logged, and stays for the user.
         """
-        children = {child.id: child for child in await self.store.children(session_id)}
         listed = await asyncio.to_thread(list_left_agents, find_paths(self.environ))
+        if not listed:  # before all sessions of the project are looked at
+            return []
+        children = {child.id: child for child in await self.store.children(session_id)}
         if not any(one.session_id in children for one in listed):
             return []
         texts: list[str] = []

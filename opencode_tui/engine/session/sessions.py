@@ -49,6 +49,10 @@ _NOUNS = (
 )  # fmt: skip
 
 
+_LISTED_S = 1.0
+"""Seconds for which a look at all sessions serves again: a command that continues the latest one has just had one."""
+
+
 def new_slug() -> str:
     """Return a random `adjective-noun`."""
     first, second = secrets.token_bytes(2)
@@ -166,7 +170,7 @@ class Sessions(Struct, frozen=True):
 
     async def recover_agents(self, session_id: str, recover: Callable[[str], Awaitable[int]]) -> int:
         """Do the same for the sessions whose parent this is."""
-        children = [child.id for child in await self.store.children(session_id)]
+        children = [child.id for child in await self.store.children(session_id, age_s=_LISTED_S)]
         return await self._recover(await asyncio.to_thread(self.locks.killed_of, children) if children else (), recover)
 
     async def _recover(self, session_ids: Sequence[str], recover: Callable[[str], Awaitable[int]]) -> int:

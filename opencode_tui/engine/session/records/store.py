@@ -334,10 +334,11 @@ class SessionStore:
             session_id = parent
             seen.add(parent)
 
-    async def children(self, session_id: str) -> list[SessionInfo]:
-        """Return the sessions whose parent this is, newest first."""
+    async def children(self, session_id: str, *, age_s: float = 0) -> list[SessionInfo]:
+        """Return the sessions whose parent this is, newest first; a look at them `age_s` seconds ago may serve."""
         info = await self.get(session_id)
-        return self._listed(await asyncio.to_thread(self._index.children, info.project_id, session_id))
+        listing = await asyncio.to_thread(self._index.children, info.project_id, session_id, age_s=age_s)
+        return self._listed(listing)
 
     async def update(
         self, session_id: str, change: Callable[[SessionInfo], SessionInfo], *, touch: bool = True

@@ -9,7 +9,7 @@ from opencode_tui.storage.storage import Storage
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> Paths:
+def paths(tmp_path: Path, closing_limits: None) -> Paths:
     return find_paths({"HOME": str(tmp_path)})
 
 

@@ -120,6 +120,7 @@ async def test_close_waits_for_a_disk_that_is_slow_with_many_files_but_ends_each
 ):
     files = SlowFiles(0.9 * CLOSE_S)
     monkeypatch.setattr(storage_module, "time", SimpleNamespace(monotonic=files.monotonic))
+    monkeypatch.setattr(storage_module, "CLOSE_S", CLOSE_S)
     storage = Storage(paths, files=files)
     for name in "abc":
         await storage.write(("todo", name), b"1")
@@ -130,6 +131,7 @@ async def test_close_waits_for_a_disk_that_is_slow_with_many_files_but_ends_each
 async def test_close_reports_a_disk_that_does_not_end_one_file(paths: Paths, monkeypatch: pytest.MonkeyPatch):
     files = SlowFiles(1.1 * CLOSE_S)
     monkeypatch.setattr(storage_module, "time", SimpleNamespace(monotonic=files.monotonic))
+    monkeypatch.setattr(storage_module, "CLOSE_S", CLOSE_S)
     storage = Storage(paths, files=files)
     await storage.write(("todo", "a"), b"1")
     with pytest.raises(StorageError, match="the disk did not end the write within 3 s"):

@@ -78,10 +78,11 @@ async def test_a_cold_server_is_not_waited_for_and_its_findings_come_with_the_ne
 async def test_what_a_cold_server_finds_is_reported_once_and_to_the_session_of_the_edit(
     tmp_path: Path, environ: dict[str, str], kind: str
 ) -> None:
-    async with bench(tmp_path, environ, kind) as world:
+    async with bench(tmp_path, environ, kind, "held") as world:
         world.write("a.bug", "old BUG\n")
         assert (await world.edit("a.bug", "old BUG\nnew BUG\n")).unchecked == ["scripted"]
         assert (await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)).text == ""  # not known yet
+        world.let_start()
         await world.idle()
         assert (await world.servers.postponed_errors("ses_2", limit_s=PATIENCE_S)).text == ""
         found = await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)
@@ -91,11 +92,12 @@ async def test_what_a_cold_server_finds_is_reported_once_and_to_the_session_of_t
 
 
 async def test_a_cold_server_of_a_correct_edit_reports_nothing_later(tmp_path: Path, environ: dict[str, str]) -> None:
-    async with bench(tmp_path, environ) as world:
+    async with bench(tmp_path, environ, "pull", "held") as world:
         world.write("a.bug", "old BUG\n")
         assert (await world.edit("a.bug", "fine\n")).unchecked == ["scripted"]
         assert (await world.edit("a.bug", "now BUG\n")).unchecked == ["scripted"]
         assert (await world.edit("a.bug", "fine\n")).unchecked == ["scripted"]
+        world.let_start()
         await world.idle()
         assert (await world.servers.postponed_errors("ses_1", limit_s=PATIENCE_S)).text == ""
 

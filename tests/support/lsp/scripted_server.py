@@ -1,8 +1,9 @@
 """A tiny language server: each line with `BUG` is an error. `python scripted_server.py LOG MODE...`.
 
 Modes: `pull` (asked) or `push` (with versions), `silent` (no versions), `freeze` (no answer once a document contains FREEZE),
-`crash` (ends at initialize), `slow` (no answer about a document that contains SLOW), `mute` (pushes nothing about one that contains
-MUTE). It writes a line for each message that it gets to LOG, and one for each file that others changed to LOG.files.
+`crash` (ends at initialize), `held` (starts no sooner than LOG.go exists), `slow` (no answer about a document that contains SLOW),
+`mute` (pushes nothing about one that contains MUTE). It writes a line for each message that it gets to LOG, and one for each file
+that others changed to LOG.files.
 """
 
 import json
@@ -78,6 +79,8 @@ def answer(method: str, params: dict[str, Any]) -> Any:
     if method == "initialize":
         if "crash" in modes:
             os._exit(3)
+        while "held" in modes and not os.path.exists(sys.argv[1] + ".go"):
+            time.sleep(0.01)
         kinds = ("hover", "definition", "references", "documentSymbol", "workspaceSymbol")
         can: dict[str, Any] = {f"{kind}Provider": True for kind in kinds}
         return {"capabilities": {**can, **({"diagnosticProvider": {}} if "pull" in modes else {})}}

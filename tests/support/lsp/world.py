@@ -74,6 +74,10 @@ class Bench:
         path.write_text(text)
         return path
 
+    def let_start(self) -> None:
+        """Let a server of the mode `held` start."""
+        self.log.with_name(f"{self.log.name}.go").touch()
+
     async def read(self, name: str) -> None:
         """Read a file, and wait until its server has worked on it."""
         self.servers.after_read(self.folder / name)

@@ -75,7 +75,7 @@ async def looked_at(world: World, name: str) -> None:
     """Fill a folder, and scan it until nothing in it is read again."""
     for file in ("a", "b", "sub/x", "sub/deep/y"):
         os.utime(world.write(f"{name}/{file}", f"old {file}\n"), ns=(OLD_NS, OLD_NS))
-    known = (await world.snapshots.track()).id
+    known = taken = (await world.snapshots.track()).id
     for _ in range(200):
         taken = (await world.snapshots.track()).id
         if _is_listed(world, name) and _is_listed(world, f"{name}/sub"):

@@ -113,6 +113,7 @@ def change_closed(root: Path) -> None:
     (root / "fixed").chmod(0o555)
 
 
+READABLE = sorted({bits | 0o400 for bits in range(0, 0o7777, 0o333)})
 NOT_TEXT = os.fsdecode(b"bad\xff\n name")
 TURNS = {
     "a closed file": Turn(mode("a")),
@@ -168,6 +169,55 @@ TURNS = {
     "a file with the user's identity": Turn(both(write("a"), mode("a", to=0o4750))),
     "a pipe for the ignore rules": Turn(both(remove(".gitignore"), pipe(".gitignore"))),
     "an emptied folder": Turn(remove("d/x", "d/e")),
+    "a file for an empty folder": Turn(both(remove("n"), write("n")), prepare=folder("n")),
+    "a closed folder for an empty one": Turn(mode("n"), prepare=folder("n")),
+    "a link for an empty folder": Turn(both(remove("n"), link("n", "d")), prepare=folder("n")),
+    "a link to a folder that becomes a folder": Turn(both(remove("n"), write("n/x")), prepare=link("n", "d")),
+    "a link that becomes a file": Turn(both(remove("n"), write("n")), prepare=link("n", "a")),
+    "a link that leads to nothing": Turn(both(remove("n"), link("n", "b")), prepare=link("n", "nothing")),
+    "a link to bytes that are no text": Turn(link("n", os.fsdecode(b"\xff\xfe"))),
+    "links to each other": Turn(both(link("one", "two"), link("two", "one"))),
+    "a link for a file written through before": Turn(both(write("n"), remove("a")), prepare=link("n", "a")),
+    "a pipe for an empty folder": Turn(both(remove("n"), pipe("n")), prepare=folder("n")),
+    "a folder for a pipe": Turn(both(remove("pipe"), write("pipe/x")), prepare=pipe("pipe")),
+    "a link for a pipe": Turn(both(remove("pipe"), link("pipe", "a")), prepare=pipe("pipe")),
+    "a moved pipe": Turn(rename("pipe", "d/pipe"), prepare=pipe("pipe")),
+    "pipes in removed folders": Turn(remove("n"), prepare=both(folder("n"), pipe("n/one"), pipe("n/two"))),
+    "a socket for a folder": Turn(both(remove("d"), listen("d")), named=("d",)),
+    "a socket in a closed folder": Turn(both(listen("d/socket"), mode("d")), named=("d/socket",)),
+    "folders that are no text": Turn(write(f"{NOT_TEXT}/{NOT_TEXT}/x")),
+    "a removed folder that is no text": Turn(remove(NOT_TEXT), prepare=write(f"{NOT_TEXT}/{NOT_TEXT}", b"old")),
+    "a pipe that is no text": Turn(both(pipe(NOT_TEXT), mode(NOT_TEXT))),
+    "the longest name": Turn(both(remove("n" * 255), write("m" * 255)), prepare=write("n" * 255, b"old")),
+    "a name of spaces and a dot": Turn(both(write(" ."), write("..."), write("-rf"), write("\\"))),
+    "a name of control characters": Turn(both(write("\x1b[2J"), write("\r"), write("\x7f"))),
+    "names that differ by their case": Turn(both(write("A"), write("D/X"), write("d/X"))),
+    "names that differ by their normal form": Turn(both(write("\u00e9"), write("e\u0301"))),
+    "a file and a folder change their names": Turn(both(rename("a", "t"), rename("d", "a"), rename("t", "d"))),
+    "two folders change their names": Turn(
+        both(rename("d", "t"), rename("n", "d"), rename("t", "n")), prepare=both(folder("n"), write("n/x", b"other"))
+    ),
+    "a folder moves into its own folder": Turn(both(rename("d", "t"), folder("d"), rename("t", "d/d"))),
+    "the inner folder replaces the outer one": Turn(both(rename("d/e", "t"), remove("d"), rename("t", "d"))),
+    "a closed file with many names": Turn(both(hard_link("one", "a"), hard_link("d/two", "a"), mode("a"))),
+    "a removed file of many names": Turn(remove("a"), prepare=hard_link("d/two", "a")),
+    "an emptied file": Turn(both(grow("a", 0), grow("d/x", 0))),
+    "an empty file that is removed": Turn(remove("n"), prepare=write("n", b"")),
+    "a file of holes": Turn(grow("a", 1 << 20)),
+    "every mode of a file that its owner reads": Turn(
+        both(*(mode(f"m/{bits:o}", to=0o644) for bits in READABLE)),
+        prepare=both(*(both(write(f"m/{bits:o}", b"x"), mode(f"m/{bits:o}", to=bits)) for bits in READABLE)),
+    ),
+    "modes of nested folders": Turn(
+        both(mode("n", "n/m", to=0o755), write("n/m/x"), mode("n/m", to=0o111), mode("n", to=0)),
+        prepare=both(write("n/m/x", b"old"), mode("n/m", to=0o500), mode("n", to=0o550)),
+    ),
+    "a removed closed file": Turn(remove("n"), prepare=both(write("n", b"old"), mode("n", to=0o400))),
+    "ignored files in a closed folder": Turn(
+        both(write("l/x.log"), mode("l/x.log", "l")), prepare=both(write("l/x.log", b"old"), write("l/y.log", b"old"))
+    ),
+    "the ignore rules are closed": Turn(both(write(".gitignore", b"*\n"), mode(".gitignore"))),
+    "a folder of ignore rules": Turn(both(remove(".gitignore"), write(".gitignore/x"))),
 }
 
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import attrgetter
 from typing import Literal
 
 from opencode_tui.engine.snapshot.entry import (
@@ -43,6 +44,7 @@ from opencode_tui.engine.snapshot.scan.kept import MADE_BY, MARKERS, KeptBudget,
 from opencode_tui.engine.snapshot.scan.stat_cache import (
     KnownFile,
     KnownFolder,
+    Listing,
     Stamp,
     StatCache,
     young_since,
@@ -85,9 +87,8 @@ class FolderFrame:
         return f"{self.path}/{name}" if self.path else name
 
 
-def full_stamp(status: os.stat_result) -> Stamp:
-    """Return the stamp that identifies a file's content, if the file is old enough."""
-    return (status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+full_stamp: Callable[[os.stat_result], Stamp] = attrgetter("st_mode", "st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+"""Return the stamp that identifies a file's content, if the file is old enough."""
 
 
 def leads_outside(root: str, folder: str, target: str) -> bool:
@@ -348,10 +349,14 @@ class Scan:
         is_closed = bool(~mode & _ENTERED) and (name in above.known.folders or self._wanted.knows(path))
         try:
             opened = self._folders.open(path, unlock=is_closed)
+            known = self._old.folders.get(path, _UNKNOWN)
+            if known.listing is not None and known.rules == rules.key + _COVER_MARKS[cover]:
+                frame = FolderFrame(path, rules, repository, stat.S_IMODE(mode), known, cover, above.is_made)
+                if self._is_unchanged(frame, known.listing, opened):
+                    return frame
             if is_repository(opened):
                 # Another repository has rules and an index of its own.
                 rules, repository = Rules(key=path).with_text(exclude_text(opened), path), path
-            known = self._old.folders.get(path, _UNKNOWN)
             if cover in ("kept", "private"):
                 reason = self._reason_against_folder(opened)
                 if reason is not None:
@@ -380,6 +385,37 @@ class Scan:
             return None
         return IGNORED_MANY if MARKERS.isdisjoint(names) else MADE_AGAIN
 
+    def _is_unchanged(self, frame: FolderFrame, listing: Listing, opened: OpenFolder) -> bool:
+        """Return whether a folder still is what the last scan found; the frame is then as `_list` would leave it.
+
+        Most folders are: without work in Python for each entry this costs little more than the calls of the system.
+        """
+        if self._stop.is_set():
+            raise ScanStoppedError
+        with opened.listing() as found:
+            entries = list(found)
+            if [entry.name for entry in entries] != listing.names:
+                return False
+            try:
+                stamps: list[Stamp | None] = [full_stamp(entry.stat(follow_symlinks=False)) for entry in entries]
+            except FileNotFoundError:
+                return False
+        modes: list[int] = []
+        for position in listing.folders:
+            stamp, stamps[position] = stamps[position], None
+            modes.append(stamp[0] if stamp is not None else 0)
+        if stamps != listing.stamps or not all(map(stat.S_ISDIR, modes)):
+            return False
+        if frame.cover == "private" and not self._kept.admits(listing.names):
+            return False
+        seen, known = frame.seen, frame.known
+        seen.rules, seen.files, seen.listing = known.rules, known.files, listing
+        seen.ignored, seen.private = set(known.ignored), set(known.private)
+        frame.modes = listing.modes
+        for position, mode in zip(listing.folders, modes, strict=True):
+            self._meet_folder(frame, listing.names[position], mode, is_same=True)
+        return True
+
     def _list(self, frame: FolderFrame, opened: OpenFolder) -> None:
         """List a folder: skip files with a known stamp, record the others, and add folders to `pending`."""
         if self._stop.is_set():
@@ -393,8 +429,10 @@ class Scan:
             is_same = frame.known.rules == frame.seen.rules
             known_files = frame.known.files if is_same else {}
             files, modes, is_dir, bits = frame.seen.files, frame.modes, stat.S_ISDIR, stat.S_IMODE
+            names: list[str] = []
             for entry in entries:
                 name = entry.name
+                names.append(name)
                 try:
                     status = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
@@ -420,6 +458,8 @@ class Scan:
             same = {name for name in frame.known.ignored if name in files and files[name] is known_files.get(name)}
             frame.seen.ignored |= same
             frame.seen.private |= frame.known.private & same
+        if frame.path and ".gitignore" not in names:
+            frame.seen.listing = _listing_of(frame, names)
 
     def _meet_folder(self, frame: FolderFrame, name: str, mode: int, is_same: bool) -> None:
         path = frame.join(name)
@@ -486,14 +526,14 @@ class Scan:
         seen, known = frame.seen, frame.known
         is_same = (
             not frame.is_changed
-            and seen.files.keys() == known.files.keys()
+            and (seen.files is known.files or seen.files.keys() == known.files.keys())
             and seen.folders == known.folders
             and bool(known.tree)
         )
-        below = {name: (FOLDER, tree) for name, tree in seen.folders.items() if tree}
         if is_same:
             seen.tree = known.tree
-        elif seen.files or below:
+        elif seen.files or any(seen.folders.values()):
+            below = {name: (FOLDER, tree) for name, tree in seen.folders.items() if tree}
             files = {name: (mode, file_id) for name, (_, mode, file_id) in seen.files.items()}
             seen.tree = self._writer.add("tree", encode({**files, **below}))
         self._collect(frame, is_bare=not seen.files and not seen.folders and not frame.has_skipped)
@@ -531,6 +571,21 @@ class Scan:
             special=self._special,
             private=frozenset(self._private),
         )
+
+
+def _listing_of(frame: FolderFrame, names: list[str]) -> Listing | None:
+    """Return the listing of a folder in which everything is recorded alike, and no file so young that it must be read again."""
+    seen = frame.seen
+    is_alike = (
+        not seen.ignored if frame.cover == "plain" else frame.cover == "private" and seen.private == seen.files.keys()
+    )
+    if not is_alike or frame.has_skipped or len(seen.files) + len(frame.pending) != len(names):
+        return None
+    folders = {name for name, _, _ in frame.pending}
+    stamps = [None if name in folders else seen.files[name][0] for name in names]
+    if any(stamp is not None and stamp[1] < 0 for stamp in stamps):
+        return None
+    return Listing(names, stamps, [at for at, stamp in enumerate(stamps) if stamp is None], frame.modes)
 
 
 def _has_marker(folder: OpenFolder) -> bool:

@@ -8,6 +8,7 @@ interpreter often.
 import hashlib
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,11 +25,24 @@ KnownFile = tuple[Stamp, str, str]
 """A file or link: its stamp, git mode and 40-hex id."""
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a folder contained in which everything is recorded: names in the order of the disk, with the stamps of the files.
+
+    The stamp of a folder is None. `folders` are the positions of these, `modes` counts the modes of the files.
+    """
+
+    names: list[str]
+    stamps: list[Stamp | None]
+    folders: list[int]
+    modes: Counter[int]
+
+
 @dataclass(slots=True)
 class KnownFolder:
     """A scanned folder: `rules` is the key of its ignore rules, `tree` its id ("" when nothing in it was recorded).
 
-    `private` are the recorded files in it that are ignored, `kept` the bytes of these.
+    `private` are the recorded files in it that are ignored, `kept` the bytes of these. `listing` is not stored.
     """
 
     rules: str = ""
@@ -39,6 +53,7 @@ class KnownFolder:
     outside: frozenset[str] = frozenset()
     private: set[str] = field(default_factory=set[str])
     kept: int = 0
+    listing: Listing | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)

@@ -1,0 +1,141 @@
+"""Whatever changes in a folder that three scans found alike is found by the next: a folder is taken over only as a whole."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.snapshot.worktree import World
+from tests.support.world.repo import make_repo
+
+OLD_NS = 1_700_000_000_000_000_000
+
+
+def rewrite(path: Path) -> None:
+    """Write other bytes of the same number, and give the file its time back."""
+    status = path.stat()
+    path.write_bytes(b"#" * status.st_size)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def exchange(root: Path) -> None:
+    os.rename(root / "a", root / "c")
+    os.rename(root / "b", root / "a")
+    os.rename(root / "c", root / "b")
+
+
+def replace_by_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("b")
+
+
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+    (path / "inner").write_text("new")
+
+
+def replace_by_file(path: Path) -> None:
+    shutil.rmtree(path)
+    path.write_text("new")
+
+
+def move_aside(path: Path) -> None:
+    """Put another folder of the same names in a folder's place."""
+    shutil.copytree(path, path.with_name("copy"))
+    rewrite(path.with_name("copy") / "x")
+    os.rename(path, path.parent.parent / "aside")
+    os.rename(path.with_name("copy"), path)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "a file of the same size and time": lambda folder: rewrite(folder / "a"),
+    "the mode of a file": lambda folder: (folder / "a").chmod(0o600),
+    "two files change their names": exchange,
+    "a file is removed": lambda folder: (folder / "a").unlink(),
+    "a file is added": lambda folder: (folder / "new").write_text("new"),
+    "a file is renamed": lambda folder: os.rename(folder / "a", folder / "A"),
+    "a link for a file": lambda folder: replace_by_link(folder / "a"),
+    "a folder for a file": lambda folder: replace_by_folder(folder / "a"),
+    "a file for a folder": lambda folder: replace_by_file(folder / "sub"),
+    "a folder is removed": lambda folder: shutil.rmtree(folder / "sub"),
+    "the mode of a folder": lambda folder: (folder / "sub").chmod(0o700),
+    "the mode of the folder itself": lambda folder: folder.chmod(0o700),
+    "a file further down": lambda folder: rewrite(folder / "sub/x"),
+    "another folder of the same names": lambda folder: move_aside(folder / "sub"),
+    "a pipe": lambda folder: os.mkfifo(folder / "pipe"),
+    "an empty folder": lambda folder: (folder / "empty").mkdir(),
+    "a file that many names have": lambda folder: os.link(folder / "a", folder / "hard"),
+}
+
+
+async def looked_at(world: World, name: str) -> None:
+    """Fill a folder, and scan it until nothing in it is read again."""
+    for file in ("a", "b", "sub/x", "sub/deep/y"):
+        os.utime(world.write(f"{name}/{file}", f"old {file}\n"), ns=(OLD_NS, OLD_NS))
+    known = taken = (await world.snapshots.track()).id
+    for _ in range(200):
+        taken = (await world.snapshots.track()).id
+        if _is_listed(world, name) and _is_listed(world, f"{name}/sub"):
+            break
+    assert taken == known and _is_listed(world, name) and _is_listed(world, f"{name}/sub")
+
+
+def _is_listed(world: World, name: str) -> bool:
+    opened = world.snapshots.lock._opened
+    assert opened is not None and opened.worktree._cache is not None
+    return opened.worktree._cache.folders[name].listing is not None
+
+
+@pytest.mark.parametrize("rules", ["", "top/\n"], ids=["plain", "ignored"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+async def test_every_change_is_found_and_undone(world: World, change: Callable[[Path], object], rules: str):
+    world.write(".gitignore", rules)
+    await looked_at(world, "top")
+    before = world.facts()
+    patch = await world.step(lambda: change(world.root / "top"))
+    fresh = (await world.snapshots.track()).id
+    world.reopen()  # without what is in memory
+    assert (await world.snapshots.track()).id == fresh
+    changed = world.facts()
+    report = await world.snapshots.revert([patch])
+    left = {path for path, fact in world.facts().items() if before.get(path) != fact}
+    assert (changed != before, left - {"aside", "aside/x", "aside/deep", "aside/deep/y"}) == (True, set())
+    assert report.kept == []
+
+
+@pytest.mark.parametrize("name", ["top/.gitignore", "top/sub/.gitignore", ".gitignore"])
+async def test_new_ignore_rules_hold_in_folders_that_are_unchanged(world: World, name: str):
+    await looked_at(world, "top")
+    world.write("top/sub/build/x")
+    await world.snapshots.track()
+    await world.snapshots.track()
+    world.write(name, "build\n")
+    taken = await world.snapshots.track()
+    assert [one.path for one in taken.unprotected] == ["top/sub/build"]
+
+
+async def test_a_folder_that_becomes_a_repository_has_rules_of_its_own(world: World):
+    world.write(".gitignore", "*.log\n")
+    await looked_at(world, "top")
+    make_repo(world.root / "top/sub")
+    world.write("top/sub/x.log")
+    taken = await world.snapshots.track()
+    assert [one.path for one in taken.unprotected] == ["top/sub/.git"]
+    assert "x.log" in _files_of(world, "top/sub")
+
+
+async def test_a_marker_of_a_tool_leaves_an_ignored_folder_out_again(world: World):
+    world.write(".gitignore", "top/\n")
+    await looked_at(world, "top")
+    world.write("top/sub/CACHEDIR.TAG")
+    taken = await world.snapshots.track()
+    assert [one.path for one in taken.unprotected] == ["top/sub"]
+
+
+def _files_of(world: World, name: str) -> set[str]:
+    opened = world.snapshots.lock._opened
+    assert opened is not None and opened.worktree._cache is not None
+    return set(opened.worktree._cache.folders[name].files)

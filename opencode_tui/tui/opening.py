@@ -59,6 +59,10 @@ class Opening:
         """Return whether a key is for the prompt although it has no focus."""
         return False
 
+    def is_question(self, _widget: Widget) -> bool:
+        """Return whether a widget is the question that is shown: none is."""
+        return False
+
     def begin_key(self, _key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: nothing does."""
 

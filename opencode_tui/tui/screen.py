@@ -190,7 +190,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         In the queue of the question, a key behind the one that closes it would still be for this question, and be lost.
         """
         panel = self.focused
-        if not isinstance(panel, Keyed) or not self._chat.panels.is_question(panel) or not panel.is_mounted:
+        if not isinstance(panel, Keyed) or not self._chat.is_question(panel) or not panel.is_mounted:
             return False
         panel.receive_key(event)
         return True

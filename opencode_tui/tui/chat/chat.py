@@ -141,6 +141,10 @@ class Chat(ChatParts):
         """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
         return self.panels.is_for_prompt(event, focused)
 
+    def is_question(self, widget: Widget) -> bool:
+        """Return whether a widget is the question that is shown."""
+        return self.panels.is_question(widget)
+
     def begin_key(self, key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: a first press, and an error once the next prompt is begun."""
         if self.first_press.action and self.first_press.key != key:

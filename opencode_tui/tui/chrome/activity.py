@@ -101,7 +101,7 @@ class ActivityLine(Rows):
             word = clip_middle(word, width - measure(end) - 4, mark)
         facts = self._facts(width - measure(end) - cells(word) - 4)
         if self.activity.kind in ("retry", "busy"):  # the time is what changes: the words give way
-            word = clip(word, max(12, width - measure(end) - cells(facts) - 4), mark)
+            word = clip(word, max(8, width - measure(end) - cells(facts) - 4), mark)
         loud = {"retry": "warning", "failed": "error"}.get(self.activity.kind, "text")
         left = [
             (" ", fill),

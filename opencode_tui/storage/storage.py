@@ -165,6 +165,10 @@ class Storage:
         if not self._is_closed:
             await self._fsync()
 
+    def pending(self) -> frozenset[Key]:
+        """Return the keys of the records whose latest growth is not written yet."""
+        return self._behind.keys()
+
     def held_path(self, seconds: float = 0.0) -> str:
         """Return the file or folder that is being written, if that has lasted so long; else an empty text."""
         work = self._work

@@ -164,6 +164,10 @@ class WriteBehind:
             return True
         return any(one.has_failed for one in (*self._pending.values(), *self._in_flight.values()))
 
+    def keys(self) -> frozenset[Key]:
+        """Return the keys of what is not written yet."""
+        return frozenset((*self._pending, *self._in_flight))
+
     def put(self, key: Key, render: Render, failed: Failed | None) -> None:
         """Schedule a write of the latest state of a record; replaces an earlier call for the same key."""
         waiting = self._pending.get(key)

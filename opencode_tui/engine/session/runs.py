@@ -398,6 +398,7 @@ class RunRegistry:
             if left:
                 await self._run_cleanup(run, left)
         finally:
+            self._store.release_older(run.session_id)
             lock.release()
 
     async def _flush(self, run: Run) -> None:

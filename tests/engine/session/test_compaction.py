@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.api.context import CompactSession
-from opencode_tui.schema.api.request import CreateSession
+from opencode_tui.schema.api.request import CreateSession, ForkSession
 from opencode_tui.schema.error import BusyError, OpencodeError, SessionError
 from opencode_tui.schema.event.event import SessionCompacted, SessionUpdated
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, TextPart
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from tests.support.provider.model_script import Answer, Call, content_text, failure
 from tests.support.provider.token_counter import Window
 from tests.support.world.engine import MODEL, World, opened
@@ -291,3 +291,20 @@ async def test_without_space_for_a_full_answer_the_answer_is_limited_to_what_is_
         asked = [body["max_tokens"] for body in world.server.bodies]
         assert kinds(await world.messages(session)) == ["request", "answer"] * 4
     assert world.server.refused == 0 and asked == sorted(asked, reverse=True) and asked[-1] < asked[0] - 8_000
+
+
+async def test_a_compaction_does_not_wait_for_the_copy_of_a_fork(environ: dict[str, str], tmp_path: Path) -> None:
+    """The fork has what its source had when it was made; both can be compacted before it is copied."""
+    async with opened(environ, tmp_path, *(Answer(text=text) for text in ("one", "of both", "in the fork"))) as world:
+        session = await world.prompt("first")
+        fork = await world.client.sessions.fork(session.id, ForkSession())
+        lock = world.client._engine.core.locks.session_copy(fork.id)
+        assert lock.try_acquire()
+        assert (await compact(world, session)).summary == "of both"
+        assert (await compact(world, fork)).summary == "in the fork"
+        origin = fork_origin(await world.client.sessions.get(fork.id))
+        assert origin is not None and origin.copying is not None
+        lock.release()
+        await world.client._engine.core.copies.wait_until_copied(fork.id)
+        source, copy = await world.messages(session), await world.messages(fork)
+    assert kinds(source) == kinds(copy) == ["request", "answer", "marker", "summary"]

@@ -9,6 +9,7 @@ from opencode_tui.client.local import LocalClient
 from opencode_tui.engine.engine import open_engine
 from opencode_tui.engine.session.records.loading import SHORT, load_recent, load_session
 from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserMessage, UserSummary
@@ -21,6 +22,7 @@ from tests.support.provider.model_server import ModelServer, provider_config
 from tests.support.sessions.records import assistant, compaction, session_info, user, write_records
 from tests.support.sessions.store import open_store
 from tests.support.world.engine import World, opened
+from tests.support.world.waiting import until
 
 LONG = SHORT + 200
 AFTER = 60
@@ -179,6 +181,72 @@ async def test_a_change_of_an_older_message_is_there_when_all_are_read(paths):
         whole = await store.messages("ses_1")
         assert [one.info.id for one in whole] == [one.info.id for one in made]
         assert whole[0].parts == [part.changed(text="changed")] and whole[1].info == made[1].info.changed(cost=3.0)
+
+
+def held(store, session_id):
+    return [one.info.id for one in store._open[session_id].together()]
+
+
+async def test_a_session_that_was_read_whole_holds_after_its_next_turn_what_one_just_opened_holds(
+    environ, tmp_path, paths
+):
+    """Undo, the export, a fork and other clients see all messages all the same."""
+    async with opened(environ, tmp_path, Answer(text="fine"), Answer(text="here")) as world:
+        project = (await world.client.project.current()).id
+        made = history("ses_1")
+        put(paths, made, directory=str(tmp_path), project_id=project)
+        store, session = world.client._engine.store, await world.client.sessions.get("ses_1")
+        assert len(await world.client.messages.list("ses_1")) == len(made) == len(held(store, "ses_1"))
+        await world.prompt("go on", session=session)
+        await until(lambda: len(held(store, "ses_1")) <= len(made))
+        kept, storage = held(store, "ses_1"), Storage(paths)
+        assert kept == [one.info.id for one in load_recent(storage, "ses_1").messages]
+        assert 2 * AFTER < len(kept) < 2 * AFTER + 10
+        names = [one.info.id for one in load_session(storage, "ses_1").messages]
+        assert len(names) == len(made) + 2
+        assert [one.info.id for one in await world.client.messages.list("ses_1", len(names))] == names
+        assert len(held(store, "ses_1")) == len(kept)
+        fork = await world.client.sessions.fork("ses_1", ForkSession())
+        assert len(await world.client.messages.list(fork.id)) == len(names)
+        await world.client.undo.revert("ses_1", made[0].info.id)
+        assert held(store, "ses_1") == names
+        await world.prompt("anew", session=session)
+        [request, answer] = await world.client.messages.list("ses_1")
+        assert [part.text for part in (*request.parts, *answer.parts) if isinstance(part, TextPart)] == ["anew", "here"]
+
+
+async def test_an_open_session_holds_after_a_compaction_the_messages_from_there_on(environ, tmp_path, paths):
+    async with opened(environ, tmp_path, Answer(text="fine")) as world:
+        project = (await world.client.project.current()).id
+        made = history("ses_1", after=-1)
+        put(paths, made, directory=str(tmp_path), project_id=project)
+        store = world.client._engine.store
+        await world.prompt("go on", session=await world.client.sessions.get("ses_1"))
+        assert len(held(store, "ses_1")) == len(made) + 2
+        world.server.summary_answers.append(Answer(text="all of it"))
+        await world.client.context.compact("ses_1", CompactSession())
+        await until(lambda: len(held(store, "ses_1")) < len(made))
+        names = [one.info.id for one in load_session(Storage(paths), "ses_1").messages]
+        kept = held(store, "ses_1")
+        assert kept == names[-len(kept) :] and len(kept) == 100
+        assert [one.info.id for one in await world.client.messages.list("ses_1")] == names
+
+
+async def test_what_is_not_on_the_disk_yet_stays_in_memory_with_all_after_it(paths):
+    made = history("ses_1")
+    put(paths, made)
+    async with open_store(paths) as opened_store:
+        store = opened_store.store
+        await store.messages("ses_1")
+        part = made[20].parts[0]
+        assert isinstance(part, TextPart)
+        store.end_part(part.changed(text="late"))
+        store.release_older("ses_1")
+        assert held(store, "ses_1") == [one.info.id for one in made[20:]]
+        await store.flush()
+        store.release_older("ses_1")
+        assert 2 * AFTER < len(held(store, "ses_1")) < 2 * AFTER + 10
+        assert (await store.messages("ses_1"))[20].parts == [part.changed(text="late")]
 
 
 async def test_older_messages_can_be_withdrawn_and_removed(paths):

@@ -136,7 +136,7 @@ class CompactionTask(Struct, frozen=True):
 class SessionCompaction(Struct, frozen=True):
     """Compacts the sessions of one folder.
 
-    `wait_until_copied` returns when no fork reads a session's records any more.
+    A compaction adds messages and changes none, so that it does not wait for forks that still read the session.
     """
 
     store: SessionStore
@@ -146,7 +146,6 @@ class SessionCompaction(Struct, frozen=True):
     ledgers: SessionLedgers
     providers: Providers
     budgets: Budgets
-    wait_until_copied: Callable[[str], Awaitable[None]]
     publish: Callable[[Event], None]
 
     async def compact(self, run: Run, order: CompactionTask) -> AssistantMessage:
@@ -155,7 +154,6 @@ class SessionCompaction(Struct, frozen=True):
         Raises SessionError when there is nothing to summarize, ProviderError when no summary could be made, BudgetError when one
         would pass a budget.
         """
-        await self.wait_until_copied(order.session_id)
         messages = await self.store.recent(order.session_id)
         old = _before(filter_compacted(messages), order.tail_id)
         if not new_messages(old):
@@ -179,6 +177,7 @@ class SessionCompaction(Struct, frozen=True):
             await self._add_continue_message(newest_request(messages))
         await self._set_compacting(order.session_id, None)
         run.finalize = None
+        self.store.release_older(order.session_id)
         self.publish(SessionCompacted(session_id=order.session_id))
         return step.message
 

@@ -1,7 +1,8 @@
 """Copy the records of forks in the background, and let changes of a session wait for the forks that still read it.
 
 A copy can be interrupted at any time and resumed, in another process too: it skips records that exist. Opening an
-incomplete fork resumes its copy. Prune, revert, compaction, edit and delete await `wait_until_copied`.
+incomplete fork resumes its copy. Prune, revert, edit and delete await `wait_until_copied`.
+A compaction only adds messages, as a prompt does.
 Source: docs/internals/session.md#forks.
 """
 

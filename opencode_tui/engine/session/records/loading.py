@@ -4,7 +4,7 @@ A damaged record is skipped. All functions block.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pydantic import ValidationError
@@ -80,20 +80,38 @@ def load_recent(storage: Storage, session_id: str, session: Key | None = None) -
     """
     history = open_history(storage, session, session_id)
     names = history.names()
-    start = 0 if len(names) <= SHORT or spans_wrap(names) else _Window(storage, history, session_id, names).start()
+
+    def info(name: str) -> AnyMessage | None:
+        try:
+            return MESSAGE.validate_json(history.message(name))
+        except (StorageError, ValidationError):
+            return None  # reading it with its parts reports it
+
+    start = recent_start(names, info, lambda name: _read_parts(storage, history, name, Loaded()))
     loaded = _load(storage, history, session_id, names[start:], None)
     loaded.older = names[:start]
     return loaded
 
 
-class _Window:
-    """Finds where the messages begin that a request is made of, reading no more than those."""
+def recent_start(
+    names: Sequence[str], info: Callable[[str], AnyMessage | None], parts: Callable[[str], Sequence[AnyPart]]
+) -> int:
+    """Return where the messages begin that `load_recent` reads of a session with these names, which are in order.
 
-    def __init__(self, storage: Storage, history: StoredHistory, session_id: str, names: Sequence[str]) -> None:
-        self._storage = storage
-        self._history = history
-        self._session_id = session_id
+    `info` returns a message, None for one that cannot be read. Both are called for no more than what they are needed for.
+    """
+    return 0 if len(names) <= SHORT or spans_wrap(names) else _Window(names, info, parts).start()
+
+
+class _Window:
+    """Finds where the messages begin that a request is made of, looking at no more than those."""
+
+    def __init__(
+        self, names: Sequence[str], info: Callable[[str], AnyMessage | None], parts: Callable[[str], Sequence[AnyPart]]
+    ) -> None:
         self._names = names
+        self._read = info
+        self._parts = parts
         self._infos: dict[int, AnyMessage | None] = {}
 
     def start(self) -> int:
@@ -115,9 +133,7 @@ class _Window:
         marker_at = self._parent(summary_at)
         if marker_at is None or marker_at > summary_at:
             return summary_at
-        loaded = Loaded()
-        parts = _read_parts(self._storage, self._history, self._names[marker_at], loaded)
-        marker = next((part for part in parts if isinstance(part, CompactionPart)), None)
+        marker = next((part for part in self._parts(self._names[marker_at]) if isinstance(part, CompactionPart)), None)
         if marker is None:
             return summary_at
         tail_at = self._index(marker.tail_id)
@@ -140,10 +156,7 @@ class _Window:
     def _info(self, at: int) -> AnyMessage | None:
         """Return a message, None for one that cannot be read."""
         if at not in self._infos:
-            try:
-                self._infos[at] = MESSAGE.validate_json(self._history.message(self._names[at]))
-            except (StorageError, ValidationError):
-                self._infos[at] = None  # reading it with its parts reports it
+            self._infos[at] = self._read(self._names[at])
         return self._infos[at]
 
 

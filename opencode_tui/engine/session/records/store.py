@@ -12,9 +12,10 @@ import logging
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, KeysView, Sequence
+from collections.abc import Callable, Container, Iterable, KeysView, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -27,6 +28,7 @@ from opencode_tui.engine.session.records.loading import (
     load_session,
     load_tail,
     read_requests,
+    recent_start,
 )
 from opencode_tui.engine.session.records.stored_history import find_session
 from opencode_tui.engine.waits import waiting
@@ -198,6 +200,23 @@ class OpenRecords:
         for part_id in parts:
             self.growing.pop(part_id, None)
         return parts
+
+    def release(self, pending: Container[str]) -> None:
+        """Leave on disk what a session that is opened now would not read, but no message that is `pending`."""
+        here, names = tuple(self.messages), (*self.older, *self.messages)
+        if any(after < before for before, after in pairwise(names)):
+            return
+        start = recent_start(names, self.messages.get, self.parts_of) - len(self.older)
+        busy = (at for at, name in enumerate(here[: max(0, start)]) if name in pending or self._grows(name))
+        released = here[: next(busy, max(0, start))]
+        for name in released:
+            del self.messages[name]
+            self.parts.pop(name, None)
+            self.older[name] = None
+        self.older_changes += bool(released)
+
+    def _grows(self, message_id: str) -> bool:
+        return not self.growing.keys().isdisjoint(self.parts.get(message_id, {}))
 
     def put_before(self, older: "OpenRecords") -> None:
         """Add the messages before those in memory, which were read from the disk."""
@@ -401,6 +420,14 @@ class SessionStore:
         self._note(session_id, loaded)
         return loaded
 
+    def release_older(self, session_id: str) -> None:
+        """Leave the messages before the last finished compaction on disk, as `open_recent` does. Needs the run lock.
+
+        What is not on the disk yet stays in memory, with all after it.
+        """
+        if (records := self._open.get(session_id)) is not None:
+            records.release({key[-1] if key[0] == "message" else key[1] for key in self._storage.pending()})
+
     def drop(self, session_id: str) -> None:
         """Drop the records in memory, because another process has changed them."""
         self._open.pop(session_id, None)
@@ -457,12 +484,13 @@ class SessionStore:
 
     async def tail(self, session_id: str, limit: int) -> list[MessageWithParts]:
         """Return the newest `limit` messages, oldest first, reading no others from the disk."""
-        if (records := self._open.get(session_id)) is not None:
+        while (records := self._open.get(session_id)) is not None:
             self._open.move_to_end(session_id)
             missing = min(limit - len(records.messages), len(records.older))
             names = tuple(records.older)[-missing:] if missing > 0 else ()
             older = (await self._read_named(session_id, names)).messages if names else []
-            return [*older, *records.together()][-limit:]
+            if not names or tuple(records.older)[-len(names) :] == names:  # else other messages are in memory now
+                return [*older, *records.together()][-limit:]
         loaded = await asyncio.to_thread(load_tail, self._storage, session_id, limit, await self._find(session_id))
         self._note(session_id, loaded)
         return loaded.messages

@@ -804,6 +804,17 @@ class _Inbox:
         async with self._opened() as inbox:
             return await inbox.view()
 
+    async def look(self, session_id: str | None = None, until: int = 0) -> None:
+        from opencode_tui.schema.ids import is_identifier, system_clock
+        from opencode_tui.storage.looks import Looks
+
+        looks = Looks(self._engine.core.paths)
+        if session_id is None:
+            return await asyncio.to_thread(looks.look_at_all, until)
+        if not is_identifier(session_id, "ses"):
+            raise NotFoundError(f"there is no session {session_id!r}")
+        return await asyncio.to_thread(looks.look_at, session_id, system_clock())
+
     async def done(self, since: int) -> Sequence["Done"]:
         async with self._opened() as inbox:
             return await inbox.done(since)

@@ -1,4 +1,4 @@
-"""Every key of the settings that does something or describes something is in the example; the others are named as without effect."""
+"""Every supported key of the settings is in the example; the others are named as without effect."""
 
 import re
 from collections.abc import Iterator

@@ -133,8 +133,10 @@ async def test_an_engine_that_was_left_ends_a_minute_after_the_last_thing_that_n
         given["mcp"] = {"one": {"type": "local", "command": COMMAND}}
     variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(given)}
     async with open_shared(variables, tmp_path / "work", serve=serve_terminals) as client:
-        assert isinstance(client, SharedClient) and client._thread is not None
-        clock = EngineClock(client._thread)
+        assert isinstance(client, SharedClient)
+        thread, clients = client._thread, client._clients
+        assert thread is not None and clients is not None
+        clock = EngineClock(thread)
         world = World(client, model, variables, tmp_path / "work")
         end = await begin(world)
         client.detach()
@@ -147,7 +149,7 @@ async def test_an_engine_that_was_left_ends_a_minute_after_the_last_thing_that_n
         assert not staying.done(), "it is needed"
         before = await clock.now()
         await end()
-        await until(lambda: client.terminals == 0)
+        await until(lambda: not (client.terminals or clients.is_working or thread.has_left_calls))
         await clock.stop_at(before + REST_S - 1)
         await clock.now()
         assert not staying.done(), "it waits"

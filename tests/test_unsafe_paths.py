@@ -324,6 +324,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "storage/engine_claim.py": {"*": OWN},
     "storage/files.py": {"*": "the calls of the storage, on our data, state, cache and settings folders only"},
     "storage/locks.py": {"*": OWN},
+    "storage/looks.py": {"*": OWN},
     "storage/migrations.py": {"*": OWN},
     "storage/paths.py": {"ensure": OWN},
     "storage/process_lock.py": {"*": OWN},

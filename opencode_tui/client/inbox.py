@@ -21,20 +21,24 @@ from opencode_tui.schema.api.inbox import (
     AskedReasons,
     AskedSubject,
     Done,
+    Ended,
     InboxView,
     Running,
     State,
     Waiting,
 )
 from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus, RetryStatus, SessionInfo
+from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.storage.engine_claim import PATIENCE_S, EngineRecord, live_engines, short_path
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.paths import find_paths
+from opencode_tui.storage.looks import Looks
+from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_identity import current_process, is_alive, is_suspended
 from opencode_tui.storage.task_folders import list_left_agents
 
@@ -45,6 +49,12 @@ logger = logging.getLogger(__name__)
 
 _NEWEST = 200
 """Messages of a session that are looked at for what it did."""
+
+ENDED = 30
+"""Sessions that ended which are listed at most."""
+
+_LISTED_MS = 7 * 24 * 3600 * 1000
+"""Milliseconds for which a session that ended is listed if the user does not look."""
 
 _NEEDS: Sequence[str] = ("asks", "stopped", "failed", "retries", "works", "done")
 """The states of what sessions did, in the order in which they need the user."""
@@ -75,19 +85,29 @@ class Inbox:
         """The engine that listed a session."""
 
     async def view(self) -> InboxView:
-        """Return what runs, waits or was stopped, and which processes do not respond. Raises StorageError."""
+        """Return what runs, waits, was stopped or ended, and which processes do not respond. Raises StorageError."""
+        rows = await self.rows()
+        ended = await self._ended({row.info.id for row in rows})
+        return InboxView.trusted(rows=rows, silent=list(self._silent), ended=ended)
+
+    async def rows(self) -> list[Running]:
+        """Return what runs, waits or was stopped, in the order of `view`. Raises StorageError."""
         listed = await asyncio.gather(*map(_rows_of, self._engines))
         found = [row for rows in listed for row in rows]
         self._engine_of = {
             row.info.id: engine for engine, rows in zip(self._engines, listed, strict=True) for row in rows
         }
         found += await self._others({row.info.id for row in found})
-        rows = sorted(found, key=lambda row: (ORDER.index(row.state), -row.info.time.updated))
-        return InboxView.trusted(rows=rows, silent=list(self._silent))
+        return sorted(found, key=lambda row: (ORDER.index(row.state), -row.info.time.updated))
+
+    async def look_at_all(self, view: InboxView) -> None:
+        """Record that the user has seen what ended in a view. Raises StorageError."""
+        if view.ended:
+            await asyncio.to_thread(Looks(find_paths(self._environ)).look_at_all, view.ended[0].at)
 
     async def done(self, since: int) -> list[Done]:
         """Return what sessions did since a moment in ms: what needs the user first, then the newest. Raises StorageError."""
-        states = {row.info.id: row.state for row in (await self.view()).rows}
+        states = {row.info.id: row.state for row in await self.rows()}
         found: list[Done] = []
         async with self._reader() as client:
             families: dict[str, list[SessionInfo]] = {}
@@ -129,7 +149,7 @@ class Inbox:
 
         Raises NotFoundError when it does not run, BusyError when its process takes no requests.
         """
-        found = [row for row in (await self.view()).rows if row.info.id == session_id and row.state != "stopped"]
+        found = [row for row in await self.rows() if row.info.id == session_id and row.state != "stopped"]
         if not found:
             raise NotFoundError(f"{session_id} does not run; see `opencode-tui ps`")
         [row] = found
@@ -187,6 +207,27 @@ class Inbox:
                     left=[str(paths.tasks / one.name) for one in kept],
                 )
         return list(rows.values())
+
+    async def _ended(self, known: set[str]) -> list[Ended]:
+        """Return the sessions that ended since the user looked, the newest first. Opens an engine here if there may be any."""
+        paths = find_paths(self._environ)
+        unseen = await asyncio.to_thread(_unseen, paths)
+        found: list[Ended] = []
+        if not unseen.keys() - known:
+            return found
+        async with self._reader() as client:
+            for session_id, seen in unseen.items():
+                if len(found) == ENDED:
+                    break
+                if session_id in known:
+                    continue
+                try:
+                    info = await client.sessions.get(session_id)
+                except NotFoundError:  # deleted since
+                    continue
+                if info.parent_id is None and not info.time.archived:
+                    found += await _end_of(client, info, seen)
+        return sorted(found, key=lambda one: one.at, reverse=True)
 
     @asynccontextmanager
     async def _reader(self) -> "AsyncGenerator[Client]":
@@ -360,6 +401,29 @@ async def _done_by(client: "Client", root: SessionInfo, family: Sequence[Session
         deletions=sum(one.deletions for one in every),
         cost=cost,
     )
+
+
+def _unseen(paths: Paths) -> dict[str, int]:
+    """Return sessions that may have ended since the user looked, the last one first, with when that was in ms. Blocks."""
+    looks = Looks(paths)
+    seen = max(looks.at_all(), system_clock() - _LISTED_MS)
+    ended = Locks(paths).ended_runs(seen)
+    own = {session_id: max(seen, looks.at(session_id)) for session_id in ended}
+    return {session_id: own[session_id] for session_id, at in ended.items() if at > own[session_id]}
+
+
+async def _end_of(client: "Client", info: SessionInfo, seen: int) -> list[Ended]:
+    """Return how the last turn of a session ended if that was after a moment in ms; else nothing."""
+    for message in await client.messages.list(info.id, 1):
+        answer = message.info
+        if isinstance(answer, AssistantMessage) and (at := answer.time.completed or 0) > seen:
+            error = answer.shown_error
+            texts = "\n".join(part.text for part in message.parts if isinstance(part, TextPart)).strip()
+            said = describe_stored(error, answer.provider_id, answer.model_id) if error else texts.rpartition("\n")[2]
+            state = "failed" if error else "done"
+            cost = await client.sessions.cost(info.id)
+            return [Ended.trusted(info=info, state=state, at=at, said=said[:SAID], cost=cost)]
+    return []
 
 
 async def _activity(client: "Client", session_id: str) -> tuple[ToolPart | None, str]:

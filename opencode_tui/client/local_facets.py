@@ -413,7 +413,8 @@ class _Settings:
         settings = (str(notice) for notice in config.warnings)
         warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
         of_models = await asyncio.to_thread(instance.folder.model_warnings)
-        warnings += of_models
+        formatters = instance.folder.programs.formatters.made
+        warnings += [*of_models, *(() if formatters is None else formatters.idle)]
         is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
         return Notices.trusted(
@@ -802,6 +803,17 @@ class _Inbox:
     async def list(self) -> "InboxView":
         async with self._opened() as inbox:
             return await inbox.view()
+
+    async def look(self, session_id: str | None = None, until: int = 0) -> None:
+        from opencode_tui.schema.ids import is_identifier, system_clock
+        from opencode_tui.storage.looks import Looks
+
+        looks = Looks(self._engine.core.paths)
+        if session_id is None:
+            return await asyncio.to_thread(looks.look_at_all, until)
+        if not is_identifier(session_id, "ses"):
+            raise NotFoundError(f"there is no session {session_id!r}")
+        return await asyncio.to_thread(looks.look_at, session_id, system_clock())
 
     async def done(self, since: int) -> Sequence["Done"]:
         async with self._opened() as inbox:

@@ -119,6 +119,25 @@ class Locks:
                         owners[name.removesuffix(OWNER_SUFFIX)] = owner
         return owners
 
+    def ended_runs(self, since: int) -> dict[str, int]:
+        """Return the sessions whose last run ended after a moment, with when, the last one first; times are in ms. Blocks.
+
+        An owner file that cannot be read counts as none.
+        """
+        ended: dict[str, int] = {}
+        try:
+            with self._files.scandir(str(self._folder)) as entries:
+                for entry in entries:
+                    if not entry.name.endswith(OWNER_SUFFIX):
+                        continue
+                    with suppress(OSError):
+                        at = entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
+                        if at > since and (owner := read_owner(self._files, entry.path)) and not owner.is_set:
+                            ended[entry.name.removesuffix(OWNER_SUFFIX)] = at
+        except OSError:
+            return {}
+        return dict(sorted(ended.items(), key=lambda one: one[1], reverse=True))
+
     def store(self) -> ProcessLock:
         """Return the lock for everything outside of sessions: permission, project, credentials, migration, index."""
         return self._lock("store")

@@ -1,4 +1,4 @@
-"""A session that runs, waits or was stopped, in words: its state, and what it does or asks.
+"""A session that runs, waits, was stopped or ended, in words: its state, and what it does or asks.
 
 All texts are raw: a client makes them safe.
 """
@@ -18,6 +18,8 @@ DONE_STATES = {
     "retries": "retries",
     "works": "still works",
 }
+
+ENDED_STATES = {"failed": "failed", "done": "done"}
 
 STATES: dict[State, str] = {"asks": "asks you", "stopped": "stopped", "retries": "retries", "works": "works"}
 

@@ -26,6 +26,7 @@ from typing import Any
 import httpx
 
 from opencode_tui.storage.paths import find_paths
+from opencode_tui.text.inbox import ENDED_STATES
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import counted, rounds
 from tests.benchmarks.stress_leave import seconds
@@ -101,7 +102,8 @@ class Desk:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return what `ps` lists."""
-        return json.loads(self.line.run("ps", "--format", "json").stdout)
+        rows = json.loads(self.line.run("ps", "--format", "json").stdout)
+        return [row for row in rows if row["state"] not in ENDED_STATES]
 
 
 def task(name: str, chosen: random.Random) -> str:

@@ -19,6 +19,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
@@ -225,7 +226,8 @@ def one_round(kind: str, number: int, first_seed: int) -> tuple[str, list[str], 
         try:
             way, faults = round_of(world, server, chosen) if kind == "leave" else kill_round(world, chosen)
         except (AssertionError, OSError) as error:  # this round could not be followed to its end; the others go on
-            return kind, [], [f"{type(error).__name__}: {error}"]
+            at = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == __file__][-1]
+            return kind, [], [f"{type(error).__name__}: {error} (`{at.line}`)"]
         finally:
             world.line.kill_survivors()
     return way, faults, []

@@ -105,3 +105,16 @@ def test_a_session_of_a_run_is_listed_and_answered_at_its_own_terminal_only(line
     assert (row["state"], row["asks"]) == ("stopped", [])
     assert f"continue: opencode-tui -s {row['sessionID']}" in line.run("ps").stdout
     line.kill_survivors()
+
+
+def test_what_ended_is_listed_until_a_terminal_showed_the_list(line: CommandLine):
+    assert line.turn("first").code == 0
+    for _ in range(2):  # what a program reads is not seen by the user
+        [row] = rows_of(line.run("ps", "--format", "json"))
+        assert (row["state"], row["line"], row["asks"], row["reachable"]) == ("done", "Echo: first", [], False)
+        assert "Echo: first" in line.run("ps").stdout
+    with ScreenTerminal(["-m", "opencode_tui", "ps"], folder=line.folder, environ=line.variables()) as terminal:
+        terminal.sees("Echo: first")
+        terminal.ends()
+    assert rows_of(line.run("ps", "--format", "json")) == []
+    assert "nothing runs" in line.run("ps").stdout

@@ -16,7 +16,7 @@ from opencode_tui.client.inbox import Inbox, open_inbox
 from opencode_tui.client.local import open_client
 from opencode_tui.client.shared import open_shared
 from opencode_tui.schema.api.inbox import AskedSubject, InboxView, Running
-from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput, UpdateSession
 from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRequest
@@ -218,6 +218,54 @@ async def test_what_sessions_did_since_a_moment_is_read_from_their_records(
         (worked, "done", 1),
     ]
     assert await client.inbox.done(done[0].info.time.updated + 60_000) == []
+
+
+async def test_what_ended_is_listed_until_the_user_looks_the_newest_first(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    client, other = await desk.open(tmp_path / "one"), await desk.open(tmp_path / "two")
+
+    async def ended() -> list[tuple[str, str, str]]:
+        await desk.rows(lambda rows: not rows)
+        return [(one.info.id, one.state, one.said) for one in (await client.inbox.list()).ended]
+
+    first = await desk.send(client, "first")
+    await asyncio.gather(*desk.sent)
+    failed = await desk.send(other, "second <<error 400 no>>")
+    await asyncio.gather(*desk.sent, return_exceptions=True)
+    [(newest, state, said), (older, was, words)] = await ended()
+    assert (newest, state, older, was, words) == (failed, "failed", first, "done", "Echo: first")
+    assert "no" in said
+    await client.inbox.look(first)
+    assert [name for name, *_ in await ended()] == [failed]
+    await other.sessions.create(CreateSession(title="nothing was sent"))
+    await client.prompts.prompt(first, PromptInput(model=MODEL, parts=[TextInput(text="again")]))
+    assert [name for name, *_ in await ended()] == [first, failed]
+    shown = (await client.inbox.list()).ended
+    await client.inbox.look(until=shown[1].at)
+    assert [name for name, *_ in await ended()] == [first]
+    await client.inbox.look(until=shown[0].at)
+    await client.inbox.look(until=shown[1].at)  # a list that was read before
+    assert await ended() == []
+    with pytest.raises(NotFoundError, match="no session"):
+        await client.inbox.look("../../elsewhere")
+    folder = find_paths(desk.environ).state / "looked"
+    assert [path.name for path in folder.iterdir()] == ["all"]
+
+
+async def test_what_ended_has_no_subagents_no_archived_sessions_and_none_that_was_deleted(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    client = await desk.open(tmp_path / "one")
+    work = {"description": "look", "prompt": "look around", "subagent_type": "general"}
+    parent = await desk.send(client, f"delegate <<tool task {json.dumps(work)}>>")
+    archived, deleted = await desk.send(client, "put away"), await desk.send(client, "delete")
+    await asyncio.gather(*desk.sent)
+    assert await client.sessions.children(parent)
+    await client.sessions.update(archived, UpdateSession(archived=1))
+    await client.sessions.remove(deleted)
+    await desk.rows(lambda rows: not rows)
+    assert [one.info.id for one in (await client.inbox.list()).ended] == [parent]
 
 
 async def test_without_a_terminal_nothing_is_opened_and_nothing_runs(environ: dict[str, str]):

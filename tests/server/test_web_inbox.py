@@ -105,8 +105,21 @@ async def test_a_session_is_stopped_and_a_question_of_a_tool_is_answered(serve, 
         assert (await act(act="stop", id=session)).json() is True
         await slow
         await _until(_rests, http)
+        await _until(_has_ended, http)
+        listing = (await http.get("/web/inbox/list")).json()
+        [ended] = listing["ended"]
+        assert (ended["id"], ended["can_stop"], ended["waiting"]) == (session, False, [])
+        assert (
+            await http.post("/web/inbox/act", json={"act": "look", "until": listing["until"], "ticket": ""})
+        ).is_error
+        assert (await act(act="look", until=listing["until"])).json() is True
+        assert (await http.get("/web/inbox/list")).json()["ended"] == []
         assert (await act(act="stop", id=session)).status_code == 404
         assert (await act(act="remove", id=session)).status_code == 400
+
+
+async def _has_ended(http: httpx.AsyncClient) -> bool:
+    return bool((await http.get("/web/inbox/list")).json()["ended"])
 
 
 async def _rests(http: httpx.AsyncClient) -> bool:
@@ -142,7 +155,8 @@ def test_on_a_phone_a_question_is_answered_with_one_tap_and_the_page_is_usable_b
             page.value(f"password.value = {json.dumps(PASSWORD)}; document.querySelector('button').click()")
             page.wait(lambda: page.value("document.querySelector('article.asks button.main') !== null"))
             assert page.value("document.documentElement.scrollWidth") <= 360  # nothing is cut at the side
-            sizes = page.value("[...document.querySelectorAll('button, summary')].map(one => one.offsetHeight)")
+            shown = "[...document.querySelectorAll('button, summary')].filter(one => one.checkVisibility())"
+            sizes = page.value(f"{shown}.map(one => one.offsetHeight)")
             assert min(sizes) >= 44
             _no_serious_finding(page)
             if picture := os.environ.get("OPENCODE_TUI_PICTURE"):
@@ -161,6 +175,13 @@ def test_on_a_phone_a_question_is_answered_with_one_tap_and_the_page_is_usable_b
             page.call("Input.dispatchKeyEvent", type="keyUp", key="Enter", code="Enter", windowsVirtualKeyCode=13)
             page.wait(lambda: page.value("document.querySelector('article.asks') === null"))
             assert (repo.path / "a.py").exists()
+
+            page.wait(lambda: page.value("document.querySelectorAll('#ended-list article.done').length === 2"))
+            assert page.value("document.getElementById('seen').offsetHeight") >= 44
+            assert page.value("document.documentElement.scrollWidth") <= 360
+            _no_serious_finding(page)
+            _tap(page, "#seen")
+            page.wait(lambda: page.value("document.getElementById('ended').hidden"))
             assert [one for one in page.requests if not one.startswith(base)] == [] and page.reports == []
 
 

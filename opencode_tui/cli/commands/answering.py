@@ -66,7 +66,7 @@ async def ask_here(name: str) -> int:
     terminal = TerminalLines(descriptor, err=sys.stderr)
     async with open_every_folder() as inbox:
         if name.startswith("ses_"):
-            rows = [row for row in (await inbox.view()).rows if row.info.id == name]
+            rows = [row for row in await inbox.rows() if row.info.id == name]
             found = [await inbox.find(one.asked.id) for row in rows for one in row.waiting]
         else:
             found = [await inbox.find(name)]
@@ -91,7 +91,7 @@ async def _ask(client: Client, asked: Asked, permissions: PermissionPrompt, ques
 async def stop_sessions(session_ids: Sequence[str], *, dry_run: bool, is_sure: bool) -> int:
     """Interrupt sessions, all that run without ids; return 1 when one was not interrupted. Asks before it interrupts all."""
     async with open_every_folder() as inbox:
-        rows = [row for row in (await inbox.view()).rows if row.state != "stopped"]
+        rows = [row for row in await inbox.rows() if row.state != "stopped"]
         chosen = [row for row in rows if not session_ids or row.info.id in session_ids]
         missing = set(session_ids) - {row.info.id for row in chosen}
         for session_id in sorted(missing):

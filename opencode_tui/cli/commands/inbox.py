@@ -1,9 +1,10 @@
-"""`opencode-tui ps`, `answer` and `stop`: what runs and what waits for you, in all folders."""
+"""`opencode-tui ps`, `answer` and `stop`: what runs, waits for you and ended since you looked, in all folders."""
 
 import asyncio
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,14 +13,21 @@ from opencode_tui.cli.session_choice import session_title
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
-from opencode_tui.schema.api.inbox import Running
+from opencode_tui.schema.api.inbox import Ended, InboxView, Running
+from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.text.inbox import STATES, line_of, question_line
+from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of, question_line
 from opencode_tui.text.quantity import age, money, short_path, token_words
+
+if TYPE_CHECKING:
+    from opencode_tui.client.inbox import Inbox
 
 _WATCH_S = 1.0
 """Seconds between two looks."""
+
+
+logger = logging.getLogger(__name__)
 
 
 @click.command(short_help="List what runs and what asks you.")
@@ -27,6 +35,8 @@ _WATCH_S = 1.0
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def ps(watch: bool, style: str) -> None:
     """List sessions of all folders that ask you something, were stopped or work; what needs you comes first.
+
+    Below them are the sessions that ended since you looked: at this list in a terminal, at its page, or at the session.
 
     \b
     opencode-tui ps                     what runs, and the questions with their IDs
@@ -78,28 +88,37 @@ async def _show(*, is_watching: bool, is_json: bool) -> None:
     while True:
         async with open_every_folder() as inbox:
             view = await inbox.view()
-        rows = view.rows
-        now = system_clock()
-        listed: object = [_facts(row, now) for row in rows] if is_json else _table(rows, now)
-        if listed != shown:
-            if is_json:
-                print_json(listed)
-            else:
-                if is_watching:
-                    click.clear()
-                sys.stdout.write(f"{listed}\n")
-                sys.stdout.flush()
-            for pid in view.silent:
-                say(f"process {pid} does not respond: what it runs may be missing")
-        shown = listed
-        if not is_watching:
-            return
+            now = system_clock()
+            listed: object = _facts(view, now) if is_json else _table(view, now)
+            if listed != shown:
+                if is_json:
+                    print_json(listed)
+                else:
+                    if is_watching:
+                        click.clear()
+                    sys.stdout.write(f"{listed}\n")
+                    sys.stdout.flush()
+                for pid in view.silent:
+                    say(f"process {pid} does not respond: what it runs may be missing")
+            shown = listed
+            if not is_watching:
+                if not is_json and sys.stdout.isatty():
+                    await _look(inbox, view)
+                return
         await asyncio.sleep(_WATCH_S)
 
 
-def _table(rows: Sequence[Running], now: int) -> str:
-    style = style_of(sys.stdout, os.environ)
-    if not rows:
+async def _look(inbox: "Inbox", view: InboxView) -> None:
+    """Record that the user has seen what ended; where nothing can be written, it is listed again."""
+    try:
+        await inbox.look_at_all(view)
+    except StorageError as error:
+        logger.info("%s", error)
+
+
+def _table(view: InboxView, now: int) -> str:
+    rows, style = view.rows, style_of(sys.stdout, os.environ)
+    if not rows and not view.ended:
         return style.paint("nothing runs", "muted")
     home = os.path.expanduser("~")
     cells = [
@@ -115,6 +134,19 @@ def _table(rows: Sequence[Running], now: int) -> str:
         ]
         for row in rows
     ]
+    cells += [
+        [
+            ENDED_STATES[one.state],
+            one.info.id,
+            session_title(one.info),
+            one.said,
+            short_path(one.info.directory, home),
+            "",
+            money(one.cost),
+            age(one.at, now),
+        ]
+        for one in view.ended
+    ]
     heads = ("STATE", "SESSION", "TITLE", "WHAT", "FOLDER", "TOKENS", "COST", "USED")
     whole = ("STATE", "SESSION", "TOKENS", "COST", "USED")
     hints = [
@@ -127,7 +159,27 @@ def _table(rows: Sequence[Running], now: int) -> str:
     return "\n".join([table, *(style.paint(hint, "muted") for hint in hints)])
 
 
-def _facts(row: Running, now: int) -> JsonObject:
+def _facts(view: InboxView, now: int) -> list[JsonObject]:
+    """Return what runs and waits, then what ended since the user looked, as JSON data."""
+    return [*(_running_facts(row, now) for row in view.rows), *(_ended_facts(one) for one in view.ended)]
+
+
+def _ended_facts(one: Ended) -> JsonObject:
+    """Return a session that ended as JSON data; `updated` is when, in ms since 1970, `cost` in USD."""
+    return {
+        "sessionID": one.info.id,
+        "title": one.info.title,
+        "directory": one.info.directory,
+        "state": one.state,
+        "line": one.said,
+        "asks": [],
+        "reachable": False,
+        "cost": one.cost,
+        "updated": one.at,
+    }
+
+
+def _running_facts(row: Running, now: int) -> JsonObject:
     """Return a session as JSON data; `updated` is in ms since 1970, `cost` in USD."""
     asks = [
         {

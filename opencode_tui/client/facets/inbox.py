@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from opencode_tui.client.facets.call import ours
-from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, Done, InboxView, StopSession
+from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, Done, InboxView, Look, StopSession
 from opencode_tui.schema.api.question import QuestionAnswers
 from opencode_tui.schema.permission import PermissionReply, Reply
 
@@ -14,7 +14,15 @@ class InboxFacet(Protocol):
 
     @ours("GET", "/inbox")
     async def list(self) -> InboxView:
-        """Return what runs, waits or was stopped. Raises StorageError."""
+        """Return what runs, waits, was stopped, or ended since the user looked. Raises StorageError."""
+        ...
+
+    @ours("POST", "/inbox/look", body=Look)
+    async def look(self, session_id: str | None = None, until: int = 0) -> None:
+        """Record that the user has seen a session as it is now, or without one all that ended up to `until`, in ms.
+
+        Raises NotFoundError for what is no ID of a session, StorageError.
+        """
         ...
 
     @ours("GET", "/inbox/done")

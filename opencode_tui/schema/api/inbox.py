@@ -1,4 +1,4 @@
-"""A session that runs, waits for the user or was stopped, of any folder, and what is needed to answer it."""
+"""A session of any folder that runs, waits for the user, was stopped or ended, and what is needed to answer it."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -78,11 +78,35 @@ class Done(Record):
     cost: float = 0
 
 
+class Ended(Record):
+    """A session whose last turn ended at a moment in ms: with an error, "failed", or with an answer, "done".
+
+    `said` is the error or the last line of the answer, at most `SAID` characters; `cost` that of the session in USD.
+    """
+
+    info: SessionInfo
+    state: Literal["failed", "done"]
+    at: int
+    said: str = ""
+    cost: float = 0
+
+
 class InboxView(Record):
-    """What runs, waits or was stopped: what needs the user first, then the newest; `silent` are processes that do not respond."""
+    """What runs, waits or was stopped: what needs the user first, then the newest; `silent` are processes that do not respond.
+
+    `ended` are sessions that ended and that the user has not looked at since, the newest first.
+    """
 
     rows: list[Running]
     silent: list[int]
+    ended: list[Ended] = Field(default_factory=list[Ended])
+
+
+class Look(Record):
+    """What the user has seen: a session as it is now, or without one all that ended up to a moment in ms."""
+
+    session_id: str | None = absent()
+    until: int = 0
 
 
 class AskedSubject(Record):

@@ -1,9 +1,9 @@
-"""The small page for phones: what runs and waits in all folders, with questions, answers, changes and a stop; no terminal.
+"""The small page for phones: what runs, waits and ended in all folders, with questions, answers, changes and a stop; no terminal.
 
     GET  /web/inbox                   the page
-    GET  /web/inbox/list              what runs, waits or was stopped
+    GET  /web/inbox/list              what runs, waits, was stopped, or ended since the user looked
     GET  /web/inbox/changes?session=  the changes of a session, as diffs
-    POST /web/inbox/act               {ticket, act, id, message?, answers?} → {done}
+    POST /web/inbox/act               {ticket, act, id, message?, answers?, until?} → {done}
 
 Reading needs the cookie, as all of `/web/`. An action also needs a ticket that was not used (`access.py`), which only a page of
 this origin gets: no other page can act, and no request acts twice.
@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, Running, Waiting
+from opencode_tui.schema.api.inbox import AskedReasons, AskedSubject, Ended, Running, Waiting
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.ids import is_identifier
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.diff_rows import unified
-from opencode_tui.text.inbox import STATES, line_of
+from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of
 from opencode_tui.text.permission import (
     Choice,
     choices_of,
@@ -51,13 +51,17 @@ _DIFF_CHARACTERS = 200_000
 
 
 class Act(Struct, frozen=True):
-    """An action of the page: an answer to the request, or a stop of the session `id`."""
+    """An action of the page: an answer to the request, or a stop of the session `id`.
+
+    "look" says that the user has seen all that ended up to `until`, in ms.
+    """
 
     ticket: str
-    act: Literal["once", "reject", "answer", "stop"]
-    id: str
+    act: Literal["once", "reject", "answer", "stop", "look"]
+    id: str = ""
     message: str | None = None
     answers: list[list[str]] | None = None
+    until: int = 0
 
 
 class Line(Struct, frozen=True):
@@ -109,10 +113,15 @@ class Row(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """All sessions, what needs the user first; `silent` is how many processes do not respond."""
+    """All sessions, what needs the user first; `silent` is how many processes do not respond.
+
+    `ended` are those that ended since the user looked, the newest first: at `until`, in ms.
+    """
 
     rows: Sequence[Row]
     silent: int
+    ended: Sequence[Row]
+    until: int
 
 
 class InboxPage:
@@ -124,10 +133,11 @@ class InboxPage:
         self._reasons: dict[str, AskedReasons] = {}
 
     async def list(self) -> Listing:
-        """Return what runs, waits or was stopped. Raises StorageError."""
+        """Return what runs, waits, was stopped or ended. Raises StorageError."""
         client = await self._find_client()
         view = await client.inbox.list()
-        return Listing([await self._row(client, row) for row in view.rows], len(view.silent))
+        rows, ended = [await self._row(client, row) for row in view.rows], [self._ended_row(one) for one in view.ended]
+        return Listing(rows, len(view.silent), ended, view.ended[0].at if view.ended else 0)
 
     async def changes(self, session_id: str) -> str:
         """Return the changes of a session as diffs. Raises NotFoundError."""
@@ -144,6 +154,9 @@ class InboxPage:
         match act.act:
             case "stop":
                 await inbox.stop(act.id, background=True)
+                return True
+            case "look":
+                await inbox.look(until=act.until)
                 return True
             case "answer":
                 return await inbox.answer(act.id, act.answers or [])
@@ -165,6 +178,20 @@ class InboxPage:
             facts=", ".join(filter(None, facts)),
             can_stop=row.is_reachable and row.state != "stopped",
             waiting=[shown for one in row.waiting if (shown := await self._shown(client, row, one)) is not None],
+        )
+
+    def _ended_row(self, one: Ended) -> Row:
+        when = age(one.at, int(time.time() * 1000))
+        return Row(
+            id=one.info.id,
+            title=make_safe(one.info.title),
+            state=one.state,
+            words=ENDED_STATES[one.state],
+            place=make_safe(short_path(one.info.directory, self._home)),
+            line=make_safe(one.said),
+            facts=", ".join(filter(None, [money(one.cost) if one.cost else "", when])),
+            can_stop=False,
+            waiting=[],
         )
 
     async def _shown(self, client: "Client", row: Running, waiting: Waiting) -> Shown | None:

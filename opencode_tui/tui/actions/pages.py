@@ -28,7 +28,7 @@ async def open_running(chat: Chat) -> None:
     from opencode_tui.tui.pages.running import RunningScreen
 
     view = await chat.control.client.inbox.list()
-    chat.open_page(RunningScreen(chat.control, view, partial(session.show_anywhere, chat)))
+    chat.open_page(RunningScreen(chat.control, view, partial(session.show_anywhere, chat), chat.away.look_at_all))
 
 
 @action("background_view")

@@ -1,4 +1,7 @@
-"""What is shown when the user comes back: at a start that continues a session, and when the terminal gets the focus again."""
+"""What is shown when the user comes back: at a start that continues a session, and when the terminal gets the focus again.
+
+Also what the user has seen, so that lists of what ended leave it out.
+"""
 
 import logging
 from collections.abc import Callable
@@ -47,6 +50,22 @@ class Away:
         except OSError as error:
             logger.info("cannot write when the screen was left: %s", error)
 
+    def look(self) -> None:
+        """Record that the user sees the shown session as it is now, unless the terminal has no focus."""
+        facts = self._parts.control.facts
+        if facts is not None and facts.info.parent_id is None and self._parts.app.app_focus:
+            self._parts.do(self._look(facts.info.id))
+
+    def look_at_all(self, until: int) -> None:
+        """Record that the user has seen all that ended up to a moment in ms."""
+        self._parts.do(self._look(until=until))
+
+    async def _look(self, session_id: str | None = None, until: int = 0) -> None:
+        try:
+            await self._parts.control.client.inbox.look(session_id, until)
+        except OpencodeError as error:  # a server of an older version, a folder that cannot be written
+            logger.info("what was seen is not recorded: %s", error)
+
     def lose_focus(self) -> None:
         """Begin to be away."""
         self._since = self._parts.control.now()
@@ -54,6 +73,8 @@ class Away:
     def get_focus(self) -> None:
         """Show what the other sessions did, after a longer time without the focus."""
         since, self._since = self._since, None
+        if not self._parts.control.is_busy:
+            self.look()
         if since is not None and self._parts.control.now() - since >= AWAY_MS:
             self._parts.do(self._show(since, without=self._parts.control.session_id))
 

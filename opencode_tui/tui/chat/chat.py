@@ -83,7 +83,12 @@ class Chat(ChatParts):
         super().__init__(screen, frame, app, control, partial(self.show_note, "failed"), clock)
         self.options = options
         self._actions = actions
-        self.chrome = ChromeRefresh(self, sync_panels=lambda: self.panels.sync(), is_asking=lambda: self.panels.is_open)
+        self.chrome = ChromeRefresh(
+            self,
+            sync_panels=lambda: self.panels.sync(),
+            is_asking=lambda: self.panels.is_open,
+            ended=lambda: self.away.look(),
+        )
         self.panels = PanelHost(self, self.chrome)
         self.away = Away(self, self.chrome, self.panels, lambda one: actions.show(self, one.info))
         self.first_press = FirstPress()
@@ -214,6 +219,8 @@ class Chat(ChatParts):
             self.welcome.show(control, self.notices, self.keymap.first, has_tips=self.settings.has_tips)
         if control.is_elsewhere:
             self.do(control.follow_elsewhere())
+        if not control.is_busy:
+            self.away.look()
         if not control.is_whole:
             self.do(self._add_older_cost())
         self.refresh_chrome()

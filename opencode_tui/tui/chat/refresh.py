@@ -50,12 +50,17 @@ class ChromeRefresh:
         *,
         sync_panels: Callable[[], object],
         is_asking: Callable[[], bool],
+        ended: Callable[[], object],
     ) -> None:
-        """`sync_panels` shows the questions that wait; `is_asking` returns whether a panel replaces the prompt."""
+        """`sync_panels` shows the questions that wait; `is_asking` returns whether a panel replaces the prompt.
+
+        `ended` is called at the end of a run of the shown session.
+        """
         self._parts = parts
         self._control = parts.control
         self._sync_panels = sync_panels
         self._is_asking = is_asking
+        self._ended = ended
         self._notifier = Notifier(parts.app.notify_terminal, self._run_notify)
         self._outside = OutsideFacts(parts.control, lambda: parts.settings, parts.do)
         self._note: Activity | None = None
@@ -283,3 +288,4 @@ class ChromeRefresh:
     def _show_end_of_run(self, started: int, now: int) -> None:
         self._show_end(end_of_turn(self._control, started, now), now)
         self._notifier.ended(now - started)
+        self._ended()

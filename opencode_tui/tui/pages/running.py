@@ -1,4 +1,7 @@
-"""The page of what runs and waits in all folders; below the list the question of the selected session, which keys answer."""
+"""The page of what runs and waits in all folders, and of what ended since the user looked; keys answer the selected question.
+
+What ended stays while the page is open: leaving it is the look.
+"""
 
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -8,13 +11,13 @@ from pathlib import Path
 from rich.style import Style
 from textual import events
 
-from opencode_tui.schema.api.inbox import AskedSubject, InboxView, Running, State, Waiting
+from opencode_tui.schema.api.inbox import AskedSubject, Ended, InboxView, Running, State, Waiting
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.cells import breaks, clip, pad
-from opencode_tui.text.inbox import STATES, line_of
+from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of
 from opencode_tui.text.permission import Act, is_command, sandbox_facts, subject_of
 from opencode_tui.text.quantity import age, money, plural, short_path, token_words
 from opencode_tui.text.safe_text import screen_line, screen_lines
@@ -87,12 +90,20 @@ class RunningScreen(ListPage):
     heading = "What runs"
     every_s = 2.0
 
-    def __init__(self, control: SessionController, view: InboxView, opened: Callable[[SessionInfo], None]) -> None:
+    def __init__(
+        self,
+        control: SessionController,
+        view: InboxView,
+        opened: Callable[[SessionInfo], None],
+        look: Callable[[int], None],
+    ) -> None:
+        """`opened` shows a session; `look` records that what ended up to a moment in ms was seen."""
         super().__init__()
         self._inbox = control.client.inbox
         self._now = control.now
         self._view = view
         self._opened = opened
+        self._look = look
         self._asking: Panel | None = None
         self._asked = ""
         """The ID of the request whose question is shown, or is being read."""
@@ -103,7 +114,7 @@ class RunningScreen(ListPage):
         """Return the actions for the selected session."""
         row = self._row()
         if row is None:
-            return ()
+            return (opens("open", self._open),) if self._chosen() is not None else ()
         actions = [opens("continue" if row.state == "stopped" else "open", self._open)]
         if row.is_reachable and row.state != "stopped":
             actions.append(KeyAction("running_stop", "stop", partial(self._stop, background=False)))
@@ -131,11 +142,22 @@ class RunningScreen(ListPage):
     def _row(self) -> Running | None:
         return next((one for one in self._view.rows if one.info.id == self.listing.chosen), None)
 
+    def _chosen(self) -> SessionInfo | None:
+        """Return the selected session."""
+        infos = (one.info for one in (*self._view.rows, *self._view.ended))
+        return next((info for info in infos if info.id == self.listing.chosen), None)
+
     def _open(self) -> None:
-        row = self._row()
-        if row is not None:
+        info = self._chosen()
+        if info is not None:
             self.close_page()
-            self._opened(row.info)
+            self._opened(info)
+
+    def close_page(self) -> None:
+        """Close the page: what it lists as ended was seen."""
+        if self._view.ended:
+            self._look(self._view.ended[0].at)
+        super().close_page()
 
     def on_page_list_opened(self) -> None:
         """Open the clicked session."""
@@ -163,7 +185,11 @@ class RunningScreen(ListPage):
     def summary(self) -> str:
         """Return how many ask, else how many there are."""
         asking = sum(row.state == "asks" for row in self._view.rows)
-        return f"{asking} {'asks' if asking == 1 else 'ask'} you" if asking else plural(len(self._view.rows), "session")
+        counted = (
+            f"{asking} {'asks' if asking == 1 else 'ask'} you" if asking else plural(len(self._view.rows), "session")
+        )
+        ended = f"{len(self._view.ended)} ended" if self._view.ended else ""
+        return ", ".join(words for words in (counted if self._view.rows or not ended else "", ended) if words)
 
     def draw(self) -> None:
         """Draw the list and the question."""
@@ -172,25 +198,47 @@ class RunningScreen(ListPage):
 
     def entries(self) -> Sequence[ListRow]:
         """Return a row for each session: its state, its title, what it asks or does; at the right its age, on wide screens more."""
-        if not self._view.rows:
-            return [ListRow(lambda area: [("  Nothing runs, and nothing waits for you.", self.style("muted", area))])]
-        return [self._entry(row) for row in self._view.rows]
+        rows = [self._entry(row) for row in self._view.rows]
+        rows = rows or [self._words("Nothing runs, and nothing waits for you.")]
+        if self._view.ended:
+            rows += [self._words(""), self._words("Ended since you looked"), *map(self._ended_entry, self._view.ended)]
+        return rows
+
+    def _words(self, words: str) -> ListRow:
+        return ListRow(lambda area: [(f"  {words}", self.style("muted", area))])
 
     def _entry(self, row: Running) -> ListRow:
-        glyphs, now = self.listing.look.glyphs, self._now()
-        title = " ".join(row.info.title.split()) or "(no title)"
+        look = (_sign(row.state, self.listing.look.glyphs), HUES[row.state])
+        used, cost = token_words(row.totals.input + row.totals.output), money(row.totals.cost)
+        said = screen_line(line_of(row, self._now()))
+        return self._session_row(
+            row.info, look, (STATES[row.state], said), (_folder(row), used, cost), row.info.time.updated
+        )
+
+    def _ended_entry(self, one: Ended) -> ListRow:
+        glyphs = self.listing.look.glyphs
+        look = (glyphs.failed, "error") if one.state == "failed" else (glyphs.done, "success")
+        folder = short_path(one.info.directory, os.path.expanduser("~"))
+        words = (ENDED_STATES[one.state], screen_line(one.said))
+        return self._session_row(one.info, look, words, (folder, "", money(one.cost)), one.at)
+
+    def _session_row(
+        self, info: SessionInfo, look: tuple[str, str], words: tuple[str, str], facts: tuple[str, str, str], at: int
+    ) -> ListRow:
+        """Return a row: a sign and its color, the state and what is said, the folder, tokens and cost, and a moment in ms."""
+        ellipsis = self.listing.look.glyphs.ellipsis
+        title = " ".join(info.title.split()) or "(no title)"
         columns = [
-            (f"{pad(STATES[row.state], 8)}  ", HUES[row.state]),
-            (f"{pad(clip(screen_line(title), TITLE, glyphs.ellipsis), TITLE)}  ", "text"),
-            (f"{screen_line(line_of(row, now))}  ", "muted"),
+            (f"{pad(words[0], 8)}  ", look[1]),
+            (f"{pad(clip(screen_line(title), TITLE, ellipsis), TITLE)}  ", "text"),
+            (f"{words[1]}  ", "muted"),
         ]
-        left = self.row(row.info.id, (_sign(row.state, glyphs), HUES[row.state]), columns).left
-        shown = pad(age(row.info.time.updated, now), AGE, is_right=True)
+        left = self.row(info.id, look, columns).left
+        shown = pad(age(at, self._now()), AGE, is_right=True)
         if self.app.size.width >= WIDE:
-            folder = clip(screen_line(_folder(row)), FOLDER, glyphs.ellipsis)
-            used, cost = token_words(row.totals.input + row.totals.output), money(row.totals.cost)
-            shown = f"{pad(folder, FOLDER)}{pad(used, TOKENS, is_right=True)}{pad(cost, COST, is_right=True)}{shown}"
-        return ListRow(left, lambda area: [(shown, self.style("muted", area))], row.info.id)
+            folder = clip(screen_line(facts[0]), FOLDER, ellipsis)
+            shown = f"{pad(folder, FOLDER)}{pad(facts[1], TOKENS, is_right=True)}{pad(facts[2], COST, is_right=True)}{shown}"
+        return ListRow(left, lambda area: [(shown, self.style("muted", area))], info.id)
 
     def _show_question(self) -> None:
         """Show the oldest question of the selected session, read before; remove another one."""

@@ -89,6 +89,7 @@ class Script:
     listed_settings: SettingList = field(default_factory=lambda: SettingList(settings=[], user_file="/home/you/x.json"))
     done: list[Done] = field(default_factory=list[Done])
     inbox: InboxView = field(default_factory=lambda: InboxView(rows=[], silent=[]))
+    looks: list[tuple[str | None, int]] = field(default_factory=list[tuple[str | None, int]])
     background: list[BackgroundCommand] = field(default_factory=list[BackgroundCommand])
     languages: list[LanguageServerState] = field(default_factory=list[LanguageServerState])
     symbols: list[Symbol] = field(default_factory=list[Symbol])
@@ -238,6 +239,7 @@ class ScriptedClient:
             reasons=lambda *_: AskedReasons(agent="build", report=script.report, places=places),
             reply=True,
             stop=None,
+            look=lambda session_id, until: script.looks.append((session_id, until)),
         )
         self.mcp = _Facet(servers=lambda: script.mcp, tools=lambda _name: script.mcp_tools, resources=[])
         self.languages = _Facet(servers=lambda: script.languages, symbols=lambda _query: script.symbols)

@@ -1,12 +1,12 @@
 """The page of what runs and waits in all folders: what its keys send, and that nothing unread is allowed."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from opencode_tui.schema.api.inbox import InboxView, Running, Waiting
+from opencode_tui.schema.api.inbox import Ended, InboxView, Running, Waiting
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import BusyStatus
@@ -44,12 +44,16 @@ def asks(name: str, command: str) -> PermissionRequest:
 
 
 @asynccontextmanager
-async def page_of(*rows: Running, size: tuple[int, int] = (110, 30)) -> AsyncGenerator[tuple[Page, Sent, Script]]:
+async def page_of(
+    *rows: Running, size: tuple[int, int] = (110, 30), ended: Sequence[Ended] = ()
+) -> AsyncGenerator[tuple[Page, Sent, Script]]:
     """Show the page; the list gets what its keys send."""
     preload.load()
     story = Story()
     story.user("do it", "1")
-    script = Script([session("Shown")], story.messages, {}, inbox=InboxView(rows=list(rows), silent=[]))
+    script = Script(
+        [session("Shown")], story.messages, {}, inbox=InboxView(rows=list(rows), silent=[], ended=list(ended))
+    )
     client, sent = ScriptedClient(script), Sent()
 
     def record(name: str, result: object) -> Callable[..., object]:
@@ -147,3 +151,27 @@ async def test_without_anything_that_runs_the_page_says_so() -> None:
         await page.sees("Nothing runs")
         script.inbox = InboxView(rows=[running("one")], silent=[])
         await page.sees("Work in one")
+
+
+async def test_what_ended_is_below_what_runs_and_is_seen_when_the_page_is_left() -> None:
+    infos = [session(f"Work in {name}", id=f"ses_{name}", updated=NOON) for name in ("red", "blue")]
+    ended = [
+        Ended(info=infos[0], state="failed", at=NOON - 1, said="the key is wrong", cost=0.5),
+        Ended(info=infos[1], state="done", at=NOON - 60_000, said="All is done."),
+    ]
+    async with page_of(running("one"), ended=ended) as (page, _, script):
+        text = await page.sees("Ended since you looked")
+        above, below = text.split("Ended since you looked")
+        assert "Work in one" in above and "1 session, 2 ended" in above
+        assert below.index("failed") < below.index("the key is wrong") < below.index("All is done.")
+        await page.press("down")
+        assert "enter open" in page.text() and "stop" not in page.text()
+        assert (None, NOON - 1) not in script.looks
+        await page.press("escape")
+        await page.sees_no_more("What runs")
+        assert script.looks[-1] == (None, NOON - 1)
+
+
+async def test_the_shown_session_is_seen_when_it_is_shown() -> None:
+    async with page_of() as (_, _, script):
+        assert set(script.looks) == {(SESSION, 0)}

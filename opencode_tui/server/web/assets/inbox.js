@@ -1,8 +1,9 @@
 "use strict";
-// The small page: what runs and waits, read every three seconds while it is seen; answers and stops, each with a fresh ticket.
+// The small page: what runs, waits and ended, read every three seconds while it is seen; answers and stops, each with a fresh ticket.
 (() => {
   const element = (id) => document.getElementById(id);
   const list = element("list");
+  const endedList = element("ended-list");
   const everyMs = 3000;
   const shown = new Map(); // the JSON of each row by its id, so that what did not change keeps its focus and its texts
   let timer = 0;
@@ -139,32 +140,46 @@
   // What changes while nothing is asked or answered (the age, the last line) must not take the focus or the typed words away.
   const identity = (row) => JSON.stringify([row.state, row.title, row.place, row.can_stop, row.waiting]);
 
-  function draw(given) {
-    const wanted = new Set(given.rows.map((row) => row.id));
-    for (const one of [...list.children]) {
+  function remove(container, rows) {
+    const wanted = new Set(rows.map((row) => row.id));
+    for (const one of [...container.children]) {
       if (!wanted.has(one.id)) { shown.delete(one.id); one.remove(); }
     }
+  }
+
+  function fill(container, rows) {
     let before = null;
-    for (const row of given.rows) {
+    for (const row of rows) {
       let article = document.getElementById(row.id);
       if (article === null || shown.get(row.id) !== identity(row)) {
         const made = card(row);
-        if (article === null) list.append(made); else article.replaceWith(made);
+        if (article === null) container.append(made); else article.replaceWith(made);
         article = made;
         shown.set(row.id, identity(row));
       } else {
         article.children[3].textContent = row.facts;
         if (row.line && !article.contains(document.activeElement)) article.children[4].textContent = row.line;
       }
-      const place = before === null ? list.firstChild : before.nextSibling;
-      if (place !== article) list.insertBefore(article, place);
+      const place = before === null ? container.firstChild : before.nextSibling;
+      if (place !== article) container.insertBefore(article, place);
       before = article;
     }
+  }
+
+  function draw(given) {
+    remove(list, given.rows);
+    remove(endedList, given.ended);
+    fill(list, given.rows);
+    fill(endedList, given.ended);
+    draw.until = given.until;
+    element("seen").disabled = false;
+    element("ended").hidden = given.ended.length === 0;
     const asking = given.rows.reduce((sum, row) => sum + row.waiting.length, 0);
     const words = given.rows.length === 0 ? "Nothing runs or waits."
       : `${asking === 1 ? "1 question waits" : `${asking} questions wait`}, ${given.rows.length === 1 ? "1 session" : `${given.rows.length} sessions`}.`;
+    const ended = given.ended.length ? ` ${given.ended.length} ended since you looked.` : "";
     const silent = given.silent ? ` ${given.silent} processes do not respond.` : "";
-    if (words + silent !== draw.said) say(draw.said = words + silent);
+    if (words + ended + silent !== draw.said) say(draw.said = words + ended + silent);
     document.title = `${asking ? `(${asking}) ` : ""}Inbox · opencode-tui`;
   }
 
@@ -180,6 +195,7 @@
     if (!document.hidden) timer = setTimeout(refresh, everyMs);
   }
 
+  element("seen").addEventListener("click", () => act({ act: "look", until: draw.until }, element("ended"), "Seen."));
   element("logout").addEventListener("click", async () => {
     await send("/web/logout", {}).catch(() => {});
     localStorage.removeItem("opencode-tui-key");

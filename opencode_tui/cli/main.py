@@ -48,7 +48,7 @@ class _Commands(LazyGroup):
         "Run": {
             DEFAULT_COMMAND: Entry("opencode_tui.cli.commands.tui:tui", "Open the TUI in DIR (default command)."),
             "run": Entry("opencode_tui.cli.run.run:run", "Run one prompt non-interactively."),
-            "review": Entry("opencode_tui.cli.commands.review:review", "Review changes; nothing is changed."),
+            "review": Entry("opencode_tui.cli.commands.review:review", "Review changes without changing files."),
             "batch": Entry("opencode_tui.cli.commands.batch.batch:batch", "Run many tasks, each in its own worktree."),
             "serve": Entry("opencode_tui.cli.commands.serve:serve", "Serve sessions over HTTP."),
             "web": Entry("opencode_tui.cli.commands.web:web", "Show the TUI in a browser."),
@@ -71,7 +71,7 @@ class _Commands(LazyGroup):
             "stats": Entry("opencode_tui.cli.commands.stats:stats", "Show tokens and cost."),
         },
         "Setup": {
-            "auth": Entry("opencode_tui.cli.commands.auth:auth", "Manage API keys."),
+            "auth": Entry("opencode_tui.cli.commands.auth:auth", "Manage API keys and accounts."),
             "mcp": Entry("opencode_tui.cli.commands.mcp:mcp", "Add, list and check MCP servers."),
             "trust": Entry(
                 "opencode_tui.cli.commands.trust:trust",
@@ -82,7 +82,7 @@ class _Commands(LazyGroup):
                 "Show, test and revoke permission rules.",
             ),
             "config": Entry("opencode_tui.cli.commands.config:config", "Show effective settings and their sources."),
-            "plugin": Entry("opencode_tui.cli.commands.plugin:plugin", "Show how to write a plugin."),
+            "plugin": Entry("opencode_tui.cli.commands.plugin:plugin", "Install, list, update and remove plugins."),
             "snapshot": Entry(
                 "opencode_tui.cli.commands.snapshot:snapshot",
                 "Show and clean up undo snapshots.",
@@ -97,7 +97,7 @@ class _Commands(LazyGroup):
                 "opencode_tui.cli.commands.doctor:doctor",
                 "Check the installation; --fix repairs.",
             ),
-            "debug": Entry("opencode_tui.cli.commands.debug.debug:debug", "Internal state as JSON."),
+            "debug": Entry("opencode_tui.cli.commands.debug.debug:debug", "Print internal state as JSON."),
         },
     }
 

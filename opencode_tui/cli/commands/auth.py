@@ -55,7 +55,7 @@ def list_credentials() -> None:
 
 @auth.command(short_help="Sign in, store a key or a server's settings.")
 @click.argument("provider", metavar="PROVIDER|URL")
-@click.option("--yes", is_flag=True, help="Accept the settings of a URL without a question.")
+@click.option("-y", "--yes", is_flag=True, help="Accept the settings of a URL without a question.")
 @click.option("--browser", is_flag=True, help="openrouter: get a key by signing in with the browser.")
 @click.option("--account", metavar="LABEL", help="chatgpt: use this account (`auth list` shows them).")
 @click.option("--add", is_flag=True, help="chatgpt: add another account.")

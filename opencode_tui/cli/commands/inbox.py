@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 
 @click.command(short_help="List what runs and what asks you.")
-@click.option("--watch", is_flag=True, help="Update the list as it changes, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Update the list as it changes, until Ctrl+C.")
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def ps(watch: bool, style: str) -> None:
     """List sessions of all folders that ask you something, were stopped or work; what needs you comes first.

@@ -37,7 +37,7 @@ Examples:
     help="Output format; github is the body of a pull request review.",
 )
 def review(changes: str, model: str | None, style: str) -> None:
-    """Review uncommitted changes, a commit, or a range of commits; nothing is changed.
+    """Review uncommitted changes, a commit, or a range of commits, without changing files.
 
     The model reads the changes and the files around them in a session of its own.
     """

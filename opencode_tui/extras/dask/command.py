@@ -12,7 +12,7 @@ from opencode_tui.cli.commands.batch.cluster import read_tls, tls_options
 @click.option("-j", "--jobs", type=click.IntRange(1, 1000), help="Tasks at once (default: the number of cores).")
 @tls_options
 def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path | None, tls_key: Path | None) -> int:
-    """Run tasks for a Dask scheduler until Ctrl-C.
+    """Run tasks for a Dask scheduler until Ctrl+C.
 
     SCHEDULER is tls://HOST:PORT, or tcp://127.0.0.1:PORT on this machine: who can connect to a scheduler or a worker can run
     any code on it (its protocol is pickle), so without TLS it must not be reachable from elsewhere. A scheduler on this machine is

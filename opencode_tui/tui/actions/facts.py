@@ -23,6 +23,9 @@ from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.state.session_state import name_of
 from opencode_tui.tui.theme.glyphs import ASCII
 
+EDGES = 6
+"""Cells at the left and right of a text page."""
+
 MOST_COSTS = 10
 """Sessions that the costs of all sessions name."""
 
@@ -41,7 +44,7 @@ async def view_cost(chat: Chat) -> None:
         return
     session_id = info.id
     messages = await client.messages.list(session_id)
-    text = cost_text(messages, await client.sessions.totals(session_id))
+    text = cost_text(messages, await client.sessions.totals(session_id), chat.app.size.width - EDGES)
     shares = shares_table(await asyncio.to_thread(time_shares, messages), _BAR)
     plan = plan_text(one.info for one in messages)
     if plan:
@@ -85,8 +88,11 @@ async def view_doctor(chat: Chat) -> None:
     chat.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
 
 
-def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> str:
-    """Return the requests, tokens and cost of a session by model, and the totals with its subagent sessions."""
+def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals, room: int) -> str:
+    """Return the requests, tokens and cost of a session by model, and the totals with its subagent sessions.
+
+    In less than `room` cells the figures of a model follow on a row of their own.
+    """
     rows: dict[str, list[Decimal]] = {}
     for message in messages:
         info = message.info
@@ -98,16 +104,19 @@ def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals) -> st
     width = max([len("with subagents"), *(len(name) for name in rows)]) + 2
     plans = {name: plan_words(name.partition("/")[0]) for name, row in rows.items() if not row[4]}
     last = max([9, *(len(plan) + 2 for plan in plans.values())])
+    figure = 10 if width + 40 + last <= room else 9
+    is_broken = width + 4 * figure + last > room
 
     def line(name: str, steps: object, given: str, answered: str, cached: str, cost: str) -> str:
-        figures = "".join(pad(text, 10, is_right=True) for text in (str(steps), given, answered, cached))
-        return pad(name, width) + figures + pad(cost, last, is_right=True)
+        figures = "".join(pad(text, figure, is_right=True) for text in (str(steps), given, answered, cached))
+        return (f"{name}\n" if is_broken else pad(name, width)) + figures + pad(cost, last, is_right=True)
 
     highest = max((float(row[4]) for row in rows.values()), default=0.0)
     lines = [line("Model", "requests", "input", "output", "cached", "cost")]
     for name, (steps, given, answered, cached, cost) in rows.items():
         tokens = (amount(int(given)), amount(int(answered)), amount(int(cached)))
-        drawn = f"  {bar(float(cost), highest, _BAR)}" if len(rows) > 1 and highest else ""
+        has_room = is_broken or width + 4 * figure + last + 2 + _BAR <= room
+        drawn = f"  {bar(float(cost), highest, _BAR)}" if len(rows) > 1 and highest and has_room else ""
         lines.append(line(name, int(steps), *tokens, plans.get(name) or money(cost)) + drawn)
     paid = next(filter(None, plans.values()), "") if not totals.cost else ""
     sums = (amount(totals.input), amount(totals.output), amount(totals.cached), paid or money(totals.cost))

@@ -33,7 +33,9 @@ def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence
     """Return all available actions by group, and the user's slash commands after the first group."""
     available = [row for row in ACTIONS if row.scope in ("chat", "app") and can(row)]
     choices = [
-        Choice(row.id, row.name, row.fact, keymap.first(row.id), group, aliases=_aliases(row))
+        Choice(
+            row.id, row.name, row.fact, keymap.first(row.id), group, aliases=_aliases(row), commands=row.slash.split()
+        )
         for group in _groups()
         for row in available
         if row.group == group and row.id != "command_list"

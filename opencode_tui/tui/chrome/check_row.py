@@ -65,15 +65,21 @@ class CheckRow(Rows):
             ("check  ", "muted"),
             (command, "text"),
             (f"  {result_words(last)}", color),
-            ("".join(f"{separator}{one}" for one in facts), "muted"),
+            *((f"{separator}{one}", "muted") for one in facts),
         ]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the row: where there is little room the keys go first, the last one before, then the end of the command."""
+        """Return the row: where there is little room the keys go first, the last one before, then the last facts.
+
+        After these goes the end of the command; no fact is cut.
+        """
         if not self._left:
             return []
         palette, glyphs = self.look.palette, self.look.glyphs
         left: list[Piece] = [(text, palette.style(color)) for text, color in self._left]
+        spare = max(0, cells(left[_COMMAND][0]) - _SHORTEST_COMMAND)
+        while len(left) > _COMMAND + 2 and measure(left) - spare >= width:
+            left.pop()
         hints = [self._hint(*key) for key in self._keys]
         room = width - measure(left) + cells(left[_COMMAND][0])
         while hints and room - sum(map(measure, hints)) - 1 < min(_LEAST_COMMAND, cells(left[_COMMAND][0])):

@@ -210,8 +210,9 @@ def draw_undo(item: UndoItem, page: RenderContext, scene: ViewState) -> list[Lin
     sign = (page.look.glyphs.undone, page.style("warning"))
     if item.is_preview:
         return [_rule(sign, [("Undo from here", page.style("warning"))], page, right=[])]
-    text, reason = _undone_words(item, page), item.undo_off
-    if reason and width(f"{text} ({reason})") <= page.room - width(f"{scene.redo_key} redo") - 4:
+    room = page.room - width(f"{scene.redo_key} redo") - 4
+    text, reason = _undone_words(item, page, room), item.undo_off
+    if reason and width(f"{text} ({reason})") <= room:
         text, reason = f"{text} ({reason})", ""
     redo = [(scene.redo_key, page.style("text")), (" redo", page.style("muted"))]
     lines = [_rule(sign, [(text, page.style("text"))], page, right=redo, is_focused=scene.is_focused(item))]
@@ -252,10 +253,14 @@ def _muted_rows(text: str, page: RenderContext) -> list[Line]:
     return [LineBuilder(page).move(TEXT).begin_copy().put(row, page.style("muted")).line() for row in rows]
 
 
-def _undone_words(item: UndoItem, page: RenderContext) -> str:
-    """Return what the undo did, in fewer words in a narrow window."""
+def _undone_words(item: UndoItem, page: RenderContext, room: int) -> str:
+    """Return what the undo did, in fewer words where there is little room: none of them is cut."""
+    full = _undone_said(item, page, nouns=True)
+    return full if page.width >= 80 and width(full) <= room else _undone_said(item, page, nouns=False)
+
+
+def _undone_said(item: UndoItem, page: RenderContext, *, nouns: bool) -> str:
     counts = Counter("kept" if file.is_left else file.fate for file in item.files)
-    nouns = page.width >= 80
     count = plural(item.messages, "message") if nouns else str(item.messages)
     words = [f"{count if item.messages else 'Files'} undone"]
     if item.undo_off:

@@ -38,6 +38,8 @@ class Choice:
     is_current: bool = False
     aliases: Sequence[str] = ()
     """Other words that find it."""
+    commands: Sequence[str] = ()
+    """Names that put it first where one is typed whole."""
     brief: str = ""
     """The note where the whole one does not fit."""
     is_folded: bool = False
@@ -153,6 +155,7 @@ class Listing(Rows, can_focus=True):
             for one in choices
             if one.id not in named and any(word.startswith(wanted) for word in one.aliases)
         ]
+        found.sort(key=lambda one: wanted not in one[0].commands)
         order: dict[str, int] = {}
         for choice, _ in found:
             order.setdefault(choice.group, len(order))

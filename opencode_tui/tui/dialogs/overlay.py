@@ -21,6 +21,9 @@ from opencode_tui.tui.theme.look import look_of
 class Overlay(KeyedScreen, ErrorBoundary, DismissOnce[str | None], ModalScreen[str | None], inherit_bindings=False):
     """Returns the ID of the choice, None if it was closed."""
 
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]  # noqa: RUF012 - as Textual declares it
+    """On a narrow screen the list is as wide as the conversation, of which single letters stood beside it."""
+
     def __init__(self, content: ListContent) -> None:
         super().__init__()
         self.scopes = (content.scope, "list") if content.scope else ("list",)

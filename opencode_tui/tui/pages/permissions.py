@@ -10,6 +10,7 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.text.cells import clip, clip_front, pad
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.grants import use_words
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.quantity import plural, short_path
@@ -147,9 +148,21 @@ class PermissionsScreen(ListPage):
 
     @property
     def _facts(self) -> int:
-        """The cells of what is at the right of a row."""
+        """The cells of what is at the right of a row: no more than it needs, as the patterns have the rest."""
         width = self.app.size.width
-        return width // 3 if width >= WIDE else min(30, width // 3)
+        if width >= WIDE:
+            return width // 3
+        most = min(30, width // 3)
+        mark = self.listing.look.glyphs.ellipsis
+        texts = [*map(self._use, self._rules.stored), *map(self._place, self._rules.sources)]
+        return max((cells(clip_front(one, most, mark)) for one in texts), default=0)
+
+    def _use(self, grant: StoredGrant) -> str:
+        use = use_words(grant) if self.app.size.width >= WIDE else f"{grant.used}×" if grant.used else ""
+        return "  ".join(filter(None, ["outside" if grant.is_outside else "", use]))
+
+    def _place(self, source: str) -> str:
+        return screen_line(short_source(source, self._places))
 
     def _grant_row(self, grant: StoredGrant) -> ListRow:
         glyphs = self.listing.look.glyphs
@@ -157,16 +170,14 @@ class PermissionsScreen(ListPage):
         left = self.row(
             _id(grant), sign, [(f"{'on' if grant.is_on else 'off':<6}", "muted"), *self._columns(grant)]
         ).left
-        scope = "outside" if grant.is_outside else ""
-        use = use_words(grant) if self.app.size.width >= WIDE else f"{grant.used}×" if grant.used else ""
-        facts = "  ".join(filter(None, [scope, use]))
+        facts = self._use(grant)
         return ListRow(left, lambda area: [(facts, self.style("muted", area))], _id(grant))
 
     def _rule_row(self, at: int, rule: Rule, source: str) -> ListRow:
         columns = [(f"{rule.action:<6}", _HUES[rule.action]), *self._columns(rule)]
         left = self.row(f"rule:{at}", (" ", "muted"), columns).left
         mark = self.listing.look.glyphs.ellipsis
-        shown = clip_front(screen_line(short_source(source, self._places)), self._facts, mark)
+        shown = clip_front(self._place(source), self._facts, mark)
         return ListRow(left, lambda area: [(shown, self.style("muted", area))], f"rule:{at}")
 
 

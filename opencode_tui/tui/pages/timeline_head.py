@@ -16,13 +16,13 @@ from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece
 
-PICTURE = 28
+PICTURE = 29
 """Cells beside the columns of the head: what they are called, the sum, the edges."""
 
 EDGES = 5
 """Cells at the left and right of a row of the head."""
 
-_NAME = 9
+_NAME = 10
 """Cells of what a row of the head is called."""
 
 

@@ -7,6 +7,7 @@ meant for it, however slow the machine is.
 import asyncio
 import random
 import string
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from opencode_tui.schema.session.part import TextPart
 from opencode_tui.tui.dialogs import panel
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
+from tests.support.world.waiting import PATIENCE_S
 
 KEYS = 100
 PRINTED = string.ascii_letters + string.digits + "   "
@@ -127,6 +129,12 @@ class Stress:
         while control.is_busy or control.questions():
             await asyncio.sleep(0.02)
         texts = await self._stored()
+        end = time.monotonic() + PATIENCE_S
+        while len(texts) < len(self.sent) and time.monotonic() < end:  # a message may be on its way between two turns
+            await asyncio.sleep(0.02)
+            texts = await self._stored()
+        while control.is_busy:  # with its turn
+            await asyncio.sleep(0.02)
         if texts != self.sent:
             faults.append(f"round {number}: sent {self.sent[before:]}, stored {texts[before:]}")
             self.sent = texts

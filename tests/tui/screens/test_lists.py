@@ -9,8 +9,9 @@ import pytest
 from textual import events
 
 from opencode_tui.schema.model import Cost, Limit, Model
-from opencode_tui.tui.actions.lists import model_choices
+from opencode_tui.tui.actions.lists import command_choices, model_choices
 from opencode_tui.tui.dialogs.listing import ListContent, Listing
+from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.model_selection import ModelSelection
 from tests.support.terminal.screen import screen
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client
@@ -128,3 +129,13 @@ def test_the_list_of_models_has_the_current_one_first_folds_dated_doubles_and_sa
     assert [one.id for one in listed.content.choices if one.is_folded] == ["p/a-20251101"]
     listed.type("a-2")
     assert listed.chosen == "p/a-20251101"
+
+
+@pytest.mark.parametrize(
+    ("typed", "chosen"),
+    [("delete", "session_delete"), ("restore", "session_restore"), ("undo", "messages_undo"), ("cost", "cost_view")],
+)
+def test_the_name_of_a_command_chooses_it_before_names_that_hold_the_word(typed: str, chosen: str) -> None:
+    listed = Listing(ListContent(command_choices(Keymap({}), lambda _: True, ())))
+    listed.type(typed)
+    assert listed.chosen == chosen

@@ -129,14 +129,19 @@ async def test_the_question_about_a_new_file_is_whether_to_create_it(environ: di
         await page.sees("Written.")
 
 
-async def test_parallel_calls_ask_in_their_order(environ: dict[str, str], folder: Path) -> None:
+async def test_parallel_calls_ask_in_their_order(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "opencode_tui.tui.dialogs.panel._now", lambda: 0
+    )  # no question listens before the command is judged
     slow = "; ".join(f"rm -rf part{number}" for number in range(60))
     calls = (Call("bash", {"command": slow}), Call("write", {"filePath": "second.md", "content": "x\n"}))
     settings = {"permission": {"edit": "ask", "bash": "ask"}}
     async with screen(environ, folder, Answer(calls=calls), Answer(text="So."), settings=settings) as page:
         await page.send("do both")
         await page.sees("1 of 2")
-        await page.sees("rm -rf part0")
+        await page.sees("! rm -rf part0")
         assert "Create this file?" not in page.text()
         await page.answer("y")
         await page.sees("Create this file?")

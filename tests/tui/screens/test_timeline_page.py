@@ -110,7 +110,7 @@ async def test_a_click_on_a_bar_and_the_arrows_go_to_its_turn(environ: dict[str,
         assert isinstance(timeline, TimelineScreen)
         lines = page.text().split("\n")
         y = next(at for at, line in enumerate(lines) if "new tokens" in line)
-        x = lines[y].index("Tokens") + len("Tokens   ")
+        x = lines[y].index("Tokens") + len("Tokens    ")
         turns = [one.message_id for one in timeline._moments]
         await page.pilot.click(offset=(x, y))
         assert timeline.listing.chosen == turns[0]

@@ -109,9 +109,11 @@ class StepRecorder:
     async def recover(self, session_id: str) -> None:
         """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
 
-        Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them. Raises
-        OpencodeError.
+        Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them. Where every
+        step has a recorded end, no snapshots are loaded. Raises OpencodeError.
         """
+        if not await asyncio.to_thread(self._has_open_steps):
+            return
         from opencode_tui.engine.snapshot.record.recording import (  # only after a crash
             collect_orphaned_steps,
             runs_elsewhere,
@@ -142,11 +144,8 @@ class StepRecorder:
                     )
                 )
 
-    def has_open_steps(self) -> bool:
-        """Return whether a step of any session has no recorded end; loads no snapshots. Blocks for a small file.
-
-        Raises StorageError.
-        """
+    def _has_open_steps(self) -> bool:
+        """Return whether a step of any session has no recorded end. Blocks for one small file. Raises StorageError."""
         if self._find_log is None:
             return True
         path = self._find_log()

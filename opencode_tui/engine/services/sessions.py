@@ -149,6 +149,7 @@ class SessionServices:
             registry=self._core.runs,
             store=self._core.store,
             clock=self._core.clock,
+            has_open_steps=self._recorder.has_open_steps,
             recover_files=self._recorder.recover,
             end_changes=self._recorder.end_run,
             recover_agents=self._recover_agents,

@@ -106,14 +106,16 @@ class StepRecorder:
                 await attempt(partial(window.step.end_run, window), window.step.message)
                 await window.step.store("write")
 
+    def has_open_steps(self) -> bool:
+        """Return whether a step of any session has no recorded end; loads no snapshots. Blocks. Raises StorageError."""
+        return self._find_log is None or _has_open_steps(self._find_log())
+
     async def recover(self, session_id: str) -> None:
         """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
 
-        Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them. Where every
-        step has a recorded end, no snapshots are loaded. Raises OpencodeError.
+        Each such step gets a patch part without a snapshot after it, so undo lists its files and does not change them. Raises
+        OpencodeError.
         """
-        if not await asyncio.to_thread(self._has_open_steps):
-            return
         from opencode_tui.engine.snapshot.record.recording import (  # only after a crash
             collect_orphaned_steps,
             runs_elsewhere,
@@ -144,16 +146,13 @@ class StepRecorder:
                     )
                 )
 
-    def _has_open_steps(self) -> bool:
-        """Return whether a step of any session has no recorded end. Blocks for one small file. Raises StorageError."""
-        if self._find_log is None:
-            return True
-        path = self._find_log()
-        if not os.path.exists(path):
-            return False
-        from opencode_tui.engine.snapshot.change_log import ChangeLog  # light, unlike the snapshots
 
-        return bool(ChangeLog(path).read().steps)
+def _has_open_steps(path: str) -> bool:
+    if not os.path.exists(path):
+        return False
+    from opencode_tui.engine.snapshot.change_log import ChangeLog  # light, unlike the snapshots
+
+    return bool(ChangeLog(path).read().steps)
 
 
 class StepPatch:

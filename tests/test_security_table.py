@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+from tests.support.hostile.incidents import INCIDENTS
+
 ROOT = Path(__file__).parents[1]
 HEADS = ("| advisory |", "| incident |")
 STATES = ("held", "mended", "does not apply")
@@ -57,6 +59,12 @@ def test_every_row_says_how_the_program_stands_and_what_shows_it() -> None:
         state, _, reason = stand.removeprefix("**").partition("**: ")
         assert state in STATES and reason and kind, advisory
         assert state == "does not apply" or "`tests/" in tests, advisory
+
+
+def test_the_incidents_are_those_of_the_benchmark_and_say_what_holds() -> None:
+    stands = {advisory: stand for advisory, _, stand, _ in rows()}
+    assert len(INCIDENTS) > 5
+    assert [one.id for one in INCIDENTS if stands.get(one.id) != f"**held**: {one.holds}"] == []
 
 
 def test_a_test_that_is_gone_would_be_found() -> None:

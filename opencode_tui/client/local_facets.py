@@ -413,7 +413,8 @@ class _Settings:
         settings = (str(notice) for notice in config.warnings)
         warnings = [*settings, *instance.warnings, *instance.folder.skills.warnings, *instance.folder.plugins.warnings]
         of_models = await asyncio.to_thread(instance.folder.model_warnings)
-        warnings += of_models
+        formatters = instance.folder.programs.formatters.made
+        warnings += [*of_models, *(() if formatters is None else formatters.idle)]
         is_on, worktree = config.settings.snapshot is not False, instance.folder.project.worktree
         undo_off = await asyncio.to_thread(why_unavailable, worktree, self._paths, is_on=is_on)
         return Notices.trusted(

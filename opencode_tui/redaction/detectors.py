@@ -30,6 +30,8 @@ _CUT = r"[A-Za-z0-9_\-*.]{6,}"
 
 _CUT_ENDS = ((ADDRESS, r"://[^\s/@]+:(?!\d*$)[^\s/@]*$"), (EMAIL, r"(?<![\w:/])(?!git@|www@)[\w.%+\-]+@[\w.\-]*$"))
 """What a cut address with a password, and a cut e-mail address look like."""
+_LONGEST_END = 500
+"""Characters of the last word that are looked at: the time grows with their square."""
 
 _ENTROPY = 3.0
 _BLANK = "␣"
@@ -119,17 +121,17 @@ def redact(text: str, counts: Counter[str]) -> str:
 
 
 def redact_cut(text: str, counts: Counter[str]) -> str:
-    """Return a text that ends with `…` without what may be the start of a secret at that end; others as they are."""
-    if not text.endswith("…"):
-        return text
-    head, blank, last = text[:-1].rpartition(" ")
-    kind = next((kind for kind, pattern in _CUT_ENDS if re.search(pattern, last)), "")
-    if not kind and mask_keys(last) != last:
+    """Return a text that may be cut, with or without `…`, without what may be the start of a secret at its end."""
+    shown = text.removesuffix("…")
+    head, blank, last = shown.rpartition(" ")
+    end = last[-_LONGEST_END:]
+    kind = next((kind for kind, pattern in _CUT_ENDS if re.search(pattern, end)), "")
+    if not kind and mask_keys(end) != end:
         kind = KEY
     if not kind:
         return text
     counts[kind] += 1
-    return f"{head}{blank}{cover(kind)}…"
+    return f"{head}{blank}{cover(kind)}{text[len(shown) :]}"
 
 
 def mask_keys(text: str) -> str:

@@ -239,7 +239,10 @@ def test_a_long_line_is_searched_in_linear_time():
         ("open http://localhost:80…", "open http://localhost:80…"),
         ("clone git@github.com:a/b…", "clone git@github.com:a/b…"),
         ("use @decorator…", "use @decorator…"),
-        ("mail bob@exam", "mail bob@exam"),
+        ("mail bob@exam", "mail [hidden:e-mail]"),
+        ("why fails postgres://admin:hunter2se", "why fails [hidden:password-in-address]"),
+        ("open http://localhost:80", "open http://localhost:80"),
+        ("open https://ada:pass@a.example", "open https://ada:pass@a.example"),
     ],
 )
 def test_the_start_of_a_secret_at_a_cut_end_is_covered(text: str, left: str):

@@ -61,7 +61,8 @@ class Formatters:
     ) -> None:
         self._make_table = make_table
         self._report = report
-        self._reported: set[str] = set()
+        self.idle: list[str] = []
+        """Why formatters of the settings did not run for an edit, each reason once, as it was reported."""
         self._make_environ = make_environ
         self._start_confined = start_confined
         self._scratch = scratch
@@ -96,8 +97,8 @@ class Formatters:
 
     async def _report_idle(self, path: Path) -> None:
         reason = await asyncio.to_thread((await self._found_table()).describe_idle, path)
-        if reason and reason not in self._reported:
-            self._reported.add(reason)
+        if reason and reason not in self.idle:
+            self.idle.append(reason)
             self._report(reason)
 
     async def _found_table(self) -> FormatterTable:

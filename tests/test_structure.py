@@ -21,6 +21,7 @@ from tests.support.source.tree import SourceTree, read_source_tree
 ROOT = Path(__file__).parents[1]
 
 REASONS = {
+    "engine/session/runs.py SessionRuns": "what a run needs before it and after it: recovery, undo, summaries",
     "client/local_facets.py LocalFacets": "makes the API for one folder in this process: a facet for each field of `Client`",
     "engine/services/core.py Core": "makes what exists once per process, each from those before; only `engine/services/` reads it",
     "engine/session/subagent.py SessionSubagents": "starts the agents of one run: checks, sessions, limits, background, worktrees",

@@ -63,6 +63,8 @@ class RunLock:
         """The number of the present time for which a released lock stays here, 0 outside of one."""
         self._times = 0
         self._guard = threading.Lock()
+        self._ending = threading.Lock()
+        """Held while a lock that was kept is released: it is neither kept nor free until then."""
         self._session_id = session_id
         self._owner_path = owner_path
         self._files = files
@@ -80,7 +82,9 @@ class RunLock:
         """Acquire the lock if it is free; raises BusyError with the process that runs the session, or StorageError."""
         if (kept := self._again()) is not None:
             return kept
-        if not self._lock.try_acquire():
+        with self._ending:
+            is_free = self._lock.try_acquire()
+        if not is_free:
             raise BusyError(
                 f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
             )
@@ -125,16 +129,17 @@ class RunLock:
 
     def _release(self, number: int) -> None:
         """Release a lock that is kept since this time, and was not acquired again."""
-        with self._guard:
-            if self._kept != number:
-                return
-            self._kept = 0
-        try:
-            self._write_owner(RunOwner(_NO_PROCESS, self._last_generation or 0))
-        except OSError as error:  # the file then reads as a killed run: repair finds nothing to do
-            _logger.warning("%s", storage_error(error, "write", self._owner_path))
-        finally:
-            self._lock.release()
+        with self._ending:
+            with self._guard:
+                if self._kept != number:
+                    return
+                self._kept = 0
+            try:
+                self._write_owner(RunOwner(_NO_PROCESS, self._last_generation or 0))
+            except OSError as error:  # the file then reads as a killed run: repair finds nothing to do
+                _logger.warning("%s", storage_error(error, "write", self._owner_path))
+            finally:
+                self._lock.release()
 
     def _sign(self) -> RunGrant:
         """Record this process as the holder; releases the lock when that fails."""

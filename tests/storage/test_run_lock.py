@@ -1,10 +1,13 @@
 import os
 import socket
+import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
 from opencode_tui.schema.error import BusyError, LockTimeoutError, StorageError
+from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process, is_alive
@@ -101,6 +104,48 @@ def test_lock_is_given_back_although_the_owner_cannot_be_cleared(paths: Paths, l
     run.try_acquire()
     run.release()
     assert locks.session_run("s").try_acquire() == RunGrant(2, was_elsewhere=True)
+
+
+class Watched(FileSystem):
+    """Calls a function before a file is replaced."""
+
+    def __init__(self) -> None:
+        self.on_replace: Callable[[], object] = lambda: None
+
+    def replace(self, source: str, target: str) -> None:
+        self.on_replace()
+        super().replace(source, target)
+
+
+def test_a_run_that_begins_while_a_kept_lock_is_released_waits_for_that(paths: Paths):
+    """The disk takes records again, and at that moment the user sends the next prompt."""
+    files, releases, got = Watched(), list[Callable[[], None]](), list[RunGrant | BusyError]()
+
+    def keep(release: Callable[[], None]) -> bool:
+        releases.append(release)
+        return True
+
+    def acquire() -> None:
+        try:
+            got.append(run.try_acquire())
+        except BusyError as error:
+            got.append(error)
+
+    run = Locks(paths, files=files, keep=keep).session_run("s")
+    run.try_acquire()
+    run.release()
+    thread = threading.Thread(target=acquire)
+
+    def begin() -> None:
+        files.on_replace = lambda: None
+        thread.start()
+        thread.join(0.1)  # it is refused by now, or waits
+
+    files.on_replace = begin
+    [release] = releases
+    release()
+    thread.join()
+    assert got == [RunGrant(2, was_elsewhere=False)]
 
 
 def test_process_is_known_by_its_start_time_not_by_its_id_alone():

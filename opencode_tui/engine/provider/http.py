@@ -162,9 +162,8 @@ class HttpProvider:
         method: str = "POST",
         model_id: str = "",
     ) -> AsyncGenerator[bytes]:
-        from opencode_tui.engine.provider import (
-            http_core,
-        )  # already imported by `_open`; not at module level, because most commands do not need it
+        # already imported by `_open`; not at module level, because most commands do not need it
+        from opencode_tui.engine.provider import http_core
 
         async def trace(step: str, _: object) -> None:
             """Follow whether the connection or the response is waited for; called a dozen times for a request."""

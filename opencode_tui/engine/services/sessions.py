@@ -1,6 +1,5 @@
 """Builds the session services of one folder: the loop that runs turns, undo, forks, compaction."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from decimal import Decimal
@@ -40,6 +39,8 @@ from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.storage.task_folders import has_tasks
 
 if TYPE_CHECKING:
+    import asyncio
+
     from opencode_tui.config.load import LoadedConfig
     from opencode_tui.engine.command.commands import Commands
     from opencode_tui.engine.plugin.plugins import Plugins
@@ -148,18 +149,14 @@ class SessionServices:
             registry=self._core.runs,
             store=self._core.store,
             clock=self._core.clock,
-            recover_files=self._recover_files,
+            has_open_steps=self._recorder.has_open_steps,
+            recover_files=self._recorder.recover,
             end_changes=self._recorder.end_run,
             recover_agents=self._recover_agents,
             new_answer=lambda request: self._messages.answer(request, request.model, request.agent),
             finish_undo=lambda session_id: self.revert.get().cleanup(session_id),
             summarize=lambda session_id: self.summaries.get().refresh_last(session_id),
         )
-
-    async def _recover_files(self, session_id: str) -> None:
-        """Record what commands of a dead process changed, where there are any."""
-        if await asyncio.to_thread(self._recorder.has_open_steps):
-            await self._recorder.recover(session_id)
 
     async def _recover_agents(self, session_id: str) -> int:
         """Recover the sessions of agents that a session started, as `recover_all` does."""
@@ -663,6 +660,7 @@ class SessionServices:
             ledgers=self.ledgers.get(),
             providers=self.folder.providers,
             budgets=self._budgets,
+            wait_until_copied=core.copies.wait_until_copied,
             publish=core.publisher.publish,
         )
 

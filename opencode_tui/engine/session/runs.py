@@ -397,8 +397,8 @@ class RunRegistry:
             left = [work for work in (run.cleanup, run.end_changes, run.after_run) if work is not None]
             if left:
                 await self._run_cleanup(run, left)
-        finally:
             self._store.release_older(run.session_id)
+        finally:
             lock.release()
 
     async def _flush(self, run: Run) -> None:
@@ -537,15 +537,16 @@ def _is_open(part: AnyPart) -> bool:
 class SessionRuns(Struct, frozen=True):
     """Starts the runs of one folder's sessions: each begins with a recovered session in which no undo is open.
 
-    All but `start` needs the session's run lock. `recover_files` records the changes of files by commands of a dead process,
-    `end_changes` those of background commands. `recover_agents` recovers the sessions of the agents of a session. `new_answer`
-    makes an answer to a request. `finish_undo` makes an active or started undo final. `summarize` sums up what the last turn and
-    the session changed in files, after a run.
+    All but `start` needs the session's run lock. `recover_files` records the changes of files by commands of a dead process, where
+    `has_open_steps`, which blocks for one small file, finds any; `end_changes` those of background commands. `recover_agents`
+    recovers the sessions of the agents of a session. `new_answer` makes an answer to a request. `finish_undo` makes an active or
+    started undo final. `summarize` sums up what the last turn and the session changed in files, after a run.
     """
 
     registry: RunRegistry
     store: SessionStore
     clock: Clock
+    has_open_steps: Callable[[], bool]
     recover_files: Callable[[str], Awaitable[None]]
     end_changes: Callable[[str], Awaitable[None]]
     recover_agents: Callable[[str], Awaitable[int]]
@@ -579,7 +580,8 @@ class SessionRuns(Struct, frozen=True):
             if await self.store.recent(session_id):
                 repaired += await self.recover_agents(session_id)
             try:
-                await self.recover_files(session_id)
+                if await asyncio.to_thread(self.has_open_steps):
+                    await self.recover_files(session_id)
             except OpencodeError as error:
                 logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
         return repaired

@@ -106,6 +106,10 @@ class StepRecorder:
                 await attempt(partial(window.step.end_run, window), window.step.message)
                 await window.step.store("write")
 
+    def has_open_steps(self) -> bool:
+        """Return whether a step of any session has no recorded end; loads no snapshots. Blocks. Raises StorageError."""
+        return self._find_log is None or _has_open_steps(self._find_log())
+
     async def recover(self, session_id: str) -> None:
         """Record the changes of commands whose process died, in this session or its child sessions. Needs its run lock.
 
@@ -142,19 +146,13 @@ class StepRecorder:
                     )
                 )
 
-    def has_open_steps(self) -> bool:
-        """Return whether a step of any session has no recorded end; loads no snapshots. Blocks for a small file.
 
-        Raises StorageError.
-        """
-        if self._find_log is None:
-            return True
-        path = self._find_log()
-        if not os.path.exists(path):
-            return False
-        from opencode_tui.engine.snapshot.change_log import ChangeLog  # light, unlike the snapshots
+def _has_open_steps(path: str) -> bool:
+    if not os.path.exists(path):
+        return False
+    from opencode_tui.engine.snapshot.change_log import ChangeLog  # light, unlike the snapshots
 
-        return bool(ChangeLog(path).read().steps)
+    return bool(ChangeLog(path).read().steps)
 
 
 class StepPatch:

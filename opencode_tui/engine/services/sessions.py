@@ -660,7 +660,6 @@ class SessionServices:
             ledgers=self.ledgers.get(),
             providers=self.folder.providers,
             budgets=self._budgets,
-            wait_until_copied=core.copies.wait_until_copied,
             publish=core.publisher.publish,
         )
 

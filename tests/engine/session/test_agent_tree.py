@@ -36,12 +36,12 @@ async def outputs(world: World, session: Any) -> list[str]:
     return [getattr(part.state, "output", "") or part.state.error for part in await world.calls(session)]
 
 
-async def wait_for_jobs(world: World, state: str) -> Any:
-    """Return the background agents once they all are in this state."""
+async def wait_for_jobs(world: World, state: str, *, count: int = 1) -> Any:
+    """Return the background agents once there are so many, and all of them are in this state if it is not empty."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
             jobs = await world.client.background.list()
-            if jobs and all(one.state == state for one in jobs):
+            if len(jobs) >= count and all(one.state == state for one in jobs if state):
                 return jobs
             await asyncio.sleep(0.02)
 
@@ -130,6 +130,8 @@ async def test_a_stop_ends_all_of_a_tree_in_which_every_agent_starts_two_more_an
         session = await world.new_session()
         running = asyncio.create_task(world.prompt("go", session=session))
         await until(lambda: sleeping() >= 1 + PARALLEL)
+        # A command may run before the agents that the same answer starts are listed.
+        await wait_for_jobs(world, "", count=2 * (1 + PARALLEL))
         await world.client.prompts.abort(session.id)
         with pytest.raises(RunAborted):
             await running

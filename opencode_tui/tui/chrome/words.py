@@ -149,6 +149,7 @@ def status_of(
         share = share_text(facts.context, control.choice.limit) if facts is not None else ""
         cost = cost_of(control, settings.session_budget)
     sandbox, is_confined = _sandbox_of(notices.sandbox)
+    reason = "" if is_confined or notices.sandbox is None else screen_line(notices.sandbox.reason)
     waiting = control.waiting_elsewhere() if is_folded else 0
     return Status(
         agent,
@@ -158,6 +159,7 @@ def status_of(
         control.approvals,
         sandbox,
         is_confined,
+        reason,
         is_exposed=notices.sandbox is not None and bool(notices.sandbox.exposed),
         branch=_branch(control, outside) if is_full else "",
         folder=short_path(str(control.client.directory), os.path.expanduser("~")) if settings.status_fields else "",
@@ -197,7 +199,7 @@ def _sandbox_of(found: SandboxState | None) -> tuple[str, bool]:
     if found.tier != "none":
         words = "sandbox, read-only" if found.mode == "read-only" else "sandbox"
         return f"{words}, except this program" if found.exposed else words, True
-    return screen_line(f"no sandbox: {found.reason}" if found.reason else "no sandbox"), False
+    return "no sandbox", False
 
 
 def prompt_hints(control: SessionController, *, has_examples: bool) -> tuple[str, ...]:

@@ -126,25 +126,25 @@ class StatusLine(Rows):
         if chosen:
             left = self._fields(order)
             hints = self._hints(width - measure(left) - 3)
-            left = left if hints else self._fields(order, is_brief=True)
+            left = left if hints else self._fields(order, brevity=2)
             return left, hints or self._hints(width - measure(left) - 3)
         without_branch = [one for one in order if one != "branch"]
         whole, short = self._fields(order), self._fields(without_branch)
-        brief = self._fields(without_branch, is_brief=True)
-        briefest = self._fields([one for one in without_branch if one != "cost"], is_brief=True)
+        brief = self._fields(without_branch, brevity=1)
+        briefest = self._fields([one for one in without_branch if one != "cost"], brevity=2)
         for left, fewest in ((whole, 2), (short, 2), (whole, 1), (short, 1), (brief, 1), (briefest, 1)):
             if hints := self._hints(width - measure(left) - 3, fewest=fewest):
                 return left, hints
         return briefest, []
 
-    def _fields(self, order: Sequence[str], *, is_brief: bool = False) -> list[Piece]:
-        left = [piece for field in order for piece in self._field(field, is_brief=is_brief) if piece[0]]
+    def _fields(self, order: Sequence[str], *, brevity: int = 0) -> list[Piece]:
+        left = [piece for field in order for piece in self._field(field, brevity) if piece[0]]
         is_indented = bool(left) and left[0][0].startswith(" ")
         return left if is_indented else [(" ", self.look.palette.area("background")), *left]
 
-    def _field(self, field: str, *, is_brief: bool) -> Sequence[Piece]:
-        """Return a field with the gap before it; in brief, signs without words where there is a sign."""
-        palette, status = self.look.palette, self.status
+    def _field(self, field: str, brevity: int) -> Sequence[Piece]:
+        """Return a field with the gap before it; with a brevity of 1 what has a sign has few words or none, of 2 no session waits in words."""
+        palette, status, is_brief = self.look.palette, self.status, brevity > 0
         muted, text = palette.style("muted"), palette.style("text")
         match field:
             case "agent":
@@ -157,7 +157,7 @@ class StatusLine(Rows):
                 style = palette.style("warning") if status.has_reached_plan else muted
                 return [(f"  {status.cost}" if status.cost else "", style)]
             case "waiting":
-                return self._waiting(is_brief=False)
+                return self._waiting(is_brief=brevity > 1)
             case "background":
                 return self._background(is_brief=is_brief)
             case "approvals":

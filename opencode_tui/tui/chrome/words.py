@@ -22,7 +22,7 @@ from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.items import RetryItem, ToolItem
+from opencode_tui.tui.state.items import RetryItem, ToolItem, UserItem
 from opencode_tui.tui.state.notices import FolderNotices
 from opencode_tui.tui.state.screen_settings import ScreenSettings
 from opencode_tui.tui.state.session_facts import SessionFacts
@@ -105,12 +105,14 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
     """Return the activity for a turn that has just ended."""
     facts = control.facts
     assert facts is not None
-    seconds = (now - started) / 1000
-    took = duration(seconds) if seconds >= 1 else ""
     own = control.transcript.items[-1] if control.transcript.items else None
     if isinstance(own, ToolItem) and own.is_own and isinstance(own.part.state, ToolStateCompleted):
-        code = exit_code(own.part.state)
+        code, took = exit_code(own.part.state), _took(now - started)
         return Activity("failed", f"Exit {code}", took) if code else Activity("done", "Done", took)
+    turn = next((item.turn for item in reversed(control.transcript.items) if isinstance(item, UserItem)), None)
+    if turn is not None and turn.ended is not None:  # as its row says
+        started, now = turn.begun or turn.started, turn.ended
+    took = _took(now - started)
     match facts.failure:
         case "" if facts.is_stopped_by_rejection:
             return Activity("note", "Stopped", _facts("you rejected a tool call", took))
@@ -121,6 +123,10 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
             return Activity("note", "Interrupted", took)
         case _:
             return Activity("failed", "Stopped", _facts(took, token_words(facts.turn_tokens)))
+
+
+def _took(ms: int) -> str:
+    return duration(ms / 1000) if ms >= 1000 else ""
 
 
 def _facts(*facts: str) -> str:

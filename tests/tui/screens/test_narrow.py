@@ -1,12 +1,13 @@
-"""What stays on the screen at 60 and 80 columns: keys, commands that are copied, ages, and what waits for the user."""
+"""What stays on the screen at 60 and 80 columns and without colors: keys, commands that are copied, ages, what waits for the user."""
 
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from opencode_tui.tui.dialogs.listing import Listing
 from tests.support.provider.model_script import Answer, Call
-from tests.support.terminal.screen import screen, screen_text
+from tests.support.terminal.screen import look, screen, screen_lines, screen_text
 from tests.tui.screens.test_looks import SITUATIONS, Situation, opened_app, press
 from tests.tui.screens.test_page_looks import SITUATIONS as PAGES
 from tests.tui.screens.test_panel_looks import SITUATIONS as PANELS
@@ -68,3 +69,23 @@ async def test_costs_fit_after_a_resize() -> None:
         await pilot.resize_terminal(110, 30)
         assert screen_text(app) == wide
     assert "cost" in next(row for row in narrow.splitlines() if "requests" in row)
+
+
+@pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.parametrize("width", [60, 80])
+async def test_a_list_leaves_no_sign_of_the_conversation_beside_its_rows(width: int) -> None:
+    app, act = opened_app(replace(SITUATIONS["working-in-100-columns"], act=press("ctrl+p")))
+    async with app.run_test(size=(width, 30)) as pilot:
+        await act(pilot)
+        assert app.screen.query_one(Listing).region.width == width
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_without_colors_the_current_match_differs_from_the_others() -> None:
+    situation = replace(SITUATIONS["find-in-the-conversation"], worn=look(depth="none"))
+    app, act = opened_app(situation)
+    async with app.run_test(size=(80, 30)) as pilot:
+        await act(pilot)
+        found = [one.style for strip in screen_lines(app) for one in strip if one.text == "parse" and one.style]
+        assert sorted(bool(style.reverse) for style in found) == [False, True]
+        assert sorted(bool(style.underline) for style in found) == [False, True]

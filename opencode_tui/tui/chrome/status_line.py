@@ -143,7 +143,7 @@ class StatusLine(Rows):
         return left if is_indented else [(" ", self.look.palette.area("background")), *left]
 
     def _field(self, field: str, brevity: int) -> Sequence[Piece]:
-        """Return a field with the gap before it; a brevity of 1 leaves out words beside signs, one of 2 those of waiting sessions too."""
+        """Return a field with the gap before it; a brevity of 1 shortens what has a sign, one of 2 waiting sessions too."""
         palette, status, is_brief = self.look.palette, self.status, brevity > 0
         muted, text = palette.style("muted"), palette.style("text")
         match field:

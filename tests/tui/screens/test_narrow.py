@@ -1,4 +1,4 @@
-"""What stays on the screen at 60 and 80 columns and without colors: keys, commands that are copied, ages, what waits for the user."""
+"""What stays on the screen at 60 and 80 columns and without colors: keys, commands, ages, what waits for the user."""
 
 from dataclasses import replace
 from pathlib import Path

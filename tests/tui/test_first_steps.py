@@ -61,3 +61,35 @@ async def test_a_question_hears_keys_once_it_was_there_for_a_moment(environ: dic
             await asyncio.sleep(0.02)
         await page.press("y")
         await page.sees("Made it.")
+
+
+async def test_escape_cancels_what_a_key_has_asked_for_at_once_and_a_typed_ahead_yes_does_not_count(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with screen(environ, tmp_path, Answer(text="Said.")) as page:
+        await page.send("say it")
+        await page.sees("Said.")
+        monkeypatch.setattr("opencode_tui.tui.dialogs.panel.OPENING_MS", 3_600_000)
+        await page.press("ctrl+x", "u")
+        await page.sees("Undo from here?")
+        await page.press("y")
+        await until(lambda: page.app.chat.prompt.editor.text == "y")
+        assert "Undo from here?" in page.text()
+        await page.press("escape")
+        await page.sees_no_more("Undo from here?")
+        assert "Said." in page.text()
+
+
+async def test_escape_answers_no_question_of_the_agent_before_it_listens(
+    environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = {"permission": {"bash": "ask"}}
+    call = Call("bash", {"command": "touch made", "description": "x"})
+    async with screen(environ, tmp_path, Answer(calls=(call,)), settings=asks) as page:
+        monkeypatch.setattr("opencode_tui.tui.dialogs.panel.OPENING_MS", 3_600_000)
+        await page.send("make it")
+        await page.sees("Run this command?")
+        await page.press("escape")
+        await page.press("x")
+        await until(lambda: page.app.chat.prompt.editor.text == "x")
+        assert len(await page.world.client.permissions.pending()) == 1

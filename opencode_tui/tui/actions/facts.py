@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -37,14 +37,15 @@ async def view_cost(chat: Chat) -> None:
 
     client, sessions = chat.control.client, chat.control.folder.sessions
     if chat.control.facts is None and sessions:
-        _show_cost(chat, all_costs_text(sessions, await client.sessions.costs()))
+        costs = all_costs_text(sessions, await client.sessions.costs())
+        _show_cost(chat, lambda _room: costs)
         return
     info = chat.shown_session()
     if info is None:
         return
     session_id = info.id
     messages = await client.messages.list(session_id)
-    text = cost_text(messages, await client.sessions.totals(session_id), chat.app.size.width - EDGES)
+    totals = await client.sessions.totals(session_id)
     shares = shares_table(await asyncio.to_thread(time_shares, messages), _BAR)
     plan = plan_text(one.info for one in messages)
     if plan:
@@ -56,11 +57,17 @@ async def view_cost(chat: Chat) -> None:
         more = [f"Budget and prefix are not known: {error}"]
     else:
         more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
-    _show_cost(chat, "\n\n".join([text, *filter(None, [shares, plan]), *more]))
+    below = [*filter(None, [shares, plan]), *more]
+    _show_cost(chat, lambda room: "\n\n".join([cost_text(messages, totals, room), *below]))
 
 
-def _show_cost(chat: Chat, text: str) -> None:
-    chat.open_text(FullText("Cost", text.translate(AS_ASCII) if chat.app.look.glyphs is ASCII else text))
+def _show_cost(chat: Chat, fit: Callable[[int], str]) -> None:
+    """Show costs that `fit` returns for a width in cells, again after each resize."""
+
+    def drawn(room: int) -> str:
+        return fit(room).translate(AS_ASCII) if chat.app.look.glyphs is ASCII else fit(room)
+
+    chat.open_text(FullText("Cost", drawn(chat.app.size.width - EDGES), fit=drawn))
 
 
 @action("doctor_view", loads="what doctor finds")

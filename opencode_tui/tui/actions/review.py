@@ -238,7 +238,7 @@ async def _push(chat: Chat, plan: PublishPlan) -> None:
         return
     title = f"Pushed. Open a pull request for {plan.branch} with {plan.tool}?"
     answers = (confirms("write its title", lambda: _ask_title(chat, plan)), cancels("no", chat.panels.close))
-    chat.panels.open(ConfirmPanel(Confirmation(title, (), screen_line(report.url), answers)))
+    chat.panels.open(ConfirmPanel(Confirmation(title, (), screen_line(report.url), answers, is_asked_for=False)))
 
 
 def _ask_title(chat: Chat, plan: PublishPlan) -> None:

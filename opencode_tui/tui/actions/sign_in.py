@@ -144,7 +144,7 @@ async def _finish(chat: Chat, provider_id: str, done: SignInDone) -> None:
     title, *about = done.first_use
     got_it = dismisses("got it", report)
     chat.panels.open(
-        ConfirmPanel(Confirmation(title=title.rstrip("."), about=about, answers=got_it, scope="panel:notice"))
+        ConfirmPanel(Confirmation(title.rstrip("."), about, answers=got_it, scope="panel:notice", is_asked_for=False))
     )
 
 

@@ -40,7 +40,8 @@ NARROW = 60
 class Status:
     """Content of the line; `share` and `cost` are empty while the sidebar shows them.
 
-    `approvals` is the session's mode; `sandbox` is empty until it is known, `is_confined` whether it works.
+    `approvals` is the session's mode; `sandbox` is empty until it is known, `is_confined` whether it works,
+    `no_sandbox` why it does not.
     """
 
     agent: str = ""
@@ -50,6 +51,7 @@ class Status:
     approvals: str = ""
     sandbox: str = ""
     is_confined: bool = False
+    no_sandbox: str = ""
     is_exposed: bool = False
     """Whether confined commands can change this program."""
     branch: str = ""
@@ -118,28 +120,31 @@ class StatusLine(Rows):
         return [row(width, left, hints, fill=fill, mark=self.look.glyphs.ellipsis)]
 
     def _arranged(self, width: int) -> tuple[list[Piece], list[Piece]]:
-        """Return the fields and the hints, which are needed more: by default the branch, then words of fields make room for one."""
+        """Return the fields and the hints, which are needed more: the branch, words of fields, then the cost make room for one."""
         chosen = self.status.fields
         order = [*chosen, *(one for one in ("waiting", "background") if one not in chosen)] if chosen else FIELDS
         if chosen:
             left = self._fields(order)
-            return left, self._hints(width - measure(left) - 3)
+            hints = self._hints(width - measure(left) - 3)
+            left = left if hints else self._fields(order, brevity=2)
+            return left, hints or self._hints(width - measure(left) - 3)
         without_branch = [one for one in order if one != "branch"]
         whole, short = self._fields(order), self._fields(without_branch)
-        brief = self._fields(without_branch, is_brief=True)
-        for left, fewest in ((whole, 2), (short, 2), (whole, 1), (short, 1), (brief, 1)):
+        brief = self._fields(without_branch, brevity=1)
+        briefest = self._fields([one for one in without_branch if one != "cost"], brevity=2)
+        for left, fewest in ((whole, 2), (short, 2), (whole, 1), (short, 1), (brief, 1), (briefest, 1)):
             if hints := self._hints(width - measure(left) - 3, fewest=fewest):
                 return left, hints
-        return short, []
+        return briefest, []
 
-    def _fields(self, order: Sequence[str], *, is_brief: bool = False) -> list[Piece]:
-        left = [piece for field in order for piece in self._field(field, is_brief=is_brief) if piece[0]]
+    def _fields(self, order: Sequence[str], *, brevity: int = 0) -> list[Piece]:
+        left = [piece for field in order for piece in self._field(field, brevity) if piece[0]]
         is_indented = bool(left) and left[0][0].startswith(" ")
         return left if is_indented else [(" ", self.look.palette.area("background")), *left]
 
-    def _field(self, field: str, *, is_brief: bool) -> Sequence[Piece]:
-        """Return a field with the gap before it; in brief, signs without words where there is a sign."""
-        palette, status = self.look.palette, self.status
+    def _field(self, field: str, brevity: int) -> Sequence[Piece]:
+        """Return a field with the gap before it; a brevity of 1 shortens what has a sign, one of 2 waiting sessions too."""
+        palette, status, is_brief = self.look.palette, self.status, brevity > 0
         muted, text = palette.style("muted"), palette.style("text")
         match field:
             case "agent":
@@ -152,13 +157,14 @@ class StatusLine(Rows):
                 style = palette.style("warning") if status.has_reached_plan else muted
                 return [(f"  {status.cost}" if status.cost else "", style)]
             case "waiting":
-                return self._waiting(is_brief=False)
+                return self._waiting(is_brief=brevity > 1)
             case "background":
                 return self._background(is_brief=is_brief)
             case "approvals":
                 return self._approvals()
             case "sandbox":
-                return self._sandbox(is_brief=is_brief and self.status.is_confined and not self.status.is_exposed)
+                has_sign_only = is_brief and self.status.is_confined and not self.status.is_exposed
+                return self._sandbox(is_brief=has_sign_only, is_short=is_brief)
             case "branch":
                 return [(f"   {status.branch}" if status.branch else "", muted)]
             case "folder":
@@ -200,12 +206,14 @@ class StatusLine(Rows):
         style = self.look.palette.style({"normal": "muted", "auto": "warning"}.get(approvals, "text"))
         return [(f"   {approvals}", style + pressing("approvals_list"))] if approvals else []
 
-    def _sandbox(self, *, is_brief: bool) -> list[Piece]:
+    def _sandbox(self, *, is_brief: bool, is_short: bool = False) -> list[Piece]:
+        """Return the sandbox: in brief only its sign, shortened without the reason why there is none."""
         palette, glyphs, status = self.look.palette, self.look.glyphs, self.status
         if not status.sandbox:
             return []
         sign = glyphs.sandbox if status.is_confined else glyphs.no_sandbox
-        words = f"   {sign}" if is_brief else f"   {sign} {self.look.words(status.sandbox)}"
+        reason = f": {status.no_sandbox}" if status.no_sandbox and not is_short else ""
+        words = f"   {sign}" if is_brief else f"   {sign} {self.look.words(f'{status.sandbox}{reason}')}"
         return [(words, palette.style("muted" if status.is_confined and not status.is_exposed else "warning"))]
 
     def on_click(self, event: events.Click) -> None:

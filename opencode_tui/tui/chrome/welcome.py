@@ -222,11 +222,16 @@ class Welcome(Rows):
                 used += len(word)
         return list(lines)
 
-    def _entry(self, words: str, note: str, style: Style, muted: Style, block: int, *, at: int = NOTE) -> list[Piece]:
-        """Return words with a note in column `at`, where there is space for one."""
+    def _entry(self, words: str, note: str, style: Style, muted: Style, block: int, *, at: int = 0) -> list[Piece]:
+        """Return words with a note in column `at`; without one in that of all notes, or close behind where that is too far."""
         words = self.look.words(words)
-        if not note or block < NOTE + 20:
+        if not note:
             return [(words, style)]
+        if not at and block < NOTE + 20:
+            return (
+                [(words, style), (f"  {note}", muted)] if cells(words) + cells(note) + 2 <= block else [(words, style)]
+            )
+        at = at or NOTE
         return [(pad(clip(words, at - 2, self.look.glyphs.ellipsis), at), style), (note, muted)]
 
 

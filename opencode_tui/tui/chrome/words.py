@@ -22,7 +22,7 @@ from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.items import RetryItem, ToolItem
+from opencode_tui.tui.state.items import RetryItem, ToolItem, UserItem
 from opencode_tui.tui.state.notices import FolderNotices
 from opencode_tui.tui.state.screen_settings import ScreenSettings
 from opencode_tui.tui.state.session_facts import SessionFacts
@@ -105,12 +105,14 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
     """Return the activity for a turn that has just ended."""
     facts = control.facts
     assert facts is not None
-    seconds = (now - started) / 1000
-    took = duration(seconds) if seconds >= 1 else ""
     own = control.transcript.items[-1] if control.transcript.items else None
     if isinstance(own, ToolItem) and own.is_own and isinstance(own.part.state, ToolStateCompleted):
-        code = exit_code(own.part.state)
+        code, took = exit_code(own.part.state), _took(now - started)
         return Activity("failed", f"Exit {code}", took) if code else Activity("done", "Done", took)
+    turn = next((item.turn for item in reversed(control.transcript.items) if isinstance(item, UserItem)), None)
+    if turn is not None and turn.ended is not None:  # as its row says
+        started, now = turn.begun or turn.started, turn.ended
+    took = _took(now - started)
     match facts.failure:
         case "" if facts.is_stopped_by_rejection:
             return Activity("note", "Stopped", _facts("you rejected a tool call", took))
@@ -121,6 +123,10 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
             return Activity("note", "Interrupted", took)
         case _:
             return Activity("failed", "Stopped", _facts(took, token_words(facts.turn_tokens)))
+
+
+def _took(ms: int) -> str:
+    return duration(ms / 1000) if ms >= 1000 else ""
 
 
 def _facts(*facts: str) -> str:
@@ -149,6 +155,7 @@ def status_of(
         share = share_text(facts.context, control.choice.limit) if facts is not None else ""
         cost = cost_of(control, settings.session_budget)
     sandbox, is_confined = _sandbox_of(notices.sandbox)
+    reason = "" if is_confined or notices.sandbox is None else screen_line(notices.sandbox.reason)
     waiting = control.waiting_elsewhere() if is_folded else 0
     return Status(
         agent,
@@ -158,6 +165,7 @@ def status_of(
         control.approvals,
         sandbox,
         is_confined,
+        reason,
         is_exposed=notices.sandbox is not None and bool(notices.sandbox.exposed),
         branch=_branch(control, outside) if is_full else "",
         folder=short_path(str(control.client.directory), os.path.expanduser("~")) if settings.status_fields else "",
@@ -197,7 +205,7 @@ def _sandbox_of(found: SandboxState | None) -> tuple[str, bool]:
     if found.tier != "none":
         words = "sandbox, read-only" if found.mode == "read-only" else "sandbox"
         return f"{words}, except this program" if found.exposed else words, True
-    return screen_line(f"no sandbox: {found.reason}" if found.reason else "no sandbox"), False
+    return "no sandbox", False
 
 
 def prompt_hints(control: SessionController, *, has_examples: bool) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from opencode_tui.tui.conversation.tool_view import text_of_call
 from opencode_tui.tui.state.items import AnyItem, CompactionItem, GrowingItem, ToolItem, UserItem
 from opencode_tui.tui.theme.palette import Palette
 
-_REVERSE = Style(reverse=True)
+_REVERSE, _UNDERLINE = Style(reverse=True), Style(underline=True)
 
 
 class FoundText:
@@ -73,8 +73,9 @@ def mark_found(strip: Strip, key: int, first: int, found: FoundText, palette: Pa
     cuts = [0, *(strip.index_to_cell_position(index) for span in spans for index in span), strip.cell_length]
     pieces = [strip.crop(start, end) for start, end in pairwise(cuts)]
     for number, (start, _) in enumerate(spans):
-        token = "accent" if found.shown == (key, start) else "warning"
-        style = palette.style(token, bold=True) + _REVERSE
+        is_current = found.shown == (key, start)
+        mark = _REVERSE if is_current or palette.depth != "none" else _UNDERLINE  # colors do not tell them apart there
+        style = palette.style("accent" if is_current else "warning", bold=True) + mark
         pieces[2 * number + 1] = Strip([Segment(pieces[2 * number + 1].text, style)])
     return Strip.join(pieces)
 

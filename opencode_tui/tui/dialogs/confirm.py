@@ -15,7 +15,7 @@ from opencode_tui.tui.widgets.row import Piece
 @dataclass(frozen=True, slots=True)
 class Confirmation:
     """The question, its subject (unsafe lines), a muted sentence, and the answers, among which should be one that
-    `cancels`; `scope` is that of answers other than yes and cancel.
+    `cancels`; `scope` is that of answers other than yes and cancel. `is_asked_for`: a key of the user has opened it just now.
     """
 
     title: str
@@ -23,6 +23,7 @@ class Confirmation:
     sentence: str = ""
     answers: Sequence[KeyAction] = ()
     scope: str = "panel"
+    is_asked_for: bool = True
 
 
 class ConfirmPanel(Panel):
@@ -32,6 +33,7 @@ class ConfirmPanel(Panel):
         super().__init__()
         self._question = question
         self.scopes = (question.scope, "panel")
+        self.is_asked_for = question.is_asked_for
 
     @property
     def answers(self) -> Sequence[KeyAction]:

@@ -22,7 +22,7 @@ class Overlay(KeyedScreen, ErrorBoundary, DismissOnce[str | None], ModalScreen[s
     """Returns the ID of the choice, None if it was closed."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]  # noqa: RUF012 - as Textual declares it
-    """On a narrow screen the list is as wide as the conversation, of which single letters stood beside it."""
+    """On a narrow screen the list is as wide as the window: a sign of the conversation beside a row looked like that of the row."""
 
     def __init__(self, content: ListContent) -> None:
         super().__init__()

@@ -10,6 +10,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.tui.keys.common import CANCEL
 from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
@@ -53,6 +54,8 @@ class Panel(Keyed, Rows, can_focus=True):
     scopes = ("panel",)
     more_key = "down"
     """The key that is named for the rest of the text."""
+    is_asked_for = False
+    """Whether a key of the user opens it: the key that cancels it does nothing else, so it works at once."""
 
     class Typed(Message):
         """A character was typed before keys were accepted: it belongs to the prompt."""
@@ -70,7 +73,13 @@ class Panel(Keyed, Rows, can_focus=True):
 
     def accepts_key(self, event: events.Key) -> bool:
         """Return whether a key is for the panel, by the time when it came, however late it is handled; else the wait restarts."""
-        return self._guard.accepts(int(event.time * 1000))
+        return self._cancels(event.key) or self._guard.accepts(int(event.time * 1000))
+
+    def _cancels(self, key: str) -> bool:
+        """Return whether a key cancels what the user has asked for."""
+        if not self.is_asked_for or not any(one.id == CANCEL for one in self.answers):
+            return False
+        return any(one.id == CANCEL for one in keymap_of(self).actions(key, self.scopes))
 
     @property
     def answers(self) -> Sequence[KeyAction]:
@@ -208,13 +217,14 @@ class Panel(Keyed, Rows, can_focus=True):
 
     def _key_rows(self, width: int) -> list[list[Piece]]:
         palette = self.look.palette
-        is_live = self._guard.wait(_now()) <= 0
+        is_open = self._guard.wait(_now()) <= 0
         rows: list[list[Piece]] = [[]]
         keymap = keymap_of(self)
         for one in self.answers:
             shown = keymap.first(one.id)
             if not one.words or not shown:  # works, but says itself elsewhere
                 continue
+            is_live = is_open or (self.is_asked_for and one.id == CANCEL)
             style = palette.style("accent" if is_live else "muted", "surface", bold=is_live)
             meta = {"panel_action": one.id}
             pieces: list[Piece] = [

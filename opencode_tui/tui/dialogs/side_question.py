@@ -26,6 +26,7 @@ class SideQuestionPanel(Panel):
 
     bar = "accent"
     scopes = ("panel:side", "panel")
+    is_asked_for = True
 
     def __init__(
         self,

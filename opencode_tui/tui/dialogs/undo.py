@@ -23,6 +23,7 @@ class UndoPanel(Panel):
     """
 
     scopes = ("panel:undo", "panel")
+    is_asked_for = True
 
     def __init__(
         self,

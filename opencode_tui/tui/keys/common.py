@@ -9,6 +9,9 @@ from opencode_tui.tui.keys.router import KeyAction
 
 _CLOSE = "page_close"
 
+CANCEL = "panel_cancel"
+"""The answer to a question that does nothing but close it."""
+
 
 def by_id(*actions: KeyAction) -> Mapping[str, Callable[[], object]]:
     """Return what the actions do, by their IDs."""
@@ -65,7 +68,7 @@ def confirms(words: str, act: Callable[[], object]) -> KeyAction:
 
 def cancels(words: str, act: Callable[[], object]) -> KeyAction:
     """Return the answer that closes a question and does nothing else."""
-    return KeyAction("panel_cancel", words, act)
+    return KeyAction(CANCEL, words, act)
 
 
 def dismisses(words: str, act: Callable[[], object]) -> tuple[KeyAction, KeyAction]:

@@ -32,21 +32,28 @@ MARGIN, MIN_ROOM = 3, 20
 
 
 class _Text(ScrollView, can_focus=True):
-    def __init__(self, text: str) -> None:
+    def __init__(self, full: FullText) -> None:
         super().__init__()
-        self._lines = text.split("\n")
-        self._is_wrapped = len(text) <= WRAPPED
+        self._fit = full.fit
+        self._lines = full.text.split("\n")
+        self._is_wrapped = len(full.text) <= WRAPPED
         self._rows: Sequence[str] = self._lines
 
+    @property
+    def _room(self) -> int:
+        return max(MIN_ROOM, self.scrollable_content_region.width - 2 * MARGIN)
+
     def on_resize(self) -> None:
-        """Wrap the lines of a shorter text, and set the scrollable height."""
+        """Fit a table to the width, wrap the lines of a shorter text, and set the scrollable height."""
+        if self._fit is not None:
+            self._lines = self._fit(self._room).split("\n")
         if self._is_wrapped:
             self._rows = [row for line in self._lines for row in self._wrapped(line)]
         self.virtual_size = Size(1, len(self._rows))
 
     def _wrapped(self, line: str) -> list[str]:
         """Return the rows of a line; those after the first are below its text."""
-        room = max(MIN_ROOM, self.scrollable_content_region.width - 2 * MARGIN)
+        room = self._room
         if len(line) * 2 <= room:
             return [line]
         shown = output_line(line[:MAX_LINE])
@@ -97,7 +104,7 @@ class FullTextScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bind
     def __init__(self, full: FullText) -> None:
         super().__init__()
         self._full = full
-        self._text = _Text(full.text)
+        self._text = _Text(full)
         self._foot = PageFoot()
 
     def compose(self) -> ComposeResult:

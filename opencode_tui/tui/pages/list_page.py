@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.text.cells import clip
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.widgets.row import Piece, measure
@@ -93,7 +92,7 @@ class ListPage(PageScreen):
             return ""
         left, right = found.left("selection"), found.right("selection") if found.right is not None else ()
         is_cut = measure(left) + measure(right) > room
-        return clip(left[-1][0].strip(), room - 2, self.listing.look.glyphs.ellipsis) if is_cut else ""
+        return left[-1][0].strip() if is_cut else ""
 
     def row(self, row_id: str, sign: tuple[str, str], columns: Sequence[tuple[str, str]]) -> ListRow:
         """Return a row: a sign and its color, then columns, each a safe text and its color; the name has that of text."""

@@ -7,7 +7,7 @@ from textual.strip import Strip
 
 from opencode_tui.schema.api.mcp import McpServerStatus, McpState, McpTool
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.text.cells import breaks, clip, pad
+from opencode_tui.text.cells import clip, clip_middle, pad, wrap
 from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.common import opens
@@ -186,23 +186,27 @@ class McpServersScreen(ListPage):
     def _preview_lines(self, one: McpServerStatus, room: int) -> list[Sequence[Piece] | Strip]:
         muted, text = self.style("muted", _PREVIEW), self.style("text", _PREVIEW)
         lines: list[Sequence[Piece] | Strip] = [[(screen_line(one.name), self.style("text", _PREVIEW, bold=True))]]
-        lines += [[(line, muted)] for line in _folded(one.target, room)]
+        mark = self.listing.look.glyphs.ellipsis
+        lines += [[(line, muted)] for line in _folded(one.target, room, mark)]
         if address := self._addresses.get(one.name):
             lines += [[], [("Sign in with your browser, or open this address in one:", text)]]
             lines += [[(screen_line(address[at : at + room]), muted)] for at in range(0, len(address), room)]
             lines.append([])
         if one.error:
-            lines += [[(line, self.style("error", _PREVIEW))] for line in _folded(one.error, room)]
+            lines += [[(line, self.style("error", _PREVIEW))] for line in _folded(one.error, room, mark)]
         if one.retry_in:
             lines.append([(f"its next call starts it again in {one.retry_in / 1000:.0f} s", muted)])
         if one.output:
             lines += [[], [("Last output", text)], *([(screen_line(line), muted)] for line in one.output[-5:])]
         if one.instructions:
-            lines += [[], [("Instructions", text)], *([(line, muted)] for line in _folded(one.instructions, room))]
+            lines += [
+                [],
+                [("Instructions", text)],
+                *([(line, muted)] for line in _folded(one.instructions, room, mark)),
+            ]
         tools = self._tools.get(one.name, ())
         if tools:
             width = min(room // 2, max(len(tool.name) for tool in tools))
-            mark = self.listing.look.glyphs.ellipsis
             lines += [[], [("Tools", text), (f"  {amount(one.tokens)} tokens", muted)]]
             for tool in tools:
                 name = pad(clip(screen_line(tool.name), width, mark), width)
@@ -234,7 +238,7 @@ def _row_facts(one: McpServerStatus, separator: str) -> str:
     return separator.join([*facts, *([f"{amount(one.tokens)} tokens"] if one.tokens else [])]) or "nothing"
 
 
-def _folded(text: str, room: int) -> list[str]:
-    """Return a text of another program on a few lines."""
+def _folded(text: str, room: int, mark: str) -> list[str]:
+    """Return a text of another program on a few lines; the end of a long one is kept, as the remedy is often there."""
     line = screen_line(" ".join(text.split()))
-    return [line[start:end] for start, end in breaks(line, room)[:_PREVIEW_LINES]]
+    return wrap(clip_middle(line, room * _PREVIEW_LINES - room // 2, mark), room)

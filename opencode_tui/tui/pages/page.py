@@ -12,6 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.text.cells import clip_middle, wrap
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
 from opencode_tui.tui.keys.common import by_id, closes
@@ -22,6 +23,12 @@ from opencode_tui.tui.widgets.selection import Selection
 
 WIDE, NARROW = 120, 80
 """Cells of the screen from which the preview is shown, and under which the keys have two rows."""
+
+MARGIN = 3
+"""Cells at the left and right of a page's keys and messages."""
+
+MESSAGE_ROWS = 4
+"""Most rows of a message above the keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,12 +192,36 @@ class PageFoot(Rows):
         self._actions = actions
         if not keeps_message:
             self._message = ("", "")
+            self._make_room()
         self.redraw()
 
     def show_message(self, words: str, token: str = "muted") -> None:
-        """Show a message above the keys; an empty one removes it."""
+        """Show a message above the keys, on as many rows as it needs up to four; an empty one removes it."""
         self._message = (words, token)
+        self._make_room()
         self.redraw()
+
+    def on_resize(self) -> None:
+        """Fit the message to another width."""
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Be as much higher as the message has rows beyond its first."""
+        usual = self.styles.height
+        more = len(self._message_rows(self.size.width)) - 1
+        self.styles.min_height = int(usual.value) + more if usual is not None and more > 0 else None
+
+    def _message_rows(self, width: int) -> Sequence[str]:
+        """Return the message in rows; of one that is too long for them the end is kept, where remedies are."""
+        words, room = self._message[0], width - 2 * MARGIN
+        if room < MARGIN:
+            return [words]
+        rows = wrap(words, room)
+        shorter = room * MESSAGE_ROWS
+        while len(rows) > MESSAGE_ROWS:
+            shorter -= room // 4 or 1
+            rows = wrap(clip_middle(words, shorter, self.look.glyphs.ellipsis), room)
+        return rows
 
     def on_click(self, event: events.Click) -> None:
         """Run the action of the clicked key."""
@@ -204,7 +235,9 @@ class PageFoot(Rows):
         """Return the message, then as many keys as fit into the rows."""
         palette = self.look.palette
         fill = palette.area("background")
-        lines: list[list[Piece]] = [[("   ", fill)]]
+        message = self._message_rows(width)
+        key_rows = max(1, height - len(message) - 1)
+        lines: list[list[Piece]] = [[(" " * MARGIN, fill)]]
         for one in self._actions:
             shown = keymap_of(self).first(one.id, self.scope)
             if one.words and shown:
@@ -214,18 +247,17 @@ class PageFoot(Rows):
                     (f" {one.words}", palette.style("text") + meta),
                 ]
                 key.append(("   ", fill))
-                if measure(lines[-1]) + measure(key) > width and len(lines) < height - 2:
-                    lines.append([("   ", fill)])
+                if measure(lines[-1]) + measure(key) > width and len(lines) < key_rows:
+                    lines.append([(" " * MARGIN, fill)])
                 if one is self._actions[-1]:  # the way back is always there
                     while len(lines[-1]) > 1 and measure(lines[-1]) + measure(key) - 3 > width:
                         del lines[-1][-3:]
                 if measure(lines[-1]) + measure(key) - 3 <= width:
                     lines[-1] += key
-        words, token = self._message
-        message = row(width, [("   ", fill), (words, palette.style(token or "muted"))], fill=fill)
+        style = palette.style(self._message[1] or "muted")
         return [
-            message,
-            *(row(width, line[:-1], fill=fill) for line in lines[: max(1, height - 2)]),
+            *(row(width, [(" " * MARGIN, fill), (words, style)], fill=fill) for words in message),
+            *(row(width, line[:-1], fill=fill) for line in lines[:key_rows]),
             Strip.blank(width, fill),
         ]
 

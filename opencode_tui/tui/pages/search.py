@@ -290,8 +290,7 @@ class SearchScreen(PageScreen):
         super().show_keys()
         message, token = self._message()
         if message:
-            room = max(0, self.listing.size.width - 6)
-            self.foot.show_message(clip(message, room, self.listing.look.glyphs.ellipsis), token)
+            self.foot.show_message(message, token)
 
     def _message(self) -> tuple[str, str]:
         """Return the line above the keys: a failure, what is still missing, or what was changed in the query."""

@@ -302,9 +302,8 @@ class SettingsScreen(PageScreen):
         self._meant = self.listing.chosen
         one = self._edited or self._find()
         is_wide = self.size.width >= WIDE
-        room = max(0, self.listing.size.width - 6)
         about = "" if one is None or is_wide else " ".join(one.about.replace("`", "").split())
-        self.foot.show_message(clip(screen_line(about), room, self.listing.look.glyphs.ellipsis))
+        self.foot.show_message(screen_line(about))
 
     def _preview_lines(self, room: int) -> list[Sequence[Piece] | Strip]:
         one = self._edited or self._find()

@@ -368,13 +368,22 @@ class TimelineScreen(PageScreen):
         look = self.listing.look
 
         def left(area: str) -> Sequence[Piece]:
-            text = self.style("text", area, bold=area == "selection")
-            return [*self._head(clock(moment.time), look.glyphs.turn_rail, "accent", area), (moment.text, text)]
+            is_undone = self._is_undone(moment)
+            text = self.style("muted" if is_undone else "text", area, bold=area == "selection")
+            sign, hue = (look.glyphs.undone, "muted") if is_undone else (look.glyphs.turn_rail, "accent")
+            return [*self._head(clock(moment.time), sign, hue, area), (moment.text, text)]
 
         def right(area: str) -> Sequence[Piece]:
+            if self._is_undone(moment):
+                return [("undone", self.style("muted", area))]
             return change_columns(look, moment.additions, moment.deletions, area)
 
         return ListRow(left, right, moment.message_id)
+
+    def _is_undone(self, moment: Moment) -> bool:
+        facts = self._control.facts
+        revert = facts.info.revert if facts is not None else None
+        return revert is not None and moment.message_id >= revert.message_id
 
     def _compacted(self, moment: Moment) -> ListRow:
         glyphs = self.listing.look.glyphs

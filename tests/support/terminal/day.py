@@ -476,7 +476,7 @@ def _commit(day: Day) -> None:
         "Commit: the model proposes a message",
         "C",
         answers=[Answer(text="Keep the last row")],
-        sees=["message", "Keep the last row"],
+        sees=["pieces: message", "▎ Keep the last row"],  # the title of the session has the words too
     )
     day.step(
         "Commit it",

@@ -11,9 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.screen import ChatScreen
-from tests.support.terminal.screen import STEP_S, Page
+from tests.support.terminal.screen import Page
 from tests.support.world.waiting import PATIENCE_S
 
 LETTERS = "qzxvj"
@@ -122,17 +121,12 @@ class PageStress:
         return True
 
     async def _close(self) -> None:
-        """Press escape until the prompt has the keys, once what loads is shown; never twice where it would open something.
-
-        A question ignores keys at first, and each of them makes it wait again: escape comes when it listens.
-        """
+        """Press escape until the prompt has the keys, once what loads is shown; never twice where it would open something."""
         for _ in range(6):
             await self.page._settle()
             end = time.monotonic() + PATIENCE_S
             while self.page.app._hold is not None and time.monotonic() < end:
                 await self.page._settle()
-            while isinstance(question := self.page.app.focused, Panel) and question.is_guarded:
-                await asyncio.sleep(STEP_S)
             chat = self.page.app.chat
             if isinstance(self.page.app.screen, ChatScreen) and self.page.app.focused is chat.prompt.editor:
                 return

@@ -124,3 +124,17 @@ async def test_a_click_on_a_bar_and_the_arrows_go_to_its_turn(environ: dict[str,
         assert timeline.listing.chosen == turns[2]
         await page.pilot.click(offset=(x + 20, y))
         assert timeline.listing.chosen == turns[2]
+
+
+async def test_an_undone_turn_says_so(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text="Answer 0."), Answer(text="Answer 1."), size=(80, 24)) as page:
+        for n in range(2):
+            await turn(page, f"question {n}", f"Answer {n}.")
+        await page.press("ctrl+x", "u")
+        await page.sees("Undo from here?")
+        await page.answer("y")
+        await page.sees("undone")
+        await page.press("ctrl+x", "g")
+        lines = (await page.sees("jump")).splitlines()
+        first, second = (next(line for line in lines if f"question {n}" in line) for n in range(2))
+        assert "undone" in second and "undone" not in first

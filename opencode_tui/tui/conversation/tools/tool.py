@@ -1,5 +1,6 @@
 """How a tool's calls are drawn, unless its own renderer says otherwise: an output that opens."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,6 +25,8 @@ class FullText:
     """The file with the full output, when the call kept only a part."""
     is_output: bool = False
     """Whether the number of its lines is said."""
+    fit: Callable[[int], str] | None = None
+    """Returns the text for a width in cells, in place of `text`; for tables, whose lines are not wrapped."""
 
 
 class ToolRenderer:

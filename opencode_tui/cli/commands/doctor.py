@@ -34,7 +34,13 @@ from opencode_tui.engine.skill.skills import discover_skills, search_of
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, missing_ripgrep
 from opencode_tui.programs import find_program
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
-from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
+from opencode_tui.schema.error import (
+    ConfigError,
+    GitMissingError,
+    GitUnavailableError,
+    ModelNotFoundError,
+    OpencodeError,
+)
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.doctor import Doctor, Finding
 from opencode_tui.storage.locks import Locks
@@ -439,6 +445,8 @@ def _check_models() -> Check:
 
     try:
         default, count = with_client(work)
+    except ModelNotFoundError as error:
+        return Check("models", "error", f"setting model: {error}")
     except OpencodeError as error:
         return Check("models", "error", f"cannot list models: {error}")
     if default == "demo/tour" and count == 1:

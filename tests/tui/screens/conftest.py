@@ -1,4 +1,4 @@
-"""Times of day are those of one zone."""
+"""Times of day are those of one zone, and the version is one that no release changes."""
 
 import time
 from collections.abc import Generator

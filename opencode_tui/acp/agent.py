@@ -242,7 +242,7 @@ class Agent:
                 session.choose_mode(str(value))
                 self._spawn(session.send([session.state.mode_update()]))
             case _ if config_id == MODEL:
-                session.choose_model(str(value))
+                await session.choose_model(str(value))
             case _:
                 raise invalid(f"unknown option {config_id!r}; options are {MODE} and {MODEL}")
         state = session.state

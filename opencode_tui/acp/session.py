@@ -19,7 +19,7 @@ from opencode_tui.acp.approval import (
 )
 from opencode_tui.acp.choices import COMPACT
 from opencode_tui.acp.content import Block, Prompt, read_prompt
-from opencode_tui.acp.errors import invalid, refused
+from opencode_tui.acp.errors import invalid, refused, reporting
 from opencode_tui.acp.updates import SessionState, Update, message, replay, session_of, thought, updates_of
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.context import CompactSession
@@ -108,10 +108,11 @@ class OpenSession:
         if agent.model is not None:
             self.state.model = str(agent.model)
 
-    def choose_model(self, model: str) -> None:
-        """Use another model from the next prompt on. Raises RequestError for an unknown one."""
+    async def choose_model(self, model: str) -> None:
+        """Use another model from the next prompt on, listed or not. Raises RequestError for one that does not exist."""
         if not self.state.choices.has_model(model):
-            raise invalid(f"unknown model {model!r}; `opencode-tui models` lists them")
+            with reporting():
+                await self._client.catalog.named_model(model)
         self.state.model = model
 
     async def load(self, *, is_shown: bool) -> None:

@@ -24,12 +24,12 @@ COMPLETION_VARIABLE = "_OPENCODE_TUI_COMPLETE"
 
 _EXAMPLES = """\b
 Examples:
-  opencode-tui                                   the TUI, in this folder
-  opencode-tui ~/src/csvkit -c                   the TUI there, with the latest session
-  opencode-tui run "explain this folder"         one prompt; without a key the demo model responds
-  opencode-tui auth login anthropic              save an API key
-  git diff | opencode-tui run "review this"      piped input is appended to the message
-  opencode-tui session list                      list sessions
+  opencode-tui                               the TUI, in this folder
+  opencode-tui ~/src/csvkit -c               there, with the latest session
+  opencode-tui run "explain this folder"     one prompt
+  opencode-tui auth login anthropic          save an API key
+  git diff | opencode-tui run "review this"  a message with piped input
+  opencode-tui session list                  list sessions
   opencode-tui completion bash > ~/.opencode-tui-completion
 """
 

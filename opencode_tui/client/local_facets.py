@@ -25,7 +25,7 @@ from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, SessionError, ToolError
-from opencode_tui.schema.model import Model, ModelRef
+from opencode_tui.schema.model import Model, ModelRef, require_model_ref
 from opencode_tui.schema.permission import OpenPermission, PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
@@ -343,6 +343,13 @@ class _Catalog:
     async def all_models(self) -> Sequence[Model]:
         return await asyncio.to_thread(lambda: self._shown(self._instance.folder.catalog.all_models()))
 
+    async def named_model(self, name: str) -> Model:
+        ref, catalog = require_model_ref(name, "model"), self._instance.folder.catalog
+        await catalog.look_at_local(ref)
+        room = self._instance.session.context.get().with_room
+        [model] = await asyncio.to_thread(lambda: self._shown(room([catalog.resolve(ref)])))
+        return model
+
     def _shown(self, models: Sequence[Model]) -> Sequence[Model]:
         return _without_secrets(self._instance.folder.prompts.with_sources(models))
 
@@ -352,6 +359,9 @@ class _Catalog:
     async def providers(self, *, only_ready: bool = False) -> "Sequence[ProviderSummary]":
         found = await asyncio.to_thread(self._instance.folder.catalog.providers, only_ready=only_ready)
         return [provider.changed(base_url=redact_address(provider.base_url)) for provider in found]
+
+    async def describe_access(self, provider_id: str) -> str:
+        return await asyncio.to_thread(self._instance.folder.catalog.describe_access, provider_id)
 
     async def local_servers(self) -> Sequence[str]:
         local = self._instance.folder.catalog.local
@@ -707,6 +717,7 @@ class _Languages:
     def __init__(self, instance: Instance) -> None:
         self._languages = instance.folder.programs.languages
         self.servers = late(self._languages, lambda one: one.states)
+        self.describe_left_out = late(self._languages, lambda one: one.describe_left_out)
         self.restart = late(self._languages, lambda one: one.restart)
         self.formatters = late(instance.folder.programs.formatters, lambda one: one.states)
 

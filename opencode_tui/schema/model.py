@@ -45,6 +45,15 @@ def describe_variants(model: "Model", wrong: str) -> str:
     return f"has no variant {wrong!r}; choose one of {', '.join(model.variants)}"
 
 
+def describe_unlisted(model: "Model") -> str:
+    """Return what is assumed of a model that no list has, empty for any other."""
+    if model.unlisted is None:
+        return ""
+    limits = f"the limits of {model.unlisted} are assumed" if model.unlisted else "its context size is unknown"
+    setting = f"provider.{model.provider_id}.models.{model.model_id}"
+    return f"{model.ref} is not listed: {limits}, its price is unknown; {setting} sets limit and cost"
+
+
 def parse_model_ref(text: str) -> ModelRef | None:
     """Return the model of a text `provider/model`, or None when it has another form."""
     provider, slash, model = text.strip().partition("/")

@@ -67,6 +67,15 @@ def test_every_command_has_a_short_help_under_45_characters() -> None:
     assert {path: text for path, text in summaries.items() if not 0 < len(text) < 45} == {}
 
 
+def test_every_help_fits_a_terminal_of_80_columns() -> None:
+    wide: dict[str, list[str]] = {}
+    for path, command in all_commands(commands, PROGRAM):
+        context = click.Context(command, info_name=path, terminal_width=80)
+        wide[path] = [line for line in command.get_help(context).splitlines() if len(line) > 80]
+    assert len(wide) > 40
+    assert {path: lines for path, lines in wide.items() if lines} == {}
+
+
 def test_the_product_has_one_name_in_every_help() -> None:
     helps = {path: command.get_help(click.Context(command)) for path, command in all_commands(commands, PROGRAM)}
     assert len(helps) > 40

@@ -29,7 +29,9 @@ def test_json_is_the_models_themselves(commands):
 
 
 def test_a_provider_without_a_key_differs_from_an_unknown_one(commands):
-    assert commands.run("models", "anthropic").stderr.endswith("run `opencode-tui auth login anthropic`\n")
+    missing = commands.run("models", "anthropic")
+    words = "no API key for anthropic; fix: run `opencode-tui auth login anthropic` or set ANTHROPIC_API_KEY\n"
+    assert (missing.code, missing.stderr) == (1, f"opencode-tui: {words}")
     assert "did you mean anthropic?" in commands.run("models", "antropic").stderr
     unknown = commands.run("models", "zzz")
     assert unknown.code == 2 and "models --all" in unknown.stderr
@@ -51,8 +53,8 @@ def test_verbose_shows_how_a_model_is_called_with_the_sources(commands):
     assert any(fact[0] == "file" and fact[1].endswith("family/openai-reasoning.md") for fact in facts)
     table = commands.run("models", "openai", "-v").stdout.splitlines()
     assert table[0].split() == ["MODEL", "VARIANTS", "PROMPT", "FILE"] and len(table) > 10
-    unknown = commands.run("models", "openai/gpt-5.22")
-    assert unknown.code == 2 and "did you mean openai/gpt-5.2" in unknown.stderr
+    unlisted = commands.run("models", "openai/gpt-5.22", "--verbose")
+    assert unlisted.stdout.splitlines()[0] == "openai/gpt-5.22" and "did you mean openai/gpt-5.2" in unlisted.stderr
     assert "no API key for anthropic" in commands.run("models", "anthropic/claude-opus-4-6").stderr
 
 
@@ -98,6 +100,34 @@ def test_a_provider_with_a_key_is_never_unknown_and_its_own_list_is_read(command
 def test_a_model_that_no_list_has_is_described_as_such(commands):
     commands.run("auth", "login", "openai", stdin="sk-test\n")
     done = commands.run("models", "openai/gpt-5.22")
-    assert done.code == 2
-    assert "'openai/gpt-5.22' is not listed; did you mean openai/gpt-5.2" in done.stderr
-    assert "An unlisted name works too: -m openai/gpt-5.22" in done.stderr
+    assert done.code == 0 and done.stdout.splitlines()[1].startswith("openai/gpt-5.22 ")
+    begin, _, hint = done.stderr.partition("; did you mean ")
+    assert begin.startswith("opencode-tui: openai/gpt-5.22 is not listed: the limits of gpt-5")
+    assert hint.startswith("openai/gpt-5.2")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [
+        ("nobody/x", 2, "no model nobody/x; see `opencode-tui models --all`"),
+        ("demo/other", 2, "no model demo/other"),
+        ("anthropic/", 2, "'anthropic/': expected provider/model"),
+        (
+            "anthropic/claude-opus-4-6",
+            1,
+            "no API key for anthropic; fix: run `opencode-tui auth login anthropic` or set",
+        ),
+    ],
+)
+def test_models_and_run_find_the_same_wrong_with_a_name_and_end_alike(commands, name, code, words):
+    listed, asked = commands.run("models", name), commands.run("run", "-m", name, "hello")
+    assert (listed.code, asked.code) == (code, code)
+    last = [done.stderr.splitlines()[-1].replace("--model", "model") for done in (listed, asked)]
+    assert last[0] == last[1] and words in last[0]
+
+
+def test_a_wrong_name_in_the_settings_does_not_keep_the_list_from_which_to_choose(commands):
+    commands.environ["OPENCODE_CONFIG_CONTENT"] = '{"model": "nobody/x", "enabled_providers": ["nobody"]}'
+    done = commands.run("models")
+    assert done.code == 0 and "demo/tour" in done.stdout
+    assert done.stderr.startswith("opencode-tui: setting model: no model nobody/x; ")

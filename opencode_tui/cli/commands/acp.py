@@ -13,8 +13,10 @@ from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import say
 
 _EXAMPLE = """\b
-An editor starts this command; docs/editors.md has settings for Zed, JetBrains and neovim. In Zed's settings.json:
-  "agent_servers": {"opencode-tui": {"type": "custom", "command": "opencode-tui", "args": ["acp"]}}
+An editor starts this command; docs/editors.md has settings for Zed,
+JetBrains and neovim. In Zed's settings.json:
+  "agent_servers": {"opencode-tui": {
+    "type": "custom", "command": "opencode-tui", "args": ["acp"]}}
 """
 
 

@@ -6,8 +6,8 @@ from opencode_tui.cli.main import GlobalOptions
 
 _EXAMPLES = """\b
 Examples:
-  opencode-tui attach http://127.0.0.1:4096                 the folder in which the server started
-  opencode-tui attach http://127.0.0.1:4096 --dir /src/csv  another folder on its machine
+  opencode-tui attach http://127.0.0.1:4096           the server's folder
+  opencode-tui attach http://127.0.0.1:4096 --dir /x  another one there
 """
 
 

@@ -11,9 +11,11 @@ def completion(shell: str) -> None:
     """Print the completion script for a shell.
 
     \b
-    bash   opencode-tui completion bash > ~/.opencode-tui-completion; source it from ~/.bashrc
-    zsh    opencode-tui completion zsh > ~/.opencode-tui-completion; source it from ~/.zshrc
-    fish   opencode-tui completion fish > ~/.config/fish/completions/opencode-tui.fish
+    opencode-tui completion bash > ~/.opencode-tui-completion
+    opencode-tui completion zsh > ~/.opencode-tui-completion
+    opencode-tui completion fish > ~/.config/fish/completions/opencode-tui.fish
+
+    Source the file from ~/.bashrc or ~/.zshrc; fish finds its own.
     """
     print_result(completion_script(shell))
 

@@ -34,7 +34,13 @@ from opencode_tui.engine.skill.skills import discover_skills, search_of
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, missing_ripgrep
 from opencode_tui.programs import find_program
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
-from opencode_tui.schema.error import ConfigError, GitMissingError, GitUnavailableError, OpencodeError
+from opencode_tui.schema.error import (
+    ConfigError,
+    GitMissingError,
+    GitUnavailableError,
+    ModelNotFoundError,
+    OpencodeError,
+)
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.doctor import Doctor, Finding
 from opencode_tui.storage.locks import Locks
@@ -439,6 +445,8 @@ def _check_models() -> Check:
 
     try:
         default, count = with_client(work)
+    except ModelNotFoundError as error:
+        return Check("models", "error", f"setting model: {error}")
     except OpencodeError as error:
         return Check("models", "error", f"cannot list models: {error}")
     if default == "demo/tour" and count == 1:
@@ -471,11 +479,12 @@ _IDLE = ("ready", "stopped")
 def _check_languages() -> Check:
     """Return the language servers that fit this project, with the commands that install missing ones, and the formatters."""
 
-    async def work(client: Client) -> tuple[Sequence[LanguageServerState], Sequence[FormatterState]]:
-        return await client.languages.servers(), await client.languages.formatters()
+    async def work(client: Client) -> tuple[Sequence[LanguageServerState], Sequence[FormatterState], str]:
+        languages = client.languages
+        return await languages.servers(), await languages.formatters(), await languages.describe_left_out()
 
     try:
-        servers, formatters = with_client(work)
+        servers, formatters, left_out = with_client(work)
     except OpencodeError:  # another check has the reason
         return Check("languages", "warning", "cannot list language servers before the above is repaired")
     details: list[tuple[Level, str]] = []
@@ -486,6 +495,8 @@ def _check_languages() -> Check:
             details.append(
                 ("warning", f"formatter {one.name}: {one.detail}") if one.detail else ("ok", f"formatter {one.name}")
             )
+    if left_out:
+        details.append(("warning", left_out))
     usable = ", ".join(one.name for one in servers if one.status in _IDLE)
     return Check("languages", "ok", usable or "no language server for this project", details)
 

@@ -39,9 +39,9 @@ def ps(watch: bool, style: str) -> None:
     Below them are the sessions that ended since you looked: at this list in a terminal, at its page, or at the session.
 
     \b
-    opencode-tui ps                     what runs, and the questions with their IDs
-    opencode-tui answer per_01… yes     answer one
-    opencode-tui stop ses_01…           interrupt one
+    opencode-tui ps                  what runs, and the questions with their IDs
+    opencode-tui answer per_01… yes  answer one
+    opencode-tui stop ses_01…        interrupt one
     """
     run_main(lambda: _show(is_watching=watch, is_json=style == "json"))
 
@@ -58,7 +58,7 @@ def answer(name: str, words: tuple[str, ...]) -> int:
     \b
     opencode-tui answer per_01… yes               allow it once
     opencode-tui answer per_01… no                reject it
-    opencode-tui answer per_01… "use make test"   reject it, and tell the agent why
+    opencode-tui answer per_01… "use make test"   reject it and say why
     opencode-tui answer que_01… 2                 choose the second option
     """
     from opencode_tui.cli.commands.answering import answer_question, ask_here  # not for the help

@@ -36,8 +36,9 @@ def mcp() -> None:
 
     \b
     Examples:
-      opencode-tui mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
-      opencode-tui mcp add tracker --url https://mcp.example.com/mcp --header "X-Team=shop"
+      opencode-tui mcp add files -- npx -y PACKAGE .
+      opencode-tui mcp add tracker --url https://mcp.example.com/mcp
+      opencode-tui mcp add team --url URL --header "X-Team=shop"
       opencode-tui mcp auth tracker
       opencode-tui mcp list
     """

@@ -13,10 +13,8 @@ from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.catalog import ProviderSummary
-from opencode_tui.schema.api.request import PromptInput
-from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
+from opencode_tui.schema.error import ConfigError, ModelNotFoundError, OpencodeError
+from opencode_tui.schema.model import Model, ModelRef, describe_unlisted
 from opencode_tui.schema.suggest import did_you_mean, nearest
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import make_safe
@@ -47,21 +45,22 @@ _NEAREST = 3
 
 
 def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_refresh: bool, style: str) -> None:
-    """Print the models. Raises ConfigError for a provider without available models."""
+    """Print the models. Raises OpencodeError for a provider or a model that cannot be asked, as `run -m` does."""
 
-    async def work(client: Client) -> tuple[Sequence[Model], ModelRef, list[str]]:
+    async def work(client: Client) -> tuple[Sequence[Model], ModelRef | None, list[str]]:
         for line in await client.catalog.refresh_models(is_forced=True) if is_refresh else ():
             say(line)
         for line in await client.catalog.local_servers():
             say(make_safe(line))
-        found = await client.catalog.all_models() if is_all else await client.catalog.models()
-        chosen = [model for model in found if provider in (None, model.provider_id, str(model.ref))]
-        if provider and not chosen:
-            if (ref := parse_model_ref(provider)) is not None:  # says what `run -m` says of it
-                await client.prompts.check(PromptInput(model=ref, parts=[]))
-            raise ConfigError(_no_models(provider, await client.catalog.all_models(), await client.catalog.providers()))
+        if provider is not None and "/" in provider:
+            chosen: Sequence[Model] = [await _named(client, provider, is_all=is_all)]
+        else:
+            found = await client.catalog.all_models() if is_all else await client.catalog.models()
+            chosen = [model for model in found if provider in (None, model.provider_id)]
+            if provider and not chosen:
+                raise await _no_models(client, provider)
         ready = [one.id for one in await client.catalog.providers(only_ready=True)]
-        return chosen, await client.catalog.default_model(), ready
+        return chosen, await _default(client), ready
 
     chosen, default, ready = with_client(work)
     if style == "json":
@@ -86,25 +85,41 @@ def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_ref
         say("only the demo model is available; add a key with `opencode-tui auth login PROVIDER`")
 
 
-def _no_models(provider: str, models: Sequence[Model], summaries: Sequence[ProviderSummary]) -> str:
-    """Return why a provider, or a model, is not available, with a remedy."""
-    known = {*(model.provider_id for model in models), *(one.id for one in summaries)}
-    ready, names = {one.id for one in summaries if one.is_ready}, [str(model.ref) for model in models]
-    owner = provider.partition("/")[0]
-    if provider in names or (owner in known and owner not in ready):
-        provider = owner
-    elif "/" in provider:
-        hint = did_you_mean(nearest(provider, names, _NEAREST)) or "`opencode-tui models --all` lists all known ones"
-        return f"{provider!r} is not listed; {hint} An unlisted name works too: -m {provider}"
-    if provider in ready:
-        return (
-            f"no list of {provider}'s models is here; read it with `opencode-tui models --refresh`, "
-            f"or name any of its models: -m {provider}/MODEL"
-        )
-    if provider in known:
-        return f"no API key for {provider}; run `opencode-tui auth login {provider}`"
-    hint = did_you_mean(nearest(provider, known, _NEAREST)) or "`opencode-tui models --all` lists all known ones"
-    return f"no provider {provider!r}; {hint}"
+async def _default(client: Client) -> ModelRef | None:
+    """Return the default model; None where the settings name one that does not exist, and say so."""
+    try:
+        return await client.catalog.default_model()
+    except ModelNotFoundError as error:
+        say(f"setting model: {error}")
+        return None
+
+
+async def _named(client: Client, name: str, *, is_all: bool) -> Model:
+    """Return the model that a name selects, and say what is assumed of one that no list has.
+
+    Raises ConfigError or ModelNotFoundError for the name, OpencodeError for a provider that cannot be asked unless `is_all`.
+    """
+    model = await client.catalog.named_model(name)
+    if not is_all and (problem := await client.catalog.describe_access(model.provider_id)):
+        raise OpencodeError(problem)
+    if assumed := describe_unlisted(model):
+        near = nearest(name, [str(one.ref) for one in await client.catalog.models()], _NEAREST)
+        say(make_safe("; ".join(filter(None, [assumed, did_you_mean(near)]))))
+    return model
+
+
+async def _no_models(client: Client, provider: str) -> OpencodeError:
+    """Return why a provider has no models here, with a remedy."""
+    known = [one.id for one in await client.catalog.providers()]
+    if provider not in known:
+        hint = did_you_mean(nearest(provider, known, _NEAREST)) or "`opencode-tui models --all` lists all known ones"
+        return ConfigError(f"no provider {provider!r}; {hint}")
+    if problem := await client.catalog.describe_access(provider):
+        return OpencodeError(problem)
+    return ConfigError(
+        f"no list of {provider}'s models is here; read it with `opencode-tui models --refresh`, "
+        f"or name any of its models: -m {provider}/MODEL"
+    )
 
 
 def _row(model: Model, *, is_default: bool) -> list[str]:

@@ -18,11 +18,12 @@ from opencode_tui.text.safe_text import make_safe
 
 _EXAMPLES = """\b
 Examples:
-  opencode-tui review                     staged and other changes, new files too
+  opencode-tui review                     all changes, new files too
   opencode-tui review HEAD                the last commit
   opencode-tui review main                what this branch has beyond main
   opencode-tui review v1..v2 --format json
-  opencode-tui review origin/main --format github | gh api repos/OWNER/REPO/pulls/7/reviews --input -
+  opencode-tui review origin/main --format github |
+    gh api repos/OWNER/REPO/pulls/7/reviews --input -
 """
 
 

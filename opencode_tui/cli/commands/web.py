@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from opencode_tui.server.web.access import Access
 
 _EPILOG = """\b
-Without OPENCODE_SERVER_PASSWORD or --password-file a random password is printed to stderr with a link that logs in once.
-The browser keeps Ctrl+W, Ctrl+T and Ctrl+N for itself: press Alt with the letter instead.
+Without OPENCODE_SERVER_PASSWORD or --password-file a random password is
+printed to stderr with a link that logs in once.
+The browser keeps Ctrl+W, Ctrl+T and Ctrl+N for itself: press Alt with the
+letter instead.
 """
 
 

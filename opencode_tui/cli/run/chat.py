@@ -340,7 +340,7 @@ class PlainChat:
 
     async def _choose_model(self, rest: str) -> None:
         if rest:
-            self._model, self._variant = require_model_ref(rest, "/model"), None
+            self._model, self._variant = (await self._client.catalog.named_model(rest)).ref, None
             self._print(make_safe(f"Model {rest}"))
             return
         current = self._model or await self._client.catalog.default_model()

@@ -171,6 +171,11 @@ class CatalogFacet(Protocol):
         """Return the models of every known provider, with a key or without."""
         ...
 
+    @ours("GET", "/model/named")
+    async def named_model(self, name: str) -> Model:
+        """Return the model `provider/model` as a request would use it, listed or not. Raises ConfigError, ModelNotFoundError."""
+        ...
+
     @ours("POST", "/model/refresh")
     async def refresh_models(self, *, is_forced: bool = False) -> Sequence[str]:
         """Read newer lists of models if they are due; return a line for each that changed, with `is_forced` for each.
@@ -189,6 +194,14 @@ class CatalogFacet(Protocol):
         """Look for servers of models on this machine; return a line for each, and for each model whose context is small.
 
         Their models are in the lists from then on.
+        """
+        ...
+
+    @ours("GET", "/provider/{provider_id}/access")
+    async def describe_access(self, provider_id: str) -> str:
+        """Return what keeps requests from being sent to a provider, such as a missing key, empty if nothing does; sends none.
+
+        Raises ModelNotFoundError for an unknown provider.
         """
         ...
 
@@ -562,6 +575,11 @@ class LanguagesFacet(Protocol):
     @ours("GET", "/lsp")
     async def servers(self) -> Sequence[LanguageServerState]:
         """Return those that run or ran, then those that fit the project; starts none."""
+        ...
+
+    @ours("GET", "/lsp/left-out")
+    async def describe_left_out(self) -> str:
+        """Return the folders of the project that `servers` does not look at, empty for none."""
         ...
 
     @ours("POST", "/lsp/{server_id}/restart")

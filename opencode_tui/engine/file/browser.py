@@ -82,13 +82,13 @@ class FileBrowser:
 
     def _rules(self, folder: Path) -> Rules | None:
         """Return the ignore rules from the top of the work tree down to a folder; None when it is ignored itself."""
-        rules = _rules_below(Rules(), self._worktree, "")
+        rules = Rules().with_folder(self._worktree, "")
         parts = folder.relative_to(self._worktree).parts
         for depth in range(1, len(parts) + 1):
             name = "/".join(parts[:depth])
             if rules.ignores(name, is_folder=True):
                 return None
-            rules = _rules_below(rules, self._worktree, name)
+            rules = rules.with_folder(self._worktree, name)
         return rules
 
     def _entry(self, entry: "os.DirEntry[str]", rules: Rules | None) -> FileEntry:
@@ -110,10 +110,3 @@ def _text(data: bytes) -> str | None:
         return decode(data)[0]
     except ToolError:
         return None
-
-
-def _rules_below(rules: Rules, top: Path, folder: str) -> Rules:
-    """Return the rules extended by those of a folder's ignore files, weakest first; its path is relative to the top."""
-    for name in (".gitignore", ".ignore"):
-        rules = rules.with_file(str(top / folder / name), folder)
-    return rules

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import LspSettings
+from opencode_tui.engine.lsp.project_folders import ProjectFolders, find_folders, inner_folders
 from opencode_tui.engine.project.known_programs import KnownProgram, dotted, read_programs
 from opencode_tui.engine.project.programs import ProjectPrograms
 from opencode_tui.schema.json_text import load_json
@@ -109,10 +109,21 @@ class ServerTable:
         return self.directory if path.is_relative_to(self.directory) else self.worktree
 
     def fitting(self) -> list[KnownServer]:
-        """Return the servers whose markers the project has at its top or one folder down, and those of the settings. Blocks."""
-        folders = {self.directory, self.worktree, *_inner(self.directory)}
-        names = {entry for folder in folders for entry in _names(folder)}
-        packages = "".join(_text(folder / "package.json") for folder in folders) if "package.json" in names else ""
+        """Return the servers whose markers the project has in one of its folders, and those of the settings. Blocks."""
+        return self._fitting(self.folders().folders)
+
+    def folders(self) -> ProjectFolders:
+        """Return the folders of the project that are looked at for markers. Blocks."""
+        return find_folders(self.directory, self.worktree)
+
+    def _fitting(self, folders: Sequence[Path]) -> list[KnownServer]:
+        """Return those whose markers are in one of these folders, or at the top of the worktree."""
+        names: set[str] = set()
+        packages = ""
+        for folder in {self.worktree, *folders}:
+            here = _names(folder)
+            names.update(here)
+            packages += _text(folder / "package.json") if "package.json" in here else ""
         return [
             one
             for one in self.servers
@@ -121,8 +132,12 @@ class ServerTable:
         ]
 
     def can_navigate(self) -> bool:
-        """Return whether a server that finds definitions is installed for the project. Blocks for a few lookups."""
-        return any(one.navigates and isinstance(self.find(one), Found) for one in self.fitting())
+        """Return whether a server that finds definitions is installed for the project, by the markers one folder down.
+
+        Decided before the first prompt of each process, so it looks at few folders. Blocks for a few lookups.
+        """
+        near = [self.directory, *inner_folders(self.directory)[:_NEAR_FOLDERS]]
+        return any(one.navigates and isinstance(self.find(one), Found) for one in self._fitting(near))
 
     def _has_marker(self, path: Path, server: KnownServer) -> bool:
         root = self.root_of(path, server)
@@ -178,23 +193,8 @@ def _changed(server: KnownServer, entry: LspSettings) -> KnownServer:
     return replace(changed, command=command, advice="", group="", least_version=0, is_configured=True)
 
 
-_MOST_FOLDERS = 50
-_GENERATED = frozenset({"node_modules", "venv", "build", "dist", "target", "vendor"})
-"""Folders whose projects are not the user's."""
-
-
-def _inner(folder: Path) -> list[Path]:
-    """Return the first folders in a folder, without hidden ones, generated ones and links."""
-    try:
-        with os.scandir(folder) as entries:
-            found = (Path(one.path) for one in entries if _is_own(one))
-            return list(islice(found, _MOST_FOLDERS))
-    except OSError:
-        return []
-
-
-def _is_own(entry: "os.DirEntry[str]") -> bool:
-    return not entry.name.startswith(".") and entry.name not in _GENERATED and entry.is_dir(follow_symlinks=False)
+_NEAR_FOLDERS = 50
+"""Most folders that are looked at before the first prompt."""
 
 
 def _names(folder: Path) -> list[str]:

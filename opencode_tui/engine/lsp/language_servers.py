@@ -199,6 +199,11 @@ class LanguageServers:
         known = {state.id for state in states}
         return [*states, *(one for one in await asyncio.to_thread(_idle, table) if one.id not in known)]
 
+    async def describe_left_out(self) -> str:
+        """Return the folders that `states` does not look at for want of time, empty for none."""
+        table = await self.table()
+        return (await asyncio.to_thread(table.folders)).describe_left_out()
+
     async def restart(self, server_id: str) -> bool:
         """Stop the servers of this id and start them again; return whether there were any."""
         slots = [slot for slot in self._slots.values() if slot.found.server.id == server_id]

@@ -157,6 +157,15 @@ class Catalog(Struct, frozen=True):
             raise self._unknown(ModelRef(provider_id=provider_id, model_id=""))
         return provider.endpoint()
 
+    def describe_access(self, provider_id: str) -> str:
+        """Return what keeps requests from being sent to a provider, empty if nothing does. Raises ModelNotFoundError."""
+        try:
+            if provider_id != DEMO.provider_id:
+                self.endpoint(provider_id)
+        except ProviderError as error:
+            return str(error)
+        return ""
+
     def own_lists(self) -> list[tuple[str, str, Endpoint]]:
         """Return the names in the table, the addresses, and the endpoints of the usable providers with a list of their own."""
         found = ((provider, provider.list_address()) for provider in self._providers())

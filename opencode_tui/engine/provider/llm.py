@@ -256,7 +256,7 @@ class ToolSpec(Struct, frozen=True):
 class LlmRequest(Struct, frozen=True):
     """One model call. `system` is one or two segments, the first the same in every call (prompt caching).
 
-    The messages are valid for any provider: `session/model_message.py` is the only place that repairs history.
+    The messages are valid for any provider: `engine/session/request/model_message.py` is the only place that repairs history.
     """
 
     model: Model

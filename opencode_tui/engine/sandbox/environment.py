@@ -160,10 +160,6 @@ def _redact_value(value: Any, values: Collection[str]) -> Any:
     return value
 
 
-NO_SECRETS = Secrets({})
-"""Without keys to remove."""
-
-
 class StreamRedactor:
     """Replaces the values of keys in an output that comes in pieces, also where a value is split over several."""
 

@@ -449,10 +449,6 @@ class Worktree:
             yield folders
         self._unlocked.clear()
 
-    def observe_path(self, path: str) -> Observation:
-        """Return the state of a path on disk."""
-        return self.observe_paths([path])[0]
-
     def observe_paths(self, paths: Iterable[str]) -> list[Observation]:
         """Return the states of paths on disk; folders come before what is in them."""
         with self.folders() as folders:

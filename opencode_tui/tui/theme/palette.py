@@ -7,11 +7,6 @@ from rich.style import Style
 
 Depth = Literal["truecolor", "256", "16", "none"]
 
-AREAS = frozenset(
-    {"background", "panel", "surface", "selection", "diff_add_line", "diff_add_word", "diff_del_line", "diff_del_word"}
-)
-"""Tokens of backgrounds; all others are for text or lines."""
-
 
 @dataclass(frozen=True, slots=True)
 class Palette:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.config.settings.settings import LspSettings
+from opencode_tui.engine.lsp import project_folders
 from opencode_tui.engine.lsp.known_servers import KNOWN, Found, ServerTable
+from opencode_tui.engine.lsp.project_folders import find_folders
 from opencode_tui.engine.project.programs import ProjectPrograms
 
 
@@ -86,7 +88,8 @@ def test_servers_that_run_programs_of_the_project_are_marked() -> None:
         ({"go.mod": ""}, ["gopls"]),
         ({"Cargo.toml": ""}, ["rust"]),
         ({"src/Cargo.toml": ""}, ["rust"]),
-        ({"a/src/Cargo.toml": "", "node_modules/go.mod": "", ".x/go.mod": ""}, []),
+        ({"packages/a/b/src/Cargo.toml": "", "node_modules/go.mod": "", ".x/go.mod": ""}, ["rust"]),
+        ({"a/made/go.mod": "", "a/.gitignore": "made/", "b/go.mod": "", ".gitignore": "b"}, []),
     ],
 )
 def test_the_servers_that_fit_a_project_are_known_by_its_files(
@@ -103,3 +106,18 @@ def test_the_servers_that_fit_a_project_are_known_by_its_files(
     )
     assert [one.id for one in table.fitting()] == fitting
     assert all(one.advice in str(table.find(one)) and one.advice for one in table.fitting())
+
+
+def test_folders_beyond_the_limit_are_named_and_links_are_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("project/a/deep", "project/b", "elsewhere/inner"):
+        (tmp_path / name).mkdir(parents=True)
+    project = tmp_path / "project"
+    (project / "link").symlink_to(tmp_path / "elsewhere")
+    every = find_folders(project, project)
+    assert [one.relative_to(project).as_posix() for one in every.folders] == [".", "a", "b", "a/deep"]
+    assert every.describe_left_out() == ""
+    monkeypatch.setattr(project_folders, "MOST_FOLDERS", 3)
+    few = find_folders(project, project)
+    assert few.folders == every.folders[:3] and few.describe_left_out().startswith("a/deep and what follows was not")

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from opencode_tui.engine.lazy import Lazy
-from opencode_tui.engine.sandbox.environment import NO_SECRETS
+from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.tool.builtin.bash import BashTool
 from opencode_tui.engine.tool.kit import ShellEnvironment
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
@@ -38,7 +38,7 @@ class ShellBench(Workbench):
             environ=self.environ,
             home=home,
             reserve_output=self._reserve,
-            secrets=Lazy(lambda: NO_SECRETS),
+            secrets=Lazy(lambda: Secrets({})),
             may=lambda agent, tool: tool != "task" or agent == "build",
         )
         self.tool = BashTool(shell)

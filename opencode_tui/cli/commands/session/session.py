@@ -78,12 +78,14 @@ def search(query: tuple[str, ...], since: str | None, project: str | None, limit
     """Search the content of the sessions of all projects.
 
     \b
-      retry backoff        both words          tool:bash        calls of a tool
-      "wait for it"        a phrase            file:src/app.py  calls and changes of a file
-      back*                a prefix            role:user        your prompts
-      -draft               excludes a word     project:. since:2w
+      retry backoff  both words       tool:bash        calls of a tool
+      "wait for it"  a phrase         file:src/app.py  calls and changes of a file
+      back*          a prefix         role:user        your prompts
+      -draft         excludes a word  project:. since:2w
 
-    Quote queries with special characters: opencode-tui session search '"wait for it" -draft'
+    \b
+    Quote queries with special characters:
+      opencode-tui session search '"wait for it" -draft'
     """
     from opencode_tui.cli.commands.session.search import search_sessions as work
 

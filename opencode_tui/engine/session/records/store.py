@@ -656,11 +656,6 @@ class SessionStore:
         """Keep a change in memory: the next `write_prefix` stores it. Needs the run lock."""
         self._prefixes[session_id] = prefix
 
-    async def remove_prefix(self, session_id: str) -> None:
-        """Delete what the session's requests start with: the next request makes it anew. Needs the run lock."""
-        self._prefixes.pop(session_id, None)
-        await self._storage.remove(("session_prefix", session_id))
-
     async def flush(self) -> None:
         """Write everything that is queued."""
         await self._storage.flush()

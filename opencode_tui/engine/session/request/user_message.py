@@ -19,7 +19,7 @@ from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
 from opencode_tui.schema.error import ConfigError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
-from opencode_tui.schema.model import COPILOT_WARNING, Model, ModelRef, describe_variants
+from opencode_tui.schema.model import COPILOT_WARNING, ModelRef, describe_unlisted, describe_variants
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, UserMessage
@@ -87,7 +87,7 @@ class UserMessages(Struct, frozen=True):
         if last is not None and not self.catalog.can_ask(model):
             model = await self._instead_of(session_id, model, last)
         found = self.catalog.resolve(model)
-        self._describe_unlisted(session_id, found)
+        self._say_once(session_id, describe_unlisted(found))
         self._say_once(session_id, self.catalog.describe_small_context(model))
         if found.adapter == "litellm" and found.api_id.startswith(_VS_CODE):
             self._say_once(session_id, COPILOT_WARNING)
@@ -105,17 +105,6 @@ class UserMessages(Struct, frozen=True):
             line = f"{model} of this session is not available here; {other} goes on (/models chooses another)"
             self.say(session_id, line)
         return other
-
-    def _describe_unlisted(self, session_id: str, model: Model) -> None:
-        """Say once what is assumed of a model that no list has."""
-        name = str(model.ref)
-        if model.unlisted is None:
-            return
-        limits = f"the limits of {model.unlisted} are assumed" if model.unlisted else "its context size is unknown"
-        setting = f"provider.{model.provider_id}.models.{model.model_id}"
-        self._say_once(
-            session_id, f"{name} is not listed: {limits}, its price is unknown; {setting} sets limit and cost"
-        )
 
     def _say_once(self, session_id: str, line: str) -> None:
         if line and line not in self.said:

@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 LIMIT_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -56,6 +57,13 @@ class Rules:
     def with_file(self, file: str, base: str) -> "Rules":
         """Return these rules extended by those of an ignore file; the same rules when it is missing or empty."""
         return self.with_text(_read(file), base)
+
+    def with_folder(self, top: Path, folder: str) -> "Rules":
+        """Return these rules extended by those of a folder's ignore files, weakest first; its path is relative to `top`."""
+        rules = self
+        for name in (".gitignore", ".ignore"):
+            rules = rules.with_file(str(top / folder / name), folder)
+        return rules
 
     def with_text(self, text: str, base: str) -> "Rules":
         """Return these rules extended by those of an ignore file's text, for the folder `base`."""

@@ -36,13 +36,6 @@ class Location(Value):
     project: LocatedProject
 
 
-class Located(Value):
-    """An answer about a folder."""
-
-    location: Location
-    data: Any
-
-
 class ProviderRequest(Value):
     """What is sent with each request; never a key."""
 

@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.diff import IGNORED, FileDiff
 from opencode_tui.text.cells import clip_front, pad
 from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.safe_text import screen_line
@@ -349,5 +349,6 @@ def _to_edge(left: Sequence[Piece], right: Sequence[Piece], room: int, fill: Sty
 def _read(diff: FileDiff) -> FileChange:
     text = unified(diff)
     if not text:
-        return change_of((), "Binary or too large to display.")
+        is_ignored = IGNORED in (diff.note or "")
+        return change_of((), f"{IGNORED.capitalize()}." if is_ignored else "Binary or too large to display.")
     return change_of(code_rows(text, diff.file, after=diff.after))

@@ -69,7 +69,7 @@ def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
         info = await choose_session(client, session_id)
         if message_id is not None:
             await client.messages.get(info.id, message_id)
-        return list(await client.sessions.diff(info.id, message_id))
+        return await all_changes(client, info.id, message_id)
 
     changes = with_client(work)
     if style == "json":
@@ -79,6 +79,12 @@ def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
     else:
         look = style_of(sys.stdout, os.environ)
         sys.stdout.write("\n\n".join(render_change(change, look) for change in changes) + "\n")
+
+
+async def all_changes(client: Client, session_id: str, message_id: str | None = None) -> list[FileDiff]:
+    """Return the changes of a session, or of one turn, by file: those of ignored files without their content."""
+    changes = await client.sessions.diff(session_id, message_id)
+    return sorted([*changes, *await client.sessions.ignored_changes(session_id, message_id)], key=lambda one: one.file)
 
 
 def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words: tuple[str, str], style: str) -> int:

@@ -74,7 +74,10 @@ def make_undone(folder: Path, provider: Mapping[str, Any]) -> Undone:
     repo = make_repo(folder / "project")
     committed = {f"f{number}": f"old {number}\n" * 50 for number in range(FILES)}
     repo.commit(**committed, **{".gitignore": "*.sqlite\ndata/\nuploads/\n"})
-    left = {f"data/i{number}": b"old\n" for number in range(IGNORED)} | {"local.sqlite": b"rows\n", "uploads/a.png": b"a"}
+    left = {f"data/i{number}": b"old\n" for number in range(IGNORED)} | {
+        "local.sqlite": b"rows\n",
+        "uploads/a.png": b"a",
+    }
     for name, content in (left | dict.fromkeys(("data/rows.bin", "uploads/b.png", "video.mov"), LARGE)).items():
         path = repo.path / name
         path.parent.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Policy | None" = None) -> T:
+def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Policy | None" = None, doing: str = "") -> T:
     """Open the client for the current folder, run the work with it, close it; return what the work returned.
 
+    `doing` says on a terminal what is worked on when that lasts; only for work that writes nothing itself.
     Ctrl-C, a hang-up and SIGTERM cancel the work and raise KeyboardInterrupt.
     """
 
@@ -43,7 +44,8 @@ def with_client(work: "Callable[[LocalClient], Awaitable[T]]", *, policy: "Polic
         async with open_client(os.environ, Path.cwd(), policy=policy) as client:
             return await work(client)
 
-    return run_main(main)
+    with _saying(doing):
+        return run_main(main)
 
 
 def with_session_client(work: "Callable[[Client], Awaitable[T]]", *, policy: "Policy | None" = None) -> T:
@@ -83,13 +85,22 @@ def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
     return run_main(main)
 
 
-def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]") -> T:
-    """Return the result of the work with the snapshots of the current folder; raises OpencodeError."""
+def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]", *, doing: str = "") -> T:
+    """Return the result of the work with the snapshots of the current folder; `doing` as above. Raises OpencodeError."""
 
     async def main() -> T:
         return await work(open_snapshots())
 
-    return asyncio.run(main())
+    with _saying(doing):
+        return asyncio.run(main())
+
+
+def _saying(doing: str) -> AbstractContextManager[object]:
+    if not doing:
+        return nullcontext()
+    from opencode_tui.cli.progress_line import progress_line  # not for a run
+
+    return progress_line(doing)
 
 
 def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":

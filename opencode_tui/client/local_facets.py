@@ -155,6 +155,7 @@ class _Sessions:
         self.usage = session.sessions.usage
         self.todos = instance.folder.todos.read
         self.diff = late(session.summaries, lambda one: one.diff)
+        self.ignored_changes = late(session.summaries, lambda one: one.ignored)
         self.fork = late(session.forks, lambda one: one.fork)
         self.preview_fork = late(session.forks, lambda one: one.preview)
 

@@ -16,9 +16,11 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.sandbox import SandboxFacts, sandbox_of
 from opencode_tui.schema.session.tool_state import (
+    RECORDING,
     KeptLines,
     ToolStateCompleted,
     ToolStateError,
+    ToolStateRunning,
     ToolStateUnion,
     ToolTime,
     kept_lines_of,
@@ -79,7 +81,12 @@ def name_of(tool: str) -> str:
 
 
 def activity_of(part: ToolPart, root: str = "") -> str:
-    """Return what a running call is doing with what it is about, as `Running pytest -q`; safe, one line."""
+    """Return what a running call is doing with what it is about, as `Running pytest -q`; safe, one line.
+
+    Before and after the call itself its files may be recorded, which lasts in a large tree.
+    """
+    if isinstance(part.state, ToolStateRunning) and (part.state.metadata or {}).get(RECORDING):
+        return "Recording files for undo"
     verb, argument = row_of(part.tool).verb, argument_of(part, root)
     return f"{verb} {argument}" if verb and argument else brief_activity(part.tool, part.state.input)
 

@@ -127,3 +127,32 @@ def test_where_undo_is_off_the_dry_run_and_the_undo_say_that_files_stay(commands
         else:
             assert f"files unchanged ({reason})" in said.stdout and "made.txt" in said.stdout
     assert (commands.folder / "made.txt").read_text() == "one\ntwo\n"
+
+
+def test_ignored_files_that_changed_are_named_without_their_content(commands, session):
+    (commands.folder / ".gitignore").write_text("*.db\n*.log\n")
+    for name in ("rows.db", "old.db", "same.db"):
+        (commands.folder / name).write_text("secret rows\n")
+    command = "echo x | tee -a rows.db same.db; rm old.db; echo secret > new.log; printf 'secret rows\\n' > same.db"
+    call = json.dumps({"command": command, "description": "Change the data"})
+    with ModelServer() as server:
+        commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps({"provider": server.config()})
+        first = commands.run("run", "--auto", "--format", "json", "-m", "fake/fake-model", f"go <<tool bash {call}>>")
+        assert first.code == 0, first.stderr
+        only_ignored = json.loads(first.stdout.splitlines()[0])["sessionID"]
+        again = json.dumps({"command": "echo y | tee -a rows.db", "description": "Add a row"})
+        commands.run("run", "--auto", "-m", "fake/fake-model", "-s", session, f"go <<tool bash {again}>>")
+    shown = commands.run("session", "diff", only_ignored).stdout
+    why = "ignored by git, so its content is not shown"
+    assert [line for line in shown.splitlines() if line] == [
+        f"A new.log  {why}",
+        f"D old.db  {why}",
+        f"M rows.db  {why}",
+    ]
+    found = json.loads(commands.run("session", "diff", session, "--format", "json").stdout)
+    assert [(one["file"], one["after"], one.get("note")) for one in found if one["file"] != "a.py"] == [
+        ("made.txt", "one\ntwo\n", None),
+        ("rows.db", "", why),
+    ]
+    commands.run("session", "revert", only_ignored)
+    assert "no file changes" in commands.run("session", "diff", only_ignored).stderr

@@ -49,8 +49,13 @@ CASES_ELSEWHERE = {
 
 
 def rows() -> list[str]:
-    lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| ")]
-    return [line for line in lines if not line.startswith(("| wait |", "| wait or write |"))]
+    return [line for line in table_lines(0) if not line.startswith(("| wait |", "| wait or write |"))]
+
+
+def table_lines(part: int) -> list[str]:
+    """Return the lines of tables, of waits (0) or of work that lasts (1)."""
+    lines = PAGE.read_text("utf-8").split("\n## Work that lasts\n")[part].splitlines()
+    return [line for line in lines if line.startswith("| ")]
 
 
 def value(module: str, name: str) -> float | None:
@@ -124,3 +129,12 @@ def test_each_module_that_opens_a_connection_has_a_row() -> None:
     }
     assert sorted(found - set(re.findall(r"`([\w/]+\.py)`", text)) - ELSEWHERE.keys()) == []
     assert sorted(ELSEWHERE.keys() - found) == []
+
+
+def test_the_words_for_work_that_lasts_are_in_the_program() -> None:
+    cells = [row.strip("| ").split(" | ") for row in table_lines(1)[1:]]
+    assert {len(row) for row in cells} == {3}
+    for column, folders in ((1, ("cli", "text")), (2, ("tui", "text"))):
+        source = "".join(path.read_text("utf-8") for folder in folders for path in (PACKAGE / folder).rglob("*.py"))
+        words = [word for row in cells for word in re.findall(r"`([A-Z][^`]+|[a-z]+ [^`]+)`", row[column])]
+        assert len(words) > 10 and [word for word in words if word not in source] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
+from opencode_tui.schema.session.tool_state import RECORDING, ToolStateCompleted, ToolTime
 from opencode_tui.text.tool import activity_of, argument_of, facts_of, name_of, outcome_of_tests, read_count, relative
 from tests.support.rows import each
 from tests.support.terminal.conversation import Story
@@ -40,6 +40,9 @@ def test_the_activity_says_what_runs() -> None:
     story = Story()
     assert activity_of(story.running("bash", {"command": "pytest"})) == "Running pytest"
     assert activity_of(story.running("my_tool", {})) == "Running my_tool"
+    recorded = story.running("bash", {"command": "pytest"})
+    recorded = recorded.changed(state=recorded.state.changed(metadata={RECORDING: True}))
+    assert activity_of(recorded) == "Recording files for undo"
 
 
 def test_paths_are_told_from_the_root_only_below_it() -> None:

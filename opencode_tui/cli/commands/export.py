@@ -1,5 +1,7 @@
 """`opencode-tui export`: a session as JSON, as Markdown, or as a page of HTML."""
 
+import sys
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import click
@@ -36,6 +38,7 @@ def export(
     user name and your home folder with placeholders.
     """
     from opencode_tui.cli.engine_access import with_client  # not for the help
+    from opencode_tui.cli.progress_line import progress_line
     from opencode_tui.cli.terminal import print_json
 
     if sum((is_json, markdown is not None, page is not None)) > 1:
@@ -45,7 +48,7 @@ def export(
         info = await _choose(client, session_id)
         return info, list(await client.messages.list(info.id))
 
-    info, messages = with_client(work)
+    info, messages = with_client(work, doing="Reading the session")
     if is_redacted or tools:
         from opencode_tui.text.export.redact import redact_info, redact_messages, users_redactor
 
@@ -57,7 +60,8 @@ def export(
 
         _write([to_markdown(info, messages)], markdown)
     elif page is None:
-        print_json({"info": info.to_dict(), "messages": [message.to_dict() for message in messages]})
+        with nullcontext() if sys.stdout.isatty() else progress_line("Writing the session"):
+            print_json({"info": info.to_dict(), "messages": [message.to_dict() for message in messages]})
     else:
         _write_page(info, messages, page)
 
@@ -88,9 +92,9 @@ def _write_page(info: "SessionInfo", messages: "list[MessageWithParts]", name: s
 
 def _write(pieces: "Iterable[str]", name: str) -> None:
     """Write to a new file and print its path, or to stdout for `-`."""
-    import sys
     from pathlib import Path
 
+    from opencode_tui.cli.progress_line import progress_line
     from opencode_tui.cli.terminal import print_result
     from opencode_tui.client.user_files import write_new
 
@@ -99,5 +103,6 @@ def _write(pieces: "Iterable[str]", name: str) -> None:
             sys.stdout.write(piece)
         return
     path = Path(name).expanduser()
-    size = write_new(path, pieces)
+    with progress_line("Writing the file"):
+        size = write_new(path, pieces)
     print_result(f"{path} ({-(-size // 1024)} KB)")

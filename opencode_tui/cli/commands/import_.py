@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import click
 
 from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
@@ -103,7 +104,8 @@ def _import(request: ImportRequest, *, asks: bool, style: str) -> int:
     async def work(client: Client) -> tuple[Sequence[ImportStore], ImportReport | None]:
         found: Sequence[ImportStore] = []
         if asks or (request.source is None and style != "json"):
-            found = await client.imports.stores(request)
+            with progress_line("Looking for sessions of other programs"):
+                found = await client.imports.stores(request)
             if not found:
                 return found, None
             if style != "json":

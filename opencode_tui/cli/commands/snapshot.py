@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from opencode_tui.client.snapshots import Usage
 
 _MIB = 1024 * 1024
+_MEASURING = "Measuring the snapshots"
 
 
 @click.group()
@@ -34,7 +35,7 @@ def size(is_everywhere: bool) -> None:
         ]
         print_result("\n".join(rows) or "no snapshots")
         return
-    usage = with_snapshots(lambda snapshots: snapshots.size())
+    usage = with_snapshots(lambda snapshots: snapshots.size(), doing=_MEASURING)
     lines = [f"{usage.bytes / _MIB:.1f} of {usage.limit / _MIB:.0f} MiB in {_counted(usage.snapshots)}"]
     if usage.kept_files:
         lines.append(
@@ -51,10 +52,10 @@ def clean(is_dry_run: bool, yes: bool) -> None:
     """Delete snapshots older than 30 days and those that no session needs for undo, with the files kept for them."""
     from opencode_tui.client.snapshots import clean_unneeded  # not for the help
 
-    before = with_snapshots(lambda snapshots: snapshots.size())
+    before = with_snapshots(lambda snapshots: snapshots.size(), doing=_MEASURING)
     is_asked = not yes and not is_dry_run and _is_at_terminal()
     if is_dry_run or is_asked:
-        after = with_snapshots(lambda snapshots: clean_unneeded(snapshots, is_dry_run=True))
+        after = with_snapshots(lambda snapshots: clean_unneeded(snapshots, is_dry_run=True), doing=_MEASURING)
         freed, gone = _freed(before, after), _counted(before.snapshots - after.snapshots)
         preview = f"about {freed:.1f} MiB in {gone} would be freed, {_left(after)}"
         if is_dry_run:
@@ -63,7 +64,7 @@ def clean(is_dry_run: bool, yes: bool) -> None:
         say(preview)
         if not click.confirm("Delete them?", default=False, err=True):
             return
-    after = with_snapshots(lambda snapshots: clean_unneeded(snapshots))
+    after = with_snapshots(lambda snapshots: clean_unneeded(snapshots), doing="Deleting snapshots")
     print_result(f"{_freed(before, after):.1f} MiB freed, {_left(after)}")
 
 

@@ -37,7 +37,7 @@ def _show_stats(*, days: int | None, style: str) -> None:
     async def work(client: Client) -> ProjectUsage:
         return await client.sessions.usage(since)
 
-    usage = with_client(work)
+    usage = with_client(work, doing="Adding up the sessions")
     if style == "json":
         print_json({name: value for name, value in usage.to_dict().items() if name != "hidden"})
     else:

@@ -318,9 +318,9 @@ class PlainChat:
         self._print("\n".join(describe_undo(report, None, self._client.directory, "redid what was undone", PLAIN)))
 
     async def _diff(self, _rest: str) -> None:
-        from opencode_tui.cli.commands.session.undo import render_change
+        from opencode_tui.cli.commands.session.undo import all_changes, render_change
 
-        changes = await self._client.sessions.diff(self._shown().id)
+        changes = await all_changes(self._client, self._shown().id)
         self._print("\n\n".join(render_change(change, PLAIN) for change in changes) or "No file changes.")
 
     async def _compact(self, _rest: str) -> None:

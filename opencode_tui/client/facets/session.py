@@ -151,7 +151,12 @@ class SessionsFacet(Protocol):
 
     @opencode("GET", "/session/{session_id}/diff")
     async def diff(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
-        """Return the file changes of the session, or of the turn of one user message."""
+        """Return the file changes of the session, or of the turn of one user message, without those of ignored files."""
+        ...
+
+    @ours("GET", "/session/{session_id}/diff/ignored")
+    async def ignored_changes(self, session_id: str, message_id: str | None = None) -> Sequence[FileDiff]:
+        """Return the changes of ignored files that `diff` leaves out: their names and kinds without the content."""
         ...
 
 

@@ -13,7 +13,7 @@ changed, and none of its programs run. Source: docs/internals/snapshots.md#store
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -32,13 +32,14 @@ from opencode_tui.engine.snapshot.entry import (
     unrestorable,
 )
 from opencode_tui.engine.snapshot.objects.changes import (
+    Change,
     changed,
     is_certain,
     is_partial,
     known_paths,
     without_made_folders,
 )
-from opencode_tui.engine.snapshot.objects.diff import count_lines, file_diffs, text_of
+from opencode_tui.engine.snapshot.objects.diff import count_lines, file_diffs, name_changes, text_of
 from opencode_tui.engine.snapshot.objects.manifest import Manifest
 from opencode_tui.engine.snapshot.objects.pack import Kind
 from opencode_tui.engine.snapshot.objects.quota import (
@@ -327,6 +328,24 @@ class Snapshots:
                 if (chosen is None or path in chosen) and not old.is_private(path) and not new.is_private(path)
             }
             return file_diffs(tree.store, without_made_folders(shown))
+
+        return await self.lock.run(work)
+
+    async def ignored_changes(self, ends: Mapping[tuple[str, str], Collection[str]]) -> list[FileDiff]:
+        """Return the private files among these that differ between two snapshots each, by path, without their content.
+
+        `ends` are files (absolute paths) by the ids of the snapshots before and after. Raises SnapshotError.
+        """
+
+        def work(opened: LockedWorktree, stop: threading.Event) -> list[FileDiff]:
+            tree, found = opened.worktree, dict[str, Change]()
+            for (before, after), files in ends.items():
+                old, new = open_view(tree.store, before), open_view(tree.store, after)
+                for path in filter(None, map(tree.relative, files)):
+                    change = (old.state(path), new.state(path))
+                    if change[0] != change[1] and (old.is_private(path) or new.is_private(path)):
+                        found[path] = change
+            return name_changes(found)
 
         return await self.lock.run(work)
 

@@ -7,6 +7,9 @@ from pydantic import SerializerFunctionWrapHandler, model_serializer
 from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import JsonObject, Record, absent
 
+IGNORED = "ignored by git, so its content is not shown"
+"""The note of a change whose content is private."""
+
 
 class FileDiff(Record):
     """One file's change; `before` and `after` are whole texts, empty for binary files.

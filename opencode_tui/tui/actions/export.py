@@ -89,9 +89,10 @@ def _ask(chat: Chat, info: SessionInfo, chosen: _Format, after: Callable[[], obj
 
 async def _export(chat: Chat, info: SessionInfo, name: str, *, is_redacted: bool) -> None:
     """Write the session to a new file in the format of the name's ending, else Markdown. Raises OpencodeError."""
-    messages = await chat.control.client.messages.list(info.id)
-    folder = chat.control.client.directory
-    done = await asyncio.to_thread(partial(_write, folder, name, info, messages, is_redacted=is_redacted))
+    with chat.waiting("Exporting"):
+        messages = await chat.control.client.messages.list(info.id)
+        folder = chat.control.client.directory
+        done = await asyncio.to_thread(partial(_write, folder, name, info, messages, is_redacted=is_redacted))
     chat.show_note("done", "Exported", done)
 
 

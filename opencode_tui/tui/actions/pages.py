@@ -109,7 +109,8 @@ async def open_diff(chat: Chat) -> None:
     session_id = _session_id(chat)
     if session_id is None:
         return
-    diffs = await chat.control.client.sessions.diff(session_id)
+    sessions = chat.control.client.sessions
+    diffs = await sessions.diff(session_id) or await sessions.ignored_changes(session_id)
     if diffs:
         chat.open_page(DiffScreen(diffs, chat.control.client.project.places, is_stacked=chat.settings.is_stacked))
     else:

@@ -140,8 +140,9 @@ def restore_session(chat: Chat) -> None:
 
 async def fork(chat: Chat, session_id: str, message_id: str | None = None) -> None:
     """Fork a session, up to a message or as a whole, and open the fork."""
-    made = await chat.control.client.sessions.fork(session_id, ForkSession(message_id=message_id))
-    await chat.control.open(made.id)
+    with chat.waiting("Forking"):
+        made = await chat.control.client.sessions.fork(session_id, ForkSession(message_id=message_id))
+        await chat.control.open(made.id)
     chat.show_note("note", "Forked", "the original session is unchanged")
 
 

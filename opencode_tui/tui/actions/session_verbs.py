@@ -37,6 +37,8 @@ class Verb:
 
     done: str
     """What is said afterwards, before the title or the number of sessions."""
+    doing: str
+    """What is said while it lasts."""
     call: Call
     question: str = ""
     """Asked before it is done with several sessions; empty for a verb without a question."""
@@ -115,6 +117,7 @@ _FOREVER = "{size}. This can't be undone."
 VERBS: Mapping[str, Verb] = {
     "delete": Verb(
         "Moved to the trash",
+        "Moving to the trash",
         _delete,
         "Move {them} to the trash?",
         _TRASH,
@@ -124,13 +127,19 @@ VERBS: Mapping[str, Verb] = {
         includes_children=True,
         facts=_what_is_deleted,
     ),
-    "archive": Verb("Archived", _archive, "Archive {them}?", _ARCHIVE, "archive", _unarchive),
-    "unarchive": Verb("Listed again", _unarchive),
-    "pin": Verb("Pinned", partial(_update, change=UpdateSession(pinned=True)), "Pin {them}?", _PINS, "pin"),
-    "unpin": Verb("Unpinned", partial(_update, change=UpdateSession(pinned=False)), "Unpin {them}?", _PINS, "unpin"),
-    "export": Verb("Exported", _export, "Export {them} as Markdown?", _FILES, "write", line="session-{id}.md  {title}"),
-    "restore": Verb("Restored", _restore),
-    "remove": Verb("Removed permanently", _remove, "Remove {them} permanently?", _FOREVER, "remove", asks_for_one=True),
+    "archive": Verb("Archived", "Archiving", _archive, "Archive {them}?", _ARCHIVE, "archive", _unarchive),
+    "unarchive": Verb("Listed again", "Restoring", _unarchive),
+    "pin": Verb("Pinned", "Pinning", partial(_update, change=UpdateSession(pinned=True)), "Pin {them}?", _PINS, "pin"),
+    "unpin": Verb(
+        "Unpinned", "Unpinning", partial(_update, change=UpdateSession(pinned=False)), "Unpin {them}?", _PINS, "unpin"
+    ),
+    "export": Verb(
+        "Exported", "Exporting", _export, "Export {them} as Markdown?", _FILES, "write", line="session-{id}.md  {title}"
+    ),
+    "restore": Verb("Restored", "Restoring", _restore),
+    "remove": Verb(
+        "Removed permanently", "Removing", _remove, "Remove {them} permanently?", _FOREVER, "remove", asks_for_one=True
+    ),
 }
 """By the word that the keys of lists show; the last two are for deleted sessions."""
 
@@ -151,13 +160,14 @@ def undo(chat: Chat, origin: Origin) -> None:
         last = chat.sessions.moved.pop()
         selected = last.rows[0].id
         back = Origin(lambda result: origin.back(result._replace(selected=selected)))
-        chat.do(_do(chat, Verb("Restored", lambda _chat, row: last.undo(row)), last.rows, back))
+        chat.do(_do(chat, Verb("Restored", "Restoring", lambda _chat, row: last.undo(row)), last.rows, back))
 
 
 async def _ask(chat: Chat, verb: Verb, rows: Sequence[Row], origin: Origin) -> None:
     lines = [f"  {verb.line.format(id=row.id, title=row.title)}" for row in rows[:LISTED]]
     lines += [f"  and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
-    facts = await verb.facts(chat, rows) if verb.facts is not None else ""
+    with chat.waiting("Loading the session" if len(rows) == 1 else "Loading the sessions"):
+        facts = await verb.facts(chat, rows) if verb.facts is not None else ""
     words = {
         "them": "this session" if len(rows) == 1 else f"{len(rows)} sessions",
         "it": "it" if len(rows) == 1 else "them",
@@ -183,7 +193,8 @@ async def _do(chat: Chat, verb: Verb, rows: Sequence[Row], origin: Origin) -> No
     done: list[Row] = []
     try:
         for row in _roots(rows) if verb.includes_children else rows:
-            await verb.call(chat, row)
+            with chat.waiting(verb.doing):
+                await verb.call(chat, row)
             done.append(row)
     except OpencodeError as error:
         origin.back(Done(str(error)))

@@ -50,7 +50,8 @@ def _diff_opener(chat: Chat, session_id: str, preview: RevertPreview) -> Callabl
 async def _show_diff(chat: Chat, session_id: str, scope: UndoScope) -> None:
     from opencode_tui.tui.pages.diff import TURN, DiffScreen  # loads on demand
 
-    diffs = await chat.control.client.undo.changes(session_id, scope.message_id, scope.part_id)
+    with chat.waiting("Loading the changes"):
+        diffs = await chat.control.client.undo.changes(session_id, scope.message_id, scope.part_id)
     sides = TURN if scope.requests == 1 and not scope.part_id else ("before", "after")
     if diffs:
         places = chat.control.client.project.places
@@ -75,7 +76,8 @@ async def _undo(chat: Chat, session_id: str, preview: RevertPreview, only: UndoO
     assert scope is not None
     text = "" if only == "files" else await _request_text(chat, session_id, scope.message_id)
     try:
-        report = await chat.control.client.undo.revert(session_id, scope.message_id, scope.part_id, only=only)
+        with chat.waiting("Undoing"):
+            report = await chat.control.client.undo.revert(session_id, scope.message_id, scope.part_id, only=only)
     finally:
         chat.control.transcript.end_preview()
     show_files(chat, report)
@@ -107,7 +109,8 @@ async def ask_redo(chat: Chat) -> None:
     session_id = chat.control.session_id
     if session_id is None:
         return
-    preview = await chat.control.client.undo.preview_unrevert(session_id)
+    with chat.waiting("Loading what would be redone"):
+        preview = await chat.control.client.undo.preview_unrevert(session_id)
     if preview.kept or preview.unprotected:
         chat.panels.open(
             UndoPanel(
@@ -123,7 +126,8 @@ async def ask_redo(chat: Chat) -> None:
 
 
 async def _redo(chat: Chat, session_id: str) -> None:
-    report: RevertReport = await chat.control.client.undo.unrevert(session_id)
+    with chat.waiting("Redoing"):
+        report: RevertReport = await chat.control.client.undo.unrevert(session_id)
     editor = chat.prompt.editor
     if editor.restored_text and editor.text == editor.restored_text:
         editor.put("")  # the chat shows it again

@@ -349,5 +349,5 @@ def _to_edge(left: Sequence[Piece], right: Sequence[Piece], room: int, fill: Sty
 def _read(diff: FileDiff) -> FileChange:
     text = unified(diff)
     if not text:
-        return change_of((), "No text to show: the file is empty, binary or too large.")
+        return change_of((), f"No text to show: {diff.note or 'the file is empty or too large'}.")
     return change_of(code_rows(text, diff.file, after=diff.after))

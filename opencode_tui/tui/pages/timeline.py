@@ -317,7 +317,10 @@ class TimelineScreen(PageScreen):
         if session_id is None:
             return
         try:
-            diffs = await self._control.client.sessions.diff(session_id, message_id)
+            sessions = self._control.client.sessions
+            diffs = await sessions.diff(session_id, message_id) or await sessions.ignored_changes(
+                session_id, message_id
+            )
         except OpencodeError as error:
             self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
             return

@@ -135,3 +135,16 @@ async def test_a_death_while_an_undo_of_files_becomes_final(
             await world.clean_up(session)
             assert (len(await world.ids(session)), state(world)) == (5, ("a1", None))
             assert len((await world.messages(session))[-1].parts) == 2
+
+
+@pytest.mark.parametrize("at", [1, 2])
+async def test_an_undo_of_the_conversation_that_dies_leaves_the_summed_up_changes_as_they_were(environ, tmp_path, at):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        await world.summaries.refresh(session.id)
+        before = (await world.info(session)).summary, await world.engine.store.diff(session.id)
+        assert await die_at(SessionStore, "update", at, lambda: world.undo.revert(session.id, only="conversation"))
+    async with undo_world(environ, tmp_path / "p") as world:
+        await world.undo.recover(session.id)
+        assert (await world.info(session)).revert is None and before[1] != []
+        assert ((await world.info(session)).summary, await world.engine.store.diff(session.id)) == before

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.scan.scan import LARGE_BYTES
 from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.paths import find_paths
 from tests.support.snapshot.guarded_repo import make_guarded
@@ -43,7 +44,10 @@ LIMIT = 6
 
 ACTS = st.tuples(
     st.sampled_from(
-        ("write", "write", "write", "remove", "folder", "link", "pipe", "mode", "rename", "swap", "repository", "rules")
+        (
+            *("write", "write", "write", "large", "remove", "folder", "link"),
+            *("pipe", "mode", "rename", "swap", "repository", "rules"),
+        )
     ),
     st.sampled_from([name for name in NAMES if not name.endswith(".git")]),
     st.sampled_from(("one\n", "two\n", "three\r\n", "\0\1\2", "")),
@@ -69,6 +73,11 @@ def _write(path: Path, content: str, mode: int) -> None:
     # A pipe is an error, rather than a wait for its reader.
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK, 0o666)) as file:
         file.write(content.encode())
+
+
+def _large(path: Path, content: str, mode: int) -> None:
+    """Write more than is recorded of an untracked file."""
+    _write(path, content + "\0" * LARGE_BYTES + "!", mode)
 
 
 def _remove(path: Path, content: str, mode: int) -> None:
@@ -123,6 +132,7 @@ def _rules(path: Path, content: str, mode: int) -> None:
 
 _ACTS: dict[str, Callable[[Path, str, int], None]] = {
     "write": _write,
+    "large": _large,
     "remove": _remove,
     "folder": _folder,
     "link": _link,

@@ -19,7 +19,9 @@ from opencode_tui.engine.session.background import Background
 from opencode_tui.engine.session.records.stored_history import ForkMap
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.step.file_changes import StepRecorder
+from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.record.call import CallChanges
+from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 from opencode_tui.engine.tool.files.files import NotTextError, WorktreeFiles
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.schema.error import ToolError
@@ -30,7 +32,7 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.undo import RevertReport
 from tests.conftest import isolated_environment
 from tests.support.snapshot.guarded_repo import data_of, make_guarded
-from tests.support.snapshot.machine import Act, Facts, do
+from tests.support.snapshot.machine import LIMIT, Act, Facts, do
 from tests.support.undo.sessions import UndoWorld, undo_world
 from tests.support.undo.user_bytes import PersonsBytes
 from tests.support.world.tools import Workbench
@@ -68,7 +70,15 @@ class Written:
     content: bytes
 
 
-Work = Written | Callable[[], object]
+@dataclass(frozen=True)
+class Discarding:
+    """A command whose words name what it discards, so that this is kept before; `name` is relative to the folder."""
+
+    name: str
+    act: Callable[[], object]
+
+
+Work = Written | Discarding | Callable[[], object]
 """What one call of a step does: a file tool's write, or a command."""
 
 
@@ -104,6 +114,11 @@ def names_written(works: Sequence[Work]) -> list[str]:
 
 
 async def _do(root: Path, work: Work, watch: CallChanges) -> None:
+    if isinstance(work, Discarding):
+        async with watch.commands([LostPath(work.name)]):
+            work.act()
+        assert watch.unprotected is None
+        return
     if not isinstance(work, Written):
         async with watch.commands():
             work()
@@ -198,10 +213,15 @@ class UndoHistory(RuleBasedStateMachine):
     async def _step(self, request: str, acts: list[Act], *, is_recorded: bool) -> str:
         if not is_recorded:
             return await self.world.step(self.session, request, *[self._command(act) for act in acts])
-        works: list[Work] = [
-            Written(act[1], act[2].encode()) if act[0] == "write" else self._command(act) for act in acts
-        ]
-        return await recorded_step(self.world, self.session, request, *works)
+        return await recorded_step(self.world, self.session, request, *[self._work(act) for act in acts])
+
+    def _work(self, act: Act) -> Work:
+        """Return what a call does: a file tool writes, a command removes what its words name, or changes anything unnamed."""
+        kind, name, content, _ = act
+        if kind == "write":
+            return Written(name, content.encode())
+        is_named = kind in ("remove", "large") and content
+        return Discarding(name, self._command(act)) if is_named else self._command(act)
 
     def _command(self, act: Act) -> Callable[[], None]:
         return lambda: self._act(act)
@@ -241,7 +261,8 @@ class UndoHistory(RuleBasedStateMachine):
             return opened.result()
 
         async def hold(opened: "asyncio.Future[UndoWorld]", closing: asyncio.Event) -> None:
-            async with undo_world(isolated_environment(self.base / "home"), self.base / "project") as world:
+            environ, settings = isolated_environment(self.base / "home"), SnapshotSettings(ignored_bytes=LIMIT)
+            async with undo_world(environ, self.base / "project", settings=settings) as world:
                 opened.set_result(world)
                 await closing.wait()
 

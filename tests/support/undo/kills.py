@@ -19,9 +19,14 @@ from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.repo import make_repo
 
 FILES = 60
+LARGE = b"large\0" * (512 * 1024)
+"""More than is recorded of an untracked file."""
+
+IGNORED = 6
 WORK = """
 for n in $(seq 0 3 59); do echo new $n > f$n; done; for n in $(seq 1 3 59); do rm f$n; done;
-mkdir made; for n in $(seq 0 19); do echo made > made/n$n; done
+mkdir made; for n in $(seq 0 19); do echo made > made/n$n; done;
+for n in $(seq 0 2 5); do echo new > data/i$n; done; rm -r uploads; rm -f local.sqlite video.mov; truncate -s 5 data/rows.bin
 """.strip().replace("\n", " ")
 CALL = f'work <<tool bash {{"command":"{WORK}","description":"Work"}}>>'
 
@@ -67,7 +72,16 @@ def make_undone(folder: Path, provider: Mapping[str, Any]) -> Undone:
     home = folder / "home"
     home.mkdir()
     repo = make_repo(folder / "project")
-    repo.commit(**{f"f{number}": f"old {number}\n" * 50 for number in range(FILES)})
+    committed = {f"f{number}": f"old {number}\n" * 50 for number in range(FILES)}
+    repo.commit(**committed, **{".gitignore": "*.sqlite\ndata/\nuploads/\n"})
+    left = {f"data/i{number}": b"old\n" for number in range(IGNORED)} | {
+        "local.sqlite": b"rows\n",
+        "uploads/a.png": b"a",
+    }
+    for name, content in (left | dict.fromkeys(("data/rows.bin", "uploads/b.png", "video.mov"), LARGE)).items():
+        path = repo.path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
     environ = isolated_environment(home)
     line = CommandLine(repo.path, environ, provider=provider)
     old = facts_of(repo.path)

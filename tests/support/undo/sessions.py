@@ -15,6 +15,7 @@ from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.revert import SessionRevert
 from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.session.runs import repair
+from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.api.request import ForkSession
@@ -178,7 +179,12 @@ class UndoWorld:
 
 @asynccontextmanager
 async def undo_world(
-    environ: dict[str, str], root: Path, *, disk: Disk | None = None, files: FileSystem | None = None
+    environ: dict[str, str],
+    root: Path,
+    *,
+    disk: Disk | None = None,
+    files: FileSystem | None = None,
+    settings: SnapshotSettings | None = None,
 ) -> AsyncGenerator[UndoWorld]:
     """Open an engine on a folder; `disk` are the calls on the folder's files, `files` those on records."""
     root.mkdir(parents=True, exist_ok=True)
@@ -194,6 +200,7 @@ async def undo_world(
                 locks=core.locks,
                 clock=core.clock,
                 disk=disk,
+                settings=settings,
             )
         )
         source = Lazy(lambda: snapshots)

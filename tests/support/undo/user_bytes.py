@@ -4,13 +4,14 @@ from pathlib import Path
 
 from opencode_tui.engine.snapshot.objects.pack import object_id
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
+from opencode_tui.engine.snapshot.scan.scan import LARGE_BYTES
 from tests.support.snapshot.worktree import Fact
 
 Facts = dict[str, Fact]
 
 
 class PersonsBytes:
-    """The user's files in one folder. Names that a rule ignores are only protected from file tools, and left out."""
+    """The user's files in one folder. Ignored names and large files are only protected where they are named, and left out."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -29,7 +30,7 @@ class PersonsBytes:
             if fact == before.get(path):
                 continue
             self._now.pop(path, None)
-            if fact is not None and fact[0] == "file" and not self._is_ignored(path):
+            if fact is not None and fact[0] == "file" and len(fact[2]) <= LARGE_BYTES and not self._is_ignored(path):
                 self._now[path] = fact[2]
 
     def check(self, files: Facts) -> None:

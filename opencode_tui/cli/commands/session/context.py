@@ -25,7 +25,7 @@ def compact_session(session_id: str, *, model: str | None, dry_run: bool, style:
         info = await choose_session(client, session_id)
         return await client.context.compact(info.id, CompactSession(model=wanted, dry_run=dry_run))
 
-    report = with_client(work)
+    report = with_client(work, doing="Reading the session" if dry_run else "Summarizing older messages")
     if style == "json":
         print_json(report.to_dict())
     else:
@@ -52,7 +52,7 @@ def show_ledger(session_id: str, changes: Sequence[LedgerChange], *, style: str)
             await client.context.change_ledger(info.id, change)
         return await client.context.ledger(info.id)
 
-    view = with_client(work)
+    view = with_client(work, doing="Reading the session")
     if style == "json":
         print_json(view.to_dict())
         return
@@ -76,7 +76,7 @@ def prune_session(session_id: str, part_ids: Sequence[str], *, dry_run: bool, st
         info = await choose_session(client, session_id)
         return await client.context.prune(info.id, list(part_ids) or None, dry_run=dry_run)
 
-    report = with_client(work)
+    report = with_client(work, doing="Looking at the outputs")
     nothing = f"nothing to prune in {report.session_id}: older output is too small; use --part ID to prune a call"
     after = f"the model can read them with recall; undo with `opencode-tui session restore {report.session_id}`"
     _report(report, words=("would prune" if dry_run else "pruned", nothing, "" if dry_run else after), style=style)
@@ -89,7 +89,7 @@ def restore_session(session_id: str, part_ids: Sequence[str], *, dry_run: bool, 
         info = await choose_session(client, session_id)
         return await client.context.restore(info.id, list(part_ids) or None, dry_run=dry_run)
 
-    report = with_client(work)
+    report = with_client(work, doing="Looking at the outputs")
     nothing = f"no pruned output in {report.session_id}"
     _report(report, words=("would restore" if dry_run else "restored", nothing, ""), style=style)
 

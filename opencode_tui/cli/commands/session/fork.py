@@ -4,6 +4,7 @@ import shlex
 import sys
 
 from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.client import Client
@@ -18,15 +19,18 @@ def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry
 
     async def work(client: Client) -> None:
         source = await choose_session(client, session_id)
-        preview = await client.sessions.preview_fork(source.id, request)
+        with progress_line("Reading the session"):
+            preview = await client.sessions.preview_fork(source.id, request)
         if dry_run:
             _report_preview(source, preview)
             return
-        fork = await client.sessions.fork(source.id, request)
+        with progress_line("Making the worktree" if preview.branch else "Making the fork"):
+            fork = await client.sessions.fork(source.id, request)
         sys.stdout.write(f"{fork.id}\n")
         sys.stdout.flush()
         _report(fork, preview)
-        await client.sessions.wait_copied(fork.id)
+        with progress_line("Copying the messages"):
+            await client.sessions.wait_copied(fork.id)
 
     with_client(work)
 

@@ -5,6 +5,7 @@ import os
 import sys
 
 from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
@@ -24,15 +25,14 @@ def search_sessions(query: str, *, limit: int, order: str, style: str) -> int:
     if not query.strip():
         raise ConfigError('no query given, e.g. opencode-tui session search "retry backoff"')
     request = SearchRequest(query=query, limit=limit, order="relevance" if order == "relevance" else "newest")
-    shown = _Progress(style_of(sys.stderr, os.environ))
 
     async def work(client: Client) -> SearchResult:
-        result = await client.sessions.search(request)
-        while not result.is_complete and result.problem is None:
-            shown.show(progress(result))
-            await asyncio.sleep(POLL_S)
+        with progress_line("Searching") as line:
             result = await client.sessions.search(request)
-        shown.end()
+            while not result.is_complete and result.problem is None:
+                line.words = progress(result)
+                await asyncio.sleep(POLL_S)
+                result = await client.sessions.search(request)
         return result
 
     result = with_client(work)
@@ -45,24 +45,6 @@ def search_sessions(query: str, *, limit: int, order: str, style: str) -> int:
     else:
         _print(result, style_of(sys.stdout, os.environ))
     return 0 if result.groups else 1
-
-
-class _Progress:
-    """One line of a terminal that is written again; without a terminal nothing."""
-
-    def __init__(self, style: Style) -> None:
-        self._style = style
-
-    def show(self, words: str) -> None:
-        """Replace the line."""
-        if self._style.is_live:
-            sys.stderr.write(f"\r\x1b[K{self._style.words(words)}")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Remove the line."""
-        if self._style.is_live:
-            sys.stderr.write("\r\x1b[K")
 
 
 def _print(result: SearchResult, style: Style) -> None:

@@ -322,6 +322,7 @@ def diff(session_id: str, message_id: str | None, style: str) -> None:
     work(session_id, message_id, style=style)
 
 
+_READING = "Reading the sessions"
 _NONE_YET = 'no sessions in this project; start one with: opencode-tui run "explain this folder"'
 
 
@@ -334,7 +335,7 @@ def _list_sessions(*, limit: int | None, is_archived: bool, style: str) -> None:
         chosen = [info for info in await client.sessions.list() if (info.time.archived is not None) == is_archived]
         return sorted(chosen, key=lambda info: info.time.updated, reverse=True)
 
-    infos = with_client(work)
+    infos = with_client(work, doing=_READING)
     if style == "json":
         print_json([info.to_dict() for info in infos])
     elif not infos:
@@ -354,12 +355,12 @@ def _show_session(session_id: str, *, limit: int | None) -> None:
         messages = await client.messages.list(info.id, limit)
         return render_conversation(info, messages, style_of(sys.stdout, os.environ))
 
-    sys.stdout.write(with_client(work) + "\n")
+    sys.stdout.write(with_client(work, doing="Reading the session") + "\n")
 
 
 def _show_tree() -> None:
     """Print the sessions as a tree."""
-    tree_rows = build_tree(with_client(_all))
+    tree_rows = build_tree(with_client(_all, doing=_READING))
     if not tree_rows:
         say(_NONE_YET)
         return

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import click
 
 from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.session_choice import choose_session, session_title
 from opencode_tui.cli.table import print_table
 from opencode_tui.cli.terminal import print_json, say
@@ -30,7 +31,7 @@ def delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
         origins = [fork_origin(one) for one in await client.sessions.list() if one.id not in ids]
         return doomed, sum(origin is not None and origin.session_id in ids for origin in origins)
 
-    doomed, forks = with_client(preview)
+    doomed, forks = with_client(preview, doing="Reading the sessions")
     now = system_clock()
     for info in doomed:
         verb = "would delete" if dry_run else "deleting" if is_sure else "to delete"
@@ -46,7 +47,7 @@ def delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
     async def work(client: Client) -> None:
         await client.sessions.remove(session_id)
 
-    with_client(work)
+    with_client(work, doing="Moving it to the trash")
     say(
         f"moved {plural(len(doomed), 'session')} to the trash, your files are not touched;"
         f" restore with: opencode-tui session trash restore {session_id}"
@@ -56,7 +57,7 @@ def delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
 
 def list_trash(*, is_everywhere: bool, style: str) -> None:
     """Print the deleted sessions."""
-    entries = with_client(lambda client: _entries(client, is_everywhere=is_everywhere))
+    entries = with_client(lambda client: _entries(client, is_everywhere=is_everywhere), doing="Reading the trash")
     if style == "json":
         print_json([entry.to_dict() for entry in entries])
         return
@@ -77,7 +78,8 @@ def restore_deleted(session_ids: Sequence[str]) -> None:
 
     async def work(client: Client) -> None:
         for session_id in session_ids:
-            info = await client.trash.restore(session_id)
+            with progress_line("Restoring it"):
+                info = await client.trash.restore(session_id)
             say(f'restored {info.id}  "{session_title(info)}" in {info.directory}')
 
     with_client(work)
@@ -87,7 +89,7 @@ def empty_trash(*, is_everywhere: bool, days: int | None, dry_run: bool, is_sure
     """Remove deleted sessions permanently after a preview and a confirmation; without a terminal only with --yes."""
     now = system_clock()
     newest = now if days is None else now - days * _DAY_MS
-    entries = with_client(lambda client: _entries(client, is_everywhere=is_everywhere))
+    entries = with_client(lambda client: _entries(client, is_everywhere=is_everywhere), doing="Reading the trash")
     chosen = [entry for entry in entries if entry.deleted <= newest]
     for entry in chosen:
         verb = "would remove" if dry_run else "removing" if is_sure else "to remove"
@@ -101,7 +103,8 @@ def empty_trash(*, is_everywhere: bool, days: int | None, dry_run: bool, is_sure
     if not is_sure and not _confirm(f"Remove {_counted(chosen)} ({size}) permanently?"):
         say("nothing removed")
         return 1
-    removed = with_client(lambda client: client.trash.empty([entry.name for entry in chosen]))
+    names = [entry.name for entry in chosen]
+    removed = with_client(lambda client: client.trash.empty(names), doing="Removing")
     say(f"removed {_counted(removed)} permanently, {size}")
     return 0
 

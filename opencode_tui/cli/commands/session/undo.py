@@ -14,7 +14,7 @@ from opencode_tui.client.client import Client
 from opencode_tui.engine.tool.edit.diff import compare
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.session.diff import FileDiff
-from opencode_tui.schema.session.undo import UndoFiles, UndoOnly, UndoScope
+from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly, UndoScope
 from opencode_tui.text.cells import pad, width
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import make_safe
@@ -36,30 +36,30 @@ def revert_session(
     if part_id is not None and message_id is None:
         raise ConfigError("--part needs --message ID")
 
-    async def work(client: Client) -> int:
+    async def work(client: Client) -> tuple[RevertPreview | RevertReport, Path, str]:
         info = await choose_session(client, session_id)
         if dry_run:
-            preview = await client.undo.preview(info.id, message_id, part_id, only=only)
-            return _report(preview, preview.scope, client, words=("would undo", ""), style=style)
-        report = await client.undo.revert(info.id, message_id, part_id, only=only)
-        after = f"to redo, until you send a new message: opencode-tui session unrevert {info.id}"
-        return _report(report, report.scope, client, words=("undid", after), style=style)
+            return await client.undo.preview(info.id, message_id, part_id, only=only), client.directory, info.id
+        return await client.undo.revert(info.id, message_id, part_id, only=only), client.directory, info.id
 
-    return with_client(work)
+    done, folder, found = with_client(work, doing="Looking at what would be undone" if dry_run else "Undoing")
+    after = f"to redo, until you send a new message: opencode-tui session unrevert {found}"
+    words = ("would undo", "") if dry_run else ("undid", after)
+    return _report(done, done.scope, folder, words=words, style=style)
 
 
 def unrevert_session(session_id: str, *, dry_run: bool, style: str) -> int:
     """Redo, or preview that; return 1 if a file could not be written."""
 
-    async def work(client: Client) -> int:
+    async def work(client: Client) -> tuple[RevertPreview | RevertReport, Path]:
         info = await choose_session(client, session_id)
         if dry_run:
-            preview = await client.undo.preview_unrevert(info.id)
-            return _report(preview, None, client, words=("would redo what was undone", ""), style=style)
-        report = await client.undo.unrevert(info.id)
-        return _report(report, None, client, words=("redid what was undone", ""), style=style)
+            return await client.undo.preview_unrevert(info.id), client.directory
+        return await client.undo.unrevert(info.id), client.directory
 
-    return with_client(work)
+    done, folder = with_client(work, doing="Looking at what would be redone" if dry_run else "Redoing")
+    words = "would redo what was undone" if dry_run else "redid what was undone"
+    return _report(done, None, folder, words=(words, ""), style=style)
 
 
 def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
@@ -69,9 +69,9 @@ def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
         info = await choose_session(client, session_id)
         if message_id is not None:
             await client.messages.get(info.id, message_id)
-        return list(await client.sessions.diff(info.id, message_id))
+        return await all_changes(client, info.id, message_id)
 
-    changes = with_client(work)
+    changes = with_client(work, doing="Reading the changes")
     if style == "json":
         print_json([change.to_dict() for change in changes])
     elif not changes:
@@ -81,12 +81,18 @@ def show_diff(session_id: str, message_id: str | None, *, style: str) -> None:
         sys.stdout.write("\n\n".join(render_change(change, look) for change in changes) + "\n")
 
 
-def _report(files: UndoFiles, scope: UndoScope | None, client: Client, *, words: tuple[str, str], style: str) -> int:
+async def all_changes(client: Client, session_id: str, message_id: str | None = None) -> list[FileDiff]:
+    """Return the changes of a session, or of one turn, by file: those of ignored files without their content."""
+    changes = await client.sessions.diff(session_id, message_id)
+    return sorted([*changes, *await client.sessions.ignored_changes(session_id, message_id)], key=lambda one: one.file)
+
+
+def _report(files: UndoFiles, scope: UndoScope | None, folder: Path, *, words: tuple[str, str], style: str) -> int:
     if style == "json":
         print_json(files.to_dict())
         return 1 if files.failed else 0
     look = style_of(sys.stdout, os.environ)
-    sys.stdout.write("\n".join(describe_undo(files, scope, client.directory, words[0], look)) + "\n")
+    sys.stdout.write("\n".join(describe_undo(files, scope, folder, words[0], look)) + "\n")
     if files.failed:
         say(f"{plural(len(files.failed), 'file')} could not be written; fix the disk space or permissions, then retry")
         return 1

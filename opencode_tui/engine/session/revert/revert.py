@@ -230,10 +230,10 @@ class SessionRevert:
         record = self._new_id("msg") if only == "files" else None
         pending = PendingUndo(key=key, to=state, only=only, record=record)
         active = read_note(info).report
-        if not work.patches and (active is None or active.before is None):
-            return await self._conclude(info, pending, None, work)
         await self._store.update(info.id, lambda old: with_pending(old, pending))
         await self._store.sync()
+        if not work.patches and (active is None or active.before is None):
+            return await self._conclude(info, pending, None, work)
         try:
             report = await self._files.revert(work, active, key=pending.key, is_redo=state is None)
         except Exception:
@@ -248,7 +248,11 @@ class SessionRevert:
             return info
         report = await self._files.finished(pending.key)
         if report is None:
-            return await self._store.update(info.id, without_pending)
+            info = await self._store.update(info.id, without_pending)
+            summed_up = (await self._summaries.prepare(info, info.revert))(
+                info
+            )  # it may have changed them before it died
+            return info if summed_up == info else await self._store.update(info.id, lambda _: summed_up)
         work = RevertablePatches([], {}) if pending.to is None else await self._work(info, pending.to, pending.only)
         await self._conclude(info, pending, report, work)
         return await self._store.get(info.id)

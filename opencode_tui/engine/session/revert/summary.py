@@ -103,6 +103,12 @@ async def net_changes(snapshots: "Snapshots", patches: "Sequence[Patch]") -> lis
 
     Raises SnapshotError when a snapshot is not available.
     """
+    groups = _ends_of(patches)
+    return merge([await snapshots.diff(before, after, files) for (before, after), files in groups.items()])
+
+
+def _ends_of(patches: "Sequence[Patch]") -> dict[tuple[str, str], list[str]]:
+    """Return the changed files by the snapshots before their first patch and after their last one, if that is known."""
     ends: dict[str, tuple[str, str | None]] = {}
     for patch in patches:
         for file in patch.files:
@@ -111,7 +117,7 @@ async def net_changes(snapshots: "Snapshots", patches: "Sequence[Patch]") -> lis
     for file, (before, after) in ends.items():
         if after is not None:
             groups.setdefault((before, after), []).append(file)
-    return merge([await snapshots.diff(before, after, files) for (before, after), files in groups.items()])
+    return groups
 
 
 def _stored_changes(requests: Iterable[UserMessage]) -> list[FileDiff] | None:
@@ -277,6 +283,25 @@ class SessionSummaries(Struct, frozen=True):
             if user.id == message_id or any(part.message_id == message_id for part in parts):
                 return await self._changes(parts) or (user.summary.diffs if user.summary else [])
         return []
+
+    async def ignored(self, session_id: str, message_id: str | None = None) -> list[FileDiff]:
+        """Return the changes of ignored files by a session, or by the turn of one of its messages, without their content.
+
+        `diff` leaves them out, because it is stored, sent and shared. Reads the whole session.
+        """
+        info = await self.store.get(session_id)
+        turns = turns_of(visible(await self.store.read_whole(session_id), info.revert))
+        parts = [
+            part
+            for user, parts in turns
+            if message_id is None or user.id == message_id or any(part.message_id == message_id for part in parts)
+            for part in parts
+        ]
+        patches = await patches_of(self.store, parts)
+        if not any(patch.files for patch in patches):
+            return []
+        snapshots = self.snapshots.get()
+        return await snapshots.ignored_changes(_ends_of((await usable(snapshots, patches)).patches))
 
     async def since(self, session_id: str, message_id: str, part_id: str | None = None) -> list[FileDiff]:
         """Return the changes by everything from a message, or a part of it, on. Raises NoSuchMessageError."""

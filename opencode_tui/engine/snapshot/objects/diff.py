@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from difflib import SequenceMatcher
+from typing import Literal
 
 from opencode_tui.engine.snapshot.entry import Entry, State, is_folder, is_leaf, is_special
 from opencode_tui.engine.snapshot.objects.changes import Change
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
-from opencode_tui.schema.session.diff import FileDiff, lines_of
+from opencode_tui.schema.session.diff import IGNORED, FileDiff, lines_of
 
 _SAMPLE_BYTES = 8000
 _MATCHED_LINES = 20_000
@@ -28,10 +29,21 @@ def diff_of(store: ObjectStore, path: str, change: Change) -> FileDiff:
     if before is None or after is None:
         before = after = ""
     additions, deletions = count_lines(before, after)
-    existed, exists = (isinstance(state, Entry) and not is_folder(state) for state in change)
-    status = "modified" if existed and exists else "added" if exists else "deleted"
-    diff = FileDiff(file=path, before=before, after=after, additions=additions, deletions=deletions, status=status)
+    diff = FileDiff(
+        file=path, before=before, after=after, additions=additions, deletions=deletions, status=_status(change)
+    )
     return diff.changed(note=_note(change, is_binary=is_binary))
+
+
+def name_changes(changes: Mapping[str, Change]) -> list[FileDiff]:
+    """Return the changed files as `file_diffs` does, without their texts and lines."""
+    return [
+        FileDiff(file=path, status=_status(change)).changed(
+            note=", ".join(filter(None, (_note(change, is_binary=False), IGNORED)))
+        )
+        for path, change in sorted(changes.items())
+        if _has_text(change)
+    ]
 
 
 def count_lines(before: str, after: str) -> tuple[int, int]:
@@ -58,6 +70,13 @@ def text_of(data: bytes) -> str | None:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         return None
+
+
+def _status(change: Change) -> Literal["added", "deleted", "modified"]:
+    existed, exists = (isinstance(state, Entry) and not is_folder(state) for state in change)
+    if existed and exists:
+        return "modified"
+    return "added" if exists else "deleted"
 
 
 def _note(change: Change, *, is_binary: bool) -> str | None:

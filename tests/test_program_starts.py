@@ -36,6 +36,7 @@ STARTS = {
     "engine/provider/litellm_worker.py": "this Python, by python_command",
     "engine/sandbox/mounts.py": "this Python, isolated (`-I`)",
     "engine/sandbox/piped.py": "a confined program, by bubblewrap.py",
+    "engine/sandbox/tiers/leftover.py": "/bin/sh, which finds grep and sleep in folders of the system alone",
     "engine/sandbox/tiers/view.py": "bubblewrap, by bubblewrap.py",
     "engine/sandbox/tiers/relay.py": "runs inside the sandbox",
     "engine/sandbox/tier.py": "bubblewrap.find_program, /bin/sh, /usr/bin/sandbox-exec",

@@ -134,8 +134,8 @@ class Phone:
 
 
 def shown_on(terminal: ScreenTerminal) -> Listed:
-    """Return what the page of what runs shows."""
-    terminal.read_for(0.05)
+    """Return what the page of what runs shows, once all of it that was written is read."""
+    terminal.rest()
     found: dict[str, str] = {}
     for line in terminal.lines():
         state = next((word for word in WORDS if word in line[:16]), None)

@@ -15,7 +15,7 @@ from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer, asks_for_summary
 from tests.support.sessions.stored import read_store
-from tests.support.terminal.screen_terminal import ScreenTerminal
+from tests.support.terminal.screen_terminal import DEAF_S, ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.processes import is_running
 from tests.support.world.repo import Repo
@@ -261,6 +261,35 @@ def test_a_question_waits_through_a_hang_up_and_is_answered_once(
             again.sees("Done")
             again.press("ctrl+d", "ctrl+d")
             assert again.ends() == 0
+        assert terminal.process.wait(PATIENCE_S) == 0
+    assert (line.folder / "log").read_text() == "once\n"
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("settings", [{"background": {"rest": 1}, **OUTSIDE}])
+def test_two_terminals_that_come_back_answer_at_the_same_moment_and_the_command_runs_once(
+    start: Start, line: CommandLine, server: ModelServer, paths: Paths
+) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type(f"work {tool('echo once | tee -a log')}\r")
+        terminal.sees("run once")
+        terminal.hang_up()
+        detached(paths)
+        with start("-c", size=(90, 30)) as first, start("-c", size=(70, 24)) as second:
+            for one in (first, second):
+                one.sees("run once")
+                one.read_for(DEAF_S)
+            first.press("y")
+            second.press("y")
+            for one in (first, second):
+                one.sees("Done")
+                one.sees_no_more("run once")
+            for one in (first, second):
+                one.press(
+                    "ctrl+u", "ctrl+d", "ctrl+d"
+                )  # the letter of the later one is text where the question was gone
+                assert one.ends() == 0
         assert terminal.process.wait(PATIENCE_S) == 0
     assert (line.folder / "log").read_text() == "once\n"
     assert len(server.requests) == 2

@@ -183,11 +183,14 @@ class Mounts:
         return {field[4]: (field[0], field[5]) for field in fields}
 
 
+def open_info() -> int:
+    """Return a file in memory for `--info-fd`: in a pipe that we do not read any more, bubblewrap ended before its child began."""
+    return os.memfd_create("info")
+
+
 def child_pid(info: int) -> int:
-    """Return the process that bubblewrap names in the pipe of `--info-fd`. Raises OSError where it names none."""
-    ready = select.poll()
-    ready.register(info, select.POLLIN)
-    found = re.search(rb'"child-pid": *(\d+)', os.read(info, _READ_BYTES)) if ready.poll(0) else None
+    """Return the process that bubblewrap names in the file of `--info-fd`. Raises OSError where it names none."""
+    found = re.search(rb'"child-pid": *(\d+)', os.pread(info, _READ_BYTES, 0))
     if found is None:
         raise OSError("bubblewrap does not report the process that it has started")
     return int(found[1])

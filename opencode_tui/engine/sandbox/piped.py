@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
-from opencode_tui.engine.sandbox.mounts import Mounts, child_pid, wait_for_end
+from opencode_tui.engine.sandbox.mounts import Mounts, child_pid, open_info, wait_for_end
 
 logger = logging.getLogger(__name__)
 
@@ -102,12 +102,12 @@ class PipedProcess:
 async def start_piped(launch: Launch) -> PipedProcess:
     """Start a program as its launch says. Raises OSError when it cannot be started."""
     started: list[subprocess.Popen[bytes]] = []
-    info, info_end = os.pipe()
+    info = open_info()
     try:
         if launch.confine is None:  # bubblewrap ends with the thread that started it: with this one
-            started.append(_spawn(launch, info_end))
+            started.append(_spawn(launch, info))
         else:
-            await run_to_completion(asyncio.to_thread(run_on_thread, lambda: started.append(_spawn(launch, info_end))))
+            await run_to_completion(asyncio.to_thread(run_on_thread, lambda: started.append(_spawn(launch, info))))
         [process] = started
         assert process.stdin is not None
         assert process.stdout is not None
@@ -128,7 +128,6 @@ async def start_piped(launch: Launch) -> PipedProcess:
         raise
     finally:
         os.close(info)
-        os.close(info_end)
     return PipedProcess(process, stdin, stdout, stderr, mounts)
 
 
@@ -138,11 +137,14 @@ def _spawn(launch: Launch, info: int) -> "subprocess.Popen[bytes]":
     passed: list[int] = []
     try:
         if launch.filter:
+            from opencode_tui.engine.sandbox.tiers.leftover import WATCH  # only where a namespace is made
+
+            watching = WATCH.options()
             reading, writing = os.pipe()
             passed.append(reading)
             os.write(writing, launch.filter)
             os.close(writing)
-            options = ("--seccomp", str(reading), "--info-fd", str(info))
+            options = ("--seccomp", str(reading), "--info-fd", str(info), *watching)
             return _popen(launch.with_options(*options), (reading, info), launch)
         return _popen(launch.argv, (), launch)
     finally:

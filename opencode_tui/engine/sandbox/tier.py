@@ -149,6 +149,7 @@ def _probe_bubblewrap(
     environ: Mapping[str, str], folder: Path, *, shares_proc: bool = False, is_flat: bool = False
 ) -> str:
     from opencode_tui.engine.sandbox.tiers import bubblewrap
+    from opencode_tui.engine.sandbox.tiers.leftover import WATCH
     from opencode_tui.engine.sandbox.tiers.seccomp import assemble_key_filter
 
     if sys.platform != "linux":
@@ -169,8 +170,8 @@ def _probe_bubblewrap(
             with open(filter_end, "wb") as writer:
                 writer.write(assemble_key_filter())
             done = subprocess.run(
-                [found, "--seccomp", str(system_calls), *options], stdin=held, capture_output=True, timeout=_TIMEOUT_S,
-                check=False, env=dict(environ), pass_fds=[system_calls],
+                [found, *WATCH.options(), "--seccomp", str(system_calls), *options], stdin=held, capture_output=True,
+                timeout=_TIMEOUT_S, check=False, env=dict(environ), pass_fds=[system_calls],
             )  # fmt: skip
         finally:
             for end in (held, held_end, system_calls):

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from weakref import finalize
 
+from opencode_tui.engine.sandbox.tiers.leftover import WATCH
+
 _NEW_MOUNTS, _SHARED_FOLDER = 0x00020000, 0x00000200
 """CLONE_NEWNS and CLONE_FS of Linux."""
 _OWNER = 0xB701
@@ -123,7 +125,7 @@ def start_inside(
 
 def _make(argv: Sequence[str], environ: Mapping[str, str], *, has_users: bool) -> View:
     holder = subprocess.Popen(
-        [*argv, "--", "/bin/sh", "-c", _HOLDER],
+        [*argv, *WATCH.options(), "--", "/bin/sh", "-c", _HOLDER],
         cwd="/",
         env=environ,
         stdin=subprocess.PIPE,

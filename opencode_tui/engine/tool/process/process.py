@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
-from opencode_tui.engine.sandbox.mounts import Mounts, MountsChangedError, child_pid
+from opencode_tui.engine.sandbox.mounts import Mounts, MountsChangedError, child_pid, open_info
 from opencode_tui.engine.tool.process.limit_watch import LimitWatch
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 from opencode_tui.programs import find_program
@@ -410,17 +410,20 @@ class _Supervisor:
     """The pipes to the supervisor of a namespace; see `hold` in `engine/sandbox/tiers/bubblewrap.py`."""
 
     def __init__(self, system_calls: bytes) -> None:
+        from opencode_tui.engine.sandbox.tiers.leftover import WATCH  # only where a namespace is made
+
+        options = WATCH.options()
         self.held_end, self._hold = os.pipe()
         self.report, self.report_end = os.pipe()
         self.filter, filter_end = os.pipe()
         os.write(filter_end, system_calls)
         os.close(filter_end)
-        self._info, info_end = os.pipe()
+        self._info = open_info()
         self._text = b""
-        self.passed = (self.filter, info_end)
+        self.passed = (self.filter, self._info)
         """The descriptors that `options` name."""
-        self.options = ("--seccomp", str(self.filter), "--info-fd", str(info_end))
-        self._passed = [self.held_end, self.report_end, *self.passed]
+        self.options = ("--seccomp", str(self.filter), "--info-fd", str(self._info), *options)
+        self._passed = [self.held_end, self.report_end, self.filter]
 
     def close_passed_ends(self) -> None:
         """Close the ends that the supervisor inherited."""

@@ -135,6 +135,14 @@ def test_the_screen_leaves_the_engine_for_after_its_first_frame(tmp_path: Path, 
     assert names & (set(HEAVY) - {"textual", "rich", "platformdirs"}) == set()
 
 
+def test_the_whole_screen_loads_no_calls_of_the_client(tmp_path: Path, environ: dict[str, str]) -> None:
+    code = "from opencode_tui.tui import preload; preload.load()"
+    ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.client.')))"
+    stdout = loaded_after(f"{code}\n{ours}", tmp_path, environ)[2]
+    assert "'opencode_tui.client.client'" in stdout
+    assert "opencode_tui.client.facets" not in stdout
+
+
 def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path, environ: dict[str, str]) -> None:
     repo = make_repo(tmp_path / "project")
     repo.commit("first", a="1\n")

@@ -3,35 +3,36 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from opencode_tui.client.facets.folder import (
-    CatalogFacet,
-    FilesFacet,
-    LanguagesFacet,
-    McpFacet,
-    PermissionsFacet,
-    ProjectFacet,
-    QuestionsFacet,
-    RulesFacet,
-    ScreenFacet,
-    SettingsFacet,
-    SignInsFacet,
-)
-from opencode_tui.client.facets.inbox import InboxFacet
-from opencode_tui.client.facets.review import ReviewFacet
-from opencode_tui.client.facets.session import (
-    BackgroundFacet,
-    ContextFacet,
-    ImportsFacet,
-    MessagesFacet,
-    PromptsFacet,
-    SessionsFacet,
-    SharingFacet,
-    TrashFacet,
-    UndoFacet,
-)
-from opencode_tui.schema.event.event import Envelope
+if TYPE_CHECKING:
+    from opencode_tui.client.facets.folder import (
+        CatalogFacet,
+        FilesFacet,
+        LanguagesFacet,
+        McpFacet,
+        PermissionsFacet,
+        ProjectFacet,
+        QuestionsFacet,
+        RulesFacet,
+        ScreenFacet,
+        SettingsFacet,
+        SignInsFacet,
+    )
+    from opencode_tui.client.facets.inbox import InboxFacet
+    from opencode_tui.client.facets.review import ReviewFacet
+    from opencode_tui.client.facets.session import (
+        BackgroundFacet,
+        ContextFacet,
+        ImportsFacet,
+        MessagesFacet,
+        PromptsFacet,
+        SessionsFacet,
+        SharingFacet,
+        TrashFacet,
+        UndoFacet,
+    )
+    from opencode_tui.schema.event.event import Envelope
 
 
 class EventReader(Protocol):
@@ -47,15 +48,15 @@ class EventReader(Protocol):
         """Close."""
         ...
 
-    def __aiter__(self) -> AsyncIterator[Envelope]:
+    def __aiter__(self) -> "AsyncIterator[Envelope]":
         """Return itself."""
         ...
 
-    async def __anext__(self) -> Envelope:
+    async def __anext__(self) -> "Envelope":
         """Wait for the next event."""
         ...
 
-    def poll(self) -> Envelope | None:
+    def poll(self) -> "Envelope | None":
         """Return the next event if one is waiting, else None."""
         ...
 
@@ -63,28 +64,28 @@ class EventReader(Protocol):
 class Client(Protocol):
     """The API for one folder: its facets, those of sessions first."""
 
-    sessions: SessionsFacet
-    trash: TrashFacet
-    messages: MessagesFacet
-    prompts: PromptsFacet
-    context: ContextFacet
-    background: BackgroundFacet
-    undo: UndoFacet
-    sharing: SharingFacet
-    imports: ImportsFacet
-    permissions: PermissionsFacet
-    questions: QuestionsFacet
-    rules: RulesFacet
-    catalog: CatalogFacet
-    settings: SettingsFacet
-    sign_ins: SignInsFacet
-    project: ProjectFacet
-    review: ReviewFacet
-    files: FilesFacet
-    mcp: McpFacet
-    languages: LanguagesFacet
-    screen: ScreenFacet
-    inbox: InboxFacet
+    sessions: "SessionsFacet"
+    trash: "TrashFacet"
+    messages: "MessagesFacet"
+    prompts: "PromptsFacet"
+    context: "ContextFacet"
+    background: "BackgroundFacet"
+    undo: "UndoFacet"
+    sharing: "SharingFacet"
+    imports: "ImportsFacet"
+    permissions: "PermissionsFacet"
+    questions: "QuestionsFacet"
+    rules: "RulesFacet"
+    catalog: "CatalogFacet"
+    settings: "SettingsFacet"
+    sign_ins: "SignInsFacet"
+    project: "ProjectFacet"
+    review: "ReviewFacet"
+    files: "FilesFacet"
+    mcp: "McpFacet"
+    languages: "LanguagesFacet"
+    screen: "ScreenFacet"
+    inbox: "InboxFacet"
 
     @property
     def directory(self) -> Path:

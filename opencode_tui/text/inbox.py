@@ -3,13 +3,17 @@
 All texts are raw: a client makes them safe.
 """
 
-from opencode_tui.schema.api.inbox import Asked, Done, Running, State
+from typing import TYPE_CHECKING
+
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import RetryStatus
 from opencode_tui.text.permission import subject_of, title_of
 from opencode_tui.text.quantity import duration, money, plural
 from opencode_tui.text.tool import activity_of
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.inbox import Asked, Done, Running, State
 
 DONE_STATES = {
     "asks": "asks you",
@@ -21,10 +25,10 @@ DONE_STATES = {
 
 ENDED_STATES = {"failed": "failed", "done": "done"}
 
-STATES: dict[State, str] = {"asks": "asks you", "stopped": "stopped", "retries": "retries", "works": "works"}
+STATES: dict["State", str] = {"asks": "asks you", "stopped": "stopped", "retries": "retries", "works": "works"}
 
 
-def line_of(row: Running, now: int) -> str:
+def line_of(row: "Running", now: int) -> str:
     """Return in one line what a session asks, what ended it, or what it does; `now` is in ms."""
     if row.waiting:
         first, *others = row.waiting
@@ -42,7 +46,7 @@ def line_of(row: Running, now: int) -> str:
     return row.said if row.doing is None else activity_of(row.doing, row.info.directory)
 
 
-def done_line(one: Done) -> str:
+def done_line(one: "Done") -> str:
     """Return in one line what a session did: its turns, its changes, its cost, and how it stands."""
     changed = f"{plural(one.files, 'file')} +{one.additions} −{one.deletions}" if one.files else ""
     state = "" if one.state == "done" else DONE_STATES[one.state]
@@ -51,7 +55,7 @@ def done_line(one: Done) -> str:
     )
 
 
-def question_line(asked: Asked, call: ToolPart | None) -> str:
+def question_line(asked: "Asked", call: ToolPart | None) -> str:
     """Return a question in one line, with the first line of what it is about."""
     if isinstance(asked, PermissionRequest):
         return f"{title_of(asked)} {_first(subject_of(asked, call))}".rstrip()

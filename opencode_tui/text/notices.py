@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.folder import Notices
 from opencode_tui.text.quantity import short_path
 
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.folder import Notices
 
-def placed_warnings(notices: Notices) -> list[tuple[str, str]]:
+
+def placed_warnings(notices: "Notices") -> list[tuple[str, str]]:
     """Return the file or variable of each warning, empty for what is no setting, and its line, which begins with that."""
     sources = notices.sources or []
     return [*zip(sources, notices.warnings, strict=False), *(("", one) for one in notices.warnings[len(sources) :])]

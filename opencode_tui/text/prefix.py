@@ -1,16 +1,19 @@
 """What all requests of a session start with, and what broke that, as text."""
 
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.context import PrefixView
 from opencode_tui.text.quantity import amount, money, plural
 from opencode_tui.text.safe_text import screen_line
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.context import PrefixView
 
 SHOWN_BREAKS = 12
 """Breaks in a text, the newest ones."""
 
 
-def prefix_line(view: PrefixView) -> str:
+def prefix_line(view: "PrefixView") -> str:
     """Return since when the start of requests is fixed, and what broke it, in one line; empty before the first request."""
     if view.since is None:
         return ""
@@ -25,7 +28,7 @@ def prefix_line(view: PrefixView) -> str:
     return " · ".join(words)
 
 
-def prefix_text(view: PrefixView) -> str:
+def prefix_text(view: "PrefixView") -> str:
     """Return the state of the frozen start, the changes that will be announced, and the newest breaks; empty without a start."""
     if view.since is None:
         return ""

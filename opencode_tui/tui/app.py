@@ -122,7 +122,8 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
     ) -> Callable[[], None]:
         """Keep all keys for what is being loaded, until the returned function is called; escape calls `cancel` and drops them.
 
-        With `lets_type` text goes into the prompt until the first other key. Without `cancel` the keys that quit do so.
+        With `lets_type` text goes into the prompt until the first other key. Without `cancel` the keys that quit do so, but
+        the first one behind others is kept with them: it is for what they typed.
         """
         hold = self._hold = Hold(cancel, lets_type)
         if not lets_type and self._early is None:
@@ -140,7 +141,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         hold = self._hold
         if hold is not None and isinstance(event, events.Key):
             is_close = closes_page(self.router.keymap, event)
-            if hold.cancel is None and (is_close or self._quits(event)):
+            if hold.cancel is None and (is_close or (self._quits(event) and not self._is_for_kept(event))):
                 return False
             if hold.cancel is not None and is_close:
                 if self._early is not None:
@@ -152,7 +153,14 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             self._early = []
         if self._early is not None:
             self._early.append(event)
+            if hold is not None and hold.cancel is None and isinstance(event, events.Key):
+                self.chat.on_any_key(event.key, is_printable=event.is_printable)
         return self._early is not None
+
+    def _is_for_kept(self, event: events.Key) -> bool:
+        """Return whether a key that quits is for what was typed before it, and is kept."""
+        last = self._early[-1] if self._early else event
+        return not (isinstance(last, events.Key) and self._quits(last))
 
     def _quits(self, event: events.Key) -> bool:
         quit_action = BY_ID[QUIT]

@@ -26,8 +26,8 @@ class Opening:
         """Set when the prompt is to be sent once the engine is open; to be called then: keys are kept for the next prompt."""
         self.on_shown: Callable[[], None] | None = None
         """To be called when the page is shown with which the screen starts: keys are kept for it until then."""
-        self._quits = False
-        """Whether the key that quits was pressed at the first page."""
+        self._first_press = ""
+        """The key that quits, if it was pressed at the first page, until another key."""
 
     def begin_with(self, action_id: str) -> None:
         """Run an action before those of keys once the engine is open; all keys are for what it shows."""
@@ -44,10 +44,14 @@ class Opening:
         return action.scope != "item"
 
     def run(self, action_id: str) -> None:
-        """Run an action later; quit at once, but at the second press while the first page is shown, which names no such key."""
+        """Run an action later; quit at once, but at the second press of a key that edits the prompt on the first page.
+
+        That page names no key that quits.
+        """
         if action_id == QUIT:
-            if self._app.shows_first_page and not self._quits:
-                self._quits = True
+            key = self._app.last_key
+            if self._app.shows_first_page and not self._first_press and self._app.keymap.actions(key, ("prompt",)):
+                self._first_press = key
             else:
                 self.leave()
         elif action_id == "input_submit":
@@ -63,8 +67,10 @@ class Opening:
         """Return whether a widget is the question that is shown: none is."""
         return False
 
-    def begin_key(self, _key: str, *, is_printable: bool) -> None:
-        """End what lasts until another key: nothing does."""
+    def begin_key(self, key: str, *, is_printable: bool) -> None:
+        """End what lasts until another key: a first press."""
+        if key != self._first_press:
+            self._first_press = ""
 
     def complete(self, _key: str) -> bool:
         """Return whether a key chooses a completion: there are none yet."""

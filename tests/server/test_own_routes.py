@@ -1,16 +1,15 @@
 """The table of calls: every method of every facet is a row, and every row has its route."""
 
 import re
-from typing import get_type_hints
 
 from fastapi.routing import APIRoute
 
-from opencode_tui.client.client import Client
 from opencode_tui.client.facets.call import calls_of
+from opencode_tui.client.facets.table import facet_types
 from opencode_tui.server.app import ROUTERS
 from tests.support.rows import each
 
-FACETS = get_type_hints(Client)
+FACETS = facet_types()
 CALLS = {f"{facet}.{name}": call for facet, protocol in FACETS.items() for name, call in calls_of(protocol).items()}
 ROUTES = {
     (method, re.sub(r"\{.*?\}", "{}", route.path))

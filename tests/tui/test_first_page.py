@@ -170,6 +170,13 @@ def test_an_interrupt_in_a_callback_of_an_import_ends_the_program(start: Open, t
         assert terminal.raw.count(b"\x1b[?1049h") == terminal.raw.count(b"\x1b[?1049l") == 1
 
 
+def test_the_key_that_clears_the_prompt_waits_behind_its_text_and_an_early_enter(start: Open) -> None:
+    with start() as terminal:
+        terminal.read_until(lambda: b"Ask" in terminal.raw)
+        terminal.type("\r\x03word \x03two")
+        terminal.sees("▎ two")
+
+
 def test_the_key_that_quits_is_pressed_twice_while_the_first_page_is_shown(
     start: Open, environ: dict[str, str], folder: Path, tmp_path: Path
 ) -> None:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 
 from opencode_tui import entry_points
-from opencode_tui.schema.api.importing import ImportTool
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
 
 if TYPE_CHECKING:
     from opencode_tui.engine.importing.source import OpenStore, SessionSource
+    from opencode_tui.schema.api.importing import ImportTool
 
 _DATABASE = "opencode.db"
 
@@ -30,7 +30,7 @@ class _Program(Struct, frozen=True):
     `files` are patterns of session files from the folder with the sessions, one around it or one in it, `name` is that of one file.
     """
 
-    tool: ImportTool
+    tool: "ImportTool"
     reader: str
     variable: str
     home: str
@@ -89,7 +89,7 @@ class Sources(Struct, frozen=True):
         files = (folder / _DATABASE, folder / "storage" / "session", folder / "project")
         return any(path.exists() and not self._is_own(path) for path in files) or any(self._folders())
 
-    def open(self, tool: ImportTool | None, path: Path) -> "list[SessionSource]":
+    def open(self, tool: "ImportTool | None", path: Path) -> "list[SessionSource]":
         """Return the stores at a path of the user; raises ConfigError when there is none."""
         real = path.expanduser()
         if self._is_own(real):

@@ -18,7 +18,6 @@ from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo
-from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import BusyError, OpencodeError, SessionError, StorageError
 from opencode_tui.schema.event.event import SessionCreated, SessionDeleted, SessionUpdated
 from opencode_tui.schema.session.session import SessionInfo
@@ -29,6 +28,7 @@ from opencode_tui.storage.trash import Trash
 
 if TYPE_CHECKING:
     from opencode_tui.engine.tool.process.background import BackgroundCommands
+    from opencode_tui.schema.api.trash import TrashedSession
 
 _DAY_S = 24 * 3600
 
@@ -77,7 +77,7 @@ class SessionTrash(Struct, frozen=True):
             for info in now:
                 await asyncio.to_thread(delete_temp, self.paths, info.id)
 
-    async def list(self) -> Sequence[TrashedSession]:
+    async def list(self) -> Sequence["TrashedSession"]:
         """Return the deleted sessions of all projects, the last deleted first."""
         return await asyncio.to_thread(self.trash.entries)
 
@@ -100,7 +100,7 @@ class SessionTrash(Struct, frozen=True):
             self.publisher.publish(SessionUpdated(info=info))
         return restored[0]
 
-    async def empty(self, names: Sequence[str]) -> Sequence[TrashedSession]:
+    async def empty(self, names: Sequence[str]) -> Sequence["TrashedSession"]:
         """Delete these sessions permanently, by their names; return those that were still there. Raises StorageError."""
         return await run_to_completion(asyncio.to_thread(self.trash.empty, list(names)))
 
@@ -126,7 +126,7 @@ class SessionTrash(Struct, frozen=True):
                 held.callback(lock.release)
             yield
 
-    def _check_folder(self, entry: TrashedSession) -> None:
+    def _check_folder(self, entry: "TrashedSession") -> None:
         """Raise SessionError when neither the folder of a session nor that of its project exists any more."""
         folders = [entry.directory]
         if entry.project_id != GLOBAL_PROJECT:

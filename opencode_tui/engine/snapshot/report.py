@@ -1,9 +1,13 @@
 """Records of snapshots and patches, as they are stored and sent; what a revert did is a `RevertReport` of the schema."""
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from opencode_tui.schema.record import Record, absent
-from opencode_tui.schema.session.undo import RevertReport
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.session.undo import RevertReport
 
 
 class PathNote(Record):
@@ -31,7 +35,7 @@ class Patch(Record):
     after: str | None = absent()
 
 
-def as_patch(report: RevertReport) -> Patch | None:
+def as_patch(report: "RevertReport") -> Patch | None:
     """Return the change that a revert itself was; None when it was one of no files."""
     if report.before is None:
         return None

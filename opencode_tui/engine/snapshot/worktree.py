@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from opencode_tui.engine.snapshot.entry import (
     CHANGING,
@@ -66,9 +67,11 @@ from opencode_tui.engine.snapshot.skipped import Stamps, stamp_skipped
 from opencode_tui.engine.snapshot.unlocked import UnlockedPaths
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
 from opencode_tui.schema.error import SnapshotError, StorageError
-from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.safe_folder import Disk, OpenFolders, split
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.session.undo import RevertReport
 
 _log = logging.getLogger(__name__)
 
@@ -417,7 +420,7 @@ class Worktree:
                 self.store.check(step.target.id)
         return plan
 
-    def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], RevertReport]) -> RevertReport:
+    def revert(self, plan: Plan, *, key: str, make_report: Callable[[Reverted], "RevertReport"]) -> "RevertReport":
         """Execute a plan, protected by a journal, and return the report that `make_report` makes.
 
         With a key the report is stored under it: from then on the revert counts as completed.
@@ -495,7 +498,7 @@ class Worktree:
                     UNREADABLE if is_refused else CHANGED_SINCE
                 )
 
-    def _record_completed(self, report: RevertReport, key: str) -> RevertReport:
+    def _record_completed(self, report: "RevertReport", key: str) -> "RevertReport":
         if key:
             self.completed_reverts.write(key, report)
         return report

@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 from fastapi import APIRouter, Body, Path, Query, Response
 
 from opencode_tui.client.client import Client
 from opencode_tui.client.facets.call import Call, calls_of, records_in
+from opencode_tui.client.facets.table import facet_types
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.record import Record, json_name
 from opencode_tui.server.answer import answer_any
@@ -20,7 +21,7 @@ Endpoint = Callable[..., Coroutine[Any, Any, Response]]
 def own_routes() -> APIRouter:
     """Return the routes of all rows, in the order of the table."""
     router = new_router("opencode-tui")
-    for name, facet in get_type_hints(Client).items():
+    for name, facet in facet_types().items():
         for method, call in calls_of(facet).items():
             if call.path.startswith(f"{OWN}/"):
                 _add(router, call, name, method)

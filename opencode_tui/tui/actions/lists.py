@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, SESSIONS_PAGE, Action
 from opencode_tui.schema.model import Model, parse_model_ref
 from opencode_tui.schema.permission import APPROVALS, Approvals
@@ -22,6 +22,9 @@ from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
 
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.folder import CommandSummary
+
 FEWEST_NAME, MOST_NAME = 25, 32
 """Cells between which the column of the models' names is as wide as the longest one."""
 
@@ -29,7 +32,7 @@ FIRST_GROUP, LAST_GROUP = "Session", "Program"
 """The first and the last group, so that enter in a list that has just opened does not quit."""
 
 
-def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence[CommandSummary]) -> list[Choice]:
+def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence["CommandSummary"]) -> list[Choice]:
     """Return all available actions by group, and the user's slash commands after the first group."""
     available = [row for row in ACTIONS if row.scope in ("chat", "app") and can(row)]
     choices = [
@@ -185,7 +188,7 @@ def list_commands(chat: Chat) -> None:
     """Open the list at once, so that no key after it goes to the prompt; the user's commands follow when they are read."""
     available = {row.id for row in ACTIONS if can(chat, row) and is_useful(chat, row)}
 
-    def content(own: Sequence[CommandSummary]) -> ListContent:
+    def content(own: Sequence["CommandSummary"]) -> ListContent:
         choices = command_choices(chat.app.keymap, lambda row: row.id in available, own)
         return ListContent(choices, hint="What do you want to do?", enter="run")
 

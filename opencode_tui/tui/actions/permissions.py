@@ -1,10 +1,14 @@
 """The page of permissions, and the panel that edits a grant."""
 
-from opencode_tui.schema.api.grants import StoredGrant
+from typing import TYPE_CHECKING
+
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.grants import StoredGrant
 
 
 @action("permissions_view", loads="the permission rules")
@@ -17,7 +21,7 @@ async def view_permissions(chat: Chat) -> None:
     chat.open_page(PermissionsScreen(chat.control, rules, places, edited=lambda grant: _edit(chat, grant)))
 
 
-def _edit(chat: Chat, grant: StoredGrant) -> None:
+def _edit(chat: Chat, grant: "StoredGrant") -> None:
     """Ask for another pattern of a grant, then show the page again."""
 
     def back() -> None:

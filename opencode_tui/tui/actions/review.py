@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from opencode_tui.schema.api.review import CommitMarked, GitReport, NewBranch, PublishPlan, PullRequest, TreeChanges
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.quantity import plural
@@ -16,6 +16,9 @@ from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.diff.checklist import Checklist, Comment, as_prompt
 from opencode_tui.tui.keys.common import cancels, confirms
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.review import GitReport, PublishPlan, PullRequest, TreeChanges
 
 _SHOWN = 6
 """Commits that the question before a push names."""
@@ -50,7 +53,7 @@ async def open_changes(chat: Chat) -> None:
     _show(chat, checklist)
 
 
-def _with_changes(kept: Checklist | None, changes: TreeChanges) -> Checklist:
+def _with_changes(kept: Checklist | None, changes: "TreeChanges") -> Checklist:
     """Return the checklist of the work tree: the one that there is, with the changes as they are now, or a new one."""
     if kept is None or kept.is_committed:
         return Checklist(changes)
@@ -65,6 +68,7 @@ async def start_review(chat: Chat, words: str = "") -> None:
     Words that name no commits are for the prompt of the same name.
     """
     from opencode_tui.client.findings import find_problems  # for this alone
+    from opencode_tui.schema.api.review import TreeChanges
 
     client, session_id, name = chat.control.client, chat.control.session_id, words.strip()
     try:
@@ -157,6 +161,8 @@ def _ask_message(chat: Chat, checklist: Checklist) -> None:
 
 
 async def _propose(chat: Chat, panel: TextPanel, marked: list[str]) -> None:
+    from opencode_tui.schema.api.review import CommitMarked  # with the first checklist
+
     chat.show_note("note", "The model writes a message", "type your own at any time")
     try:
         found = await chat.control.client.review.propose_message(
@@ -172,6 +178,8 @@ async def _propose(chat: Chat, panel: TextPanel, marked: list[str]) -> None:
 
 async def _commit(chat: Chat, checklist: Checklist, message: str) -> None:
     """Commit; when git refuses, its whole output is shown and the message stays in the panel."""
+    from opencode_tui.schema.api.review import CommitMarked  # with the first checklist
+
     request = CommitMarked(hunks=checklist.marked_ids, message=message)
     with chat.waiting("Committing"):
         report = await chat.control.client.review.commit(request)
@@ -195,6 +203,8 @@ def _ask_branch(chat: Chat, checklist: Checklist) -> None:
 
 
 async def _branch(chat: Chat, checklist: Checklist, name: str) -> None:
+    from opencode_tui.schema.api.review import NewBranch  # with the first checklist
+
     made = await chat.control.client.review.create_branch(NewBranch(name=name))
     chat.show_note("done", "Switched to", screen_line(made))
     _back(chat, checklist)
@@ -216,7 +226,7 @@ async def _ask_push(chat: Chat) -> None:
     _show_push(chat, await chat.control.client.review.plan_push())
 
 
-def _show_push(chat: Chat, plan: PublishPlan, *, before: str = "") -> None:
+def _show_push(chat: Chat, plan: "PublishPlan", *, before: str = "") -> None:
     more = len(plan.commits) - _SHOWN
     about = [f"  {subject}" for subject in plan.commits[:_SHOWN]]
     about += [f"  and {plural(more, 'more commit')}"] if more > 0 else []
@@ -226,7 +236,7 @@ def _show_push(chat: Chat, plan: PublishPlan, *, before: str = "") -> None:
     chat.panels.open(ConfirmPanel(Confirmation(title, about, sentence, answers)))
 
 
-async def _push(chat: Chat, plan: PublishPlan) -> None:
+async def _push(chat: Chat, plan: "PublishPlan") -> None:
     chat.panels.close()
     with chat.waiting("Pushing"):
         report = await chat.control.client.review.push()
@@ -241,7 +251,9 @@ async def _push(chat: Chat, plan: PublishPlan) -> None:
     chat.panels.open(ConfirmPanel(Confirmation(title, (), screen_line(report.url), answers, is_asked_for=False)))
 
 
-def _ask_title(chat: Chat, plan: PublishPlan) -> None:
+def _ask_title(chat: Chat, plan: "PublishPlan") -> None:
+    from opencode_tui.schema.api.review import PullRequest  # with the first checklist
+
     first = plan.commits[-1] if plan.commits else ""
     body = "\n".join(f"- {subject}" for subject in reversed(plan.commits)) if len(plan.commits) > 1 else ""
 
@@ -253,7 +265,7 @@ def _ask_title(chat: Chat, plan: PublishPlan) -> None:
     chat.panels.open(TextPanel(ask, done=create, back=chat.panels.close))
 
 
-async def _request(chat: Chat, wanted: PullRequest) -> None:
+async def _request(chat: Chat, wanted: "PullRequest") -> None:
     with chat.waiting("Opening the pull request"):
         report: GitReport = await chat.control.client.review.open_request(wanted)
     if not report.is_done:

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.search import SearchGroup, SearchHit
 from opencode_tui.tui.actions import session
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.view import show_place
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.options import Place
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.search import SearchGroup, SearchHit
 
 
 def _nothing() -> None: ...
@@ -22,7 +25,7 @@ def search(chat: Chat, typed: str = "", back: Callable[[], object] = _nothing) -
     chat.open_page(SearchScreen(chat.control, partial(_open, chat), back=back, typed=typed))
 
 
-def _open(chat: Chat, group: SearchGroup, hit: SearchHit | None) -> None:
+def _open(chat: Chat, group: "SearchGroup", hit: "SearchHit | None") -> None:
     """Open a session, at a hit if there is one."""
     place = None
     if hit is not None:

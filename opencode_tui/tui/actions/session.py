@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions import session_verbs
@@ -154,6 +153,8 @@ async def restore(chat: Chat, part_id: str) -> None:
 
 
 async def _compact(chat: Chat, info: SessionInfo, focus: str | None = None) -> None:
+    from opencode_tui.schema.api.context import CompactSession  # records that few sessions need
+
     chat.show_note("note", "Compacting", "summarizing older messages")
     await chat.control.client.context.compact(info.id, CompactSession(model=chat.control.choice.model, focus=focus))
     chat.show_note("done", "Compacted")

@@ -1,8 +1,8 @@
 """Stores what the user chose on the screen in their settings file, and opens the page of all settings."""
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.setting import SettingList
 from opencode_tui.schema.error import BusyError, OpencodeError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
@@ -10,6 +10,9 @@ from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.start import apply_screen_settings, reopen_folder
 from opencode_tui.tui.state.screen_settings import read_settings
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.setting import SettingList
 
 
 async def save_setting(chat: Chat, change: JsonObject, words: str) -> None:
@@ -43,13 +46,13 @@ async def open_settings(chat: Chat, typed: str = "") -> None:
         "default_agent": [one.name for one in control.choice.agents],
     }
 
-    def changed(present: SettingList) -> None:
+    def changed(present: "SettingList") -> None:
         apply_screen_settings(chat, read_settings(values_of(present)))
         chat.refresh_chrome()
 
     chosen = {name: values_of(listed).get(name) for name in ("model", "default_agent")}
 
-    def closed(present: SettingList) -> None:
+    def closed(present: "SettingList") -> None:
         kept = {name for name, value in chosen.items() if values_of(present).get(name) == value}
         if present is not listed:
             chat.do(_use_changed(chat, kept))

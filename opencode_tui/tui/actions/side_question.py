@@ -1,12 +1,15 @@
 """Side questions: asked in a panel, answered from the session, of which they are no part."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.side_question import SideExchange, SideQuestion
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.side_question import SideExchange
 
 APART = "not part of the session"
 
@@ -16,7 +19,7 @@ class _Talk:
     """The side questions of a session until their panel is closed."""
 
     session_id: str
-    earlier: list[SideExchange] = field(default_factory=list[SideExchange])
+    earlier: "list[SideExchange]" = field(default_factory=list)
 
 
 @action("side_ask", with_words=True)
@@ -42,6 +45,7 @@ def _type(chat: Chat, talk: _Talk) -> None:
 
 
 def _ask(chat: Chat, talk: _Talk, words: str) -> None:
+    from opencode_tui.schema.api.side_question import SideExchange, SideQuestion
     from opencode_tui.tui.dialogs.side_question import SideQuestionPanel  # with the first one
 
     async def work() -> None:

@@ -1,13 +1,16 @@
 """The action that trusts a folder after showing everything that it would start."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.trust import TrustItem, TrustReport
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.common import cancels, confirms
 from opencode_tui.tui.start import reopen_folder
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.trust import TrustItem, TrustReport
 
 
 @action("trust_view")
@@ -26,7 +29,7 @@ async def view_trust(chat: Chat) -> None:
     chat.panels.open(ConfirmPanel(Confirmation("Trust this folder?", lines_of(waiting), hint, answers)))
 
 
-async def _trust(chat: Chat, report: TrustReport) -> None:
+async def _trust(chat: Chat, report: "TrustReport") -> None:
     chat.panels.close()
     if chat.control.folder.statuses:
         chat.show_note("note", "A session is running", "interrupt it first, then trust the folder")
@@ -36,7 +39,7 @@ async def _trust(chat: Chat, report: TrustReport) -> None:
     chat.show_note("done", "Folder trusted")
 
 
-def lines_of(items: Sequence[TrustItem]) -> list[str]:
+def lines_of(items: Sequence["TrustItem"]) -> list[str]:
     """Return what the files would start or relax, by file."""
     lines: list[str] = []
     for item in items:

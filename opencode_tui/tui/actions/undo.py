@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Coroutine
 from functools import partial
+from typing import TYPE_CHECKING
 
 from opencode_tui.schema.session.part import TextPart
-from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly, UndoScope
 from opencode_tui.text.undo import unchanged_files
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.undo import UndoPanel
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly, UndoScope
 
 
 @action("messages_undo", loads="what would be undone")
@@ -39,7 +42,7 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
     )
 
 
-def _diff_opener(chat: Chat, session_id: str, preview: RevertPreview) -> Callable[[], object] | None:
+def _diff_opener(chat: Chat, session_id: str, preview: "RevertPreview") -> Callable[[], object] | None:
     """Return what opens the changes of the turns to undo; None where undo is off."""
     scope = preview.scope
     if scope is None or preview.unavailable:
@@ -47,7 +50,7 @@ def _diff_opener(chat: Chat, session_id: str, preview: RevertPreview) -> Callabl
     return lambda: chat.do(_show_diff(chat, session_id, scope))
 
 
-async def _show_diff(chat: Chat, session_id: str, scope: UndoScope) -> None:
+async def _show_diff(chat: Chat, session_id: str, scope: "UndoScope") -> None:
     from opencode_tui.tui.pages.diff import TURN, DiffScreen  # loads on demand
 
     with chat.waiting("Loading the changes"):
@@ -71,7 +74,7 @@ def _answer(chat: Chat, work: Coroutine[object, object, None]) -> None:
     chat.do(work)
 
 
-async def _undo(chat: Chat, session_id: str, preview: RevertPreview, only: UndoOnly | None = None) -> None:
+async def _undo(chat: Chat, session_id: str, preview: "RevertPreview", only: "UndoOnly | None" = None) -> None:
     scope = preview.scope
     assert scope is not None
     text = "" if only == "files" else await _request_text(chat, session_id, scope.message_id)
@@ -89,7 +92,7 @@ async def _undo(chat: Chat, session_id: str, preview: RevertPreview, only: UndoO
         chat.show_note("failed", "Some files could not be restored", "undo again to retry")
 
 
-def show_files(chat: Chat, report: UndoFiles) -> None:
+def show_files(chat: Chat, report: "UndoFiles") -> None:
     """Show in the chat what happened to the files."""
     scope = getattr(report, "scope", None)
     if scope is not None:
@@ -139,7 +142,7 @@ async def _redo(chat: Chat, session_id: str) -> None:
         chat.show_note("done", "Restored")
 
 
-def _span(chat: Chat, preview: RevertPreview) -> str:
+def _span(chat: Chat, preview: "RevertPreview") -> str:
     """Return `1 turn · 12:04 to 12:06`: the turns to undo and their times."""
     scope = preview.scope
     if scope is None:

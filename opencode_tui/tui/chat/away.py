@@ -6,14 +6,17 @@ Also what the user has seen, so that lists of what ended leave it out.
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.api.inbox import Done
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import plural
 from opencode_tui.tui.chat.panel_host import PanelHost
 from opencode_tui.tui.chat.parts import ChatParts
 from opencode_tui.tui.chat.refresh import ChromeRefresh
 from opencode_tui.tui.dialogs.away import AwayPanel
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.inbox import Done
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +31,7 @@ class Away:
     """Knows since when the user is away; `opened` shows a session."""
 
     def __init__(
-        self, parts: ChatParts, chrome: ChromeRefresh, panels: PanelHost, opened: Callable[[Done], None]
+        self, parts: ChatParts, chrome: ChromeRefresh, panels: PanelHost, opened: Callable[["Done"], None]
     ) -> None:
         self._parts = parts
         self._chrome = chrome
@@ -102,6 +105,6 @@ class Away:
             now = self._parts.control.now()
             self._panels.open(AwayPanel(done, since=since, now=now, opened=self._open, closed=self._panels.close))
 
-    def _open(self, one: Done) -> None:
+    def _open(self, one: "Done") -> None:
         self._panels.close()
         self._opened(one)

@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 from textual import events
@@ -15,7 +16,6 @@ from textual.widget import Widget
 from opencode_tui.client.client import Client
 from opencode_tui.instant.line import KEYS
 from opencode_tui.instant.page import Page
-from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.keybinds import Action
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.screen_event import ScreenEvent
@@ -34,6 +34,9 @@ from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.options import Ending, Place, StartOptions
 from opencode_tui.tui.output.terminal_output import abilities
 from opencode_tui.tui.state.controller import SessionController
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.background import BackgroundCommand
 
 SHOWN_AFTER_S = 0.3
 """Seconds from which on a wait is shown."""
@@ -287,7 +290,7 @@ class Chat(ChatParts):
         self._end(Ending(session_id, title, error, messages=tuple(messages)))
 
     @property
-    def working(self) -> tuple[list[str], list[BackgroundCommand]]:
+    def working(self) -> tuple[list[str], list["BackgroundCommand"]]:
         """The IDs of the sessions that run, and the background commands that do."""
         folder = self.control.folder
         return (

@@ -1,13 +1,12 @@
 """The sections of the sidebar: context, todos, changes, background commands, language servers, the folder."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from opencode_tui.schema.api.background import BackgroundCommand
-from opencode_tui.schema.api.language import LanguageServerState, ServerStatus
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import clip_front
@@ -20,15 +19,19 @@ from opencode_tui.tui.theme.glyphs import Glyphs, todo_sign
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, change_counts, row, strip
 
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.background import BackgroundCommand
+    from opencode_tui.schema.api.language import LanguageServerState, ServerStatus
 
-def server_sign(status: ServerStatus, glyphs: Glyphs) -> tuple[str, str]:
+
+def server_sign(status: "ServerStatus", glyphs: Glyphs) -> tuple[str, str]:
     """Return the sign of a language server's state, and its color."""
     if status in ("connected", "starting"):
         return glyphs.running, "success" if status == "connected" else "accent"
     return (glyphs.failed, "error") if status == "error" else (glyphs.waiting, "muted")
 
 
-def background_state(one: BackgroundCommand, glyphs: Glyphs, now: int) -> tuple[str, str, str]:
+def background_state(one: "BackgroundCommand", glyphs: Glyphs, now: int) -> tuple[str, str, str]:
     """Return the sign of a background command, its color, and how long it has run or how it ended."""
     if one.is_running:
         return glyphs.running, "accent", age(one.started, now)
@@ -134,7 +137,7 @@ class Sections:
         left: list[Piece] = [(f"{diff.letter} ", self.style("muted") + press), (path, self.style("text") + press)]
         return self.line([*left, (diff.words, self.style("muted") + press)], right)
 
-    def background(self, commands: Sequence[BackgroundCommand], now: int) -> list[Strip]:
+    def background(self, commands: Sequence["BackgroundCommand"], now: int) -> list[Strip]:
         """Return the background commands, each with its state and how long it has run; a click opens their page."""
         if not commands:
             return []
@@ -152,7 +155,7 @@ class Sections:
             rows.append(self.line(left, [(f"  {words}", self.style("muted") + press)]))
         return [self.head("Background", right), *rows]
 
-    def languages(self, servers: Sequence[LanguageServerState]) -> list[Strip]:
+    def languages(self, servers: Sequence["LanguageServerState"]) -> list[Strip]:
         """Return the language servers, each with its state and memory; a click opens their page."""
         if not servers:
             return []

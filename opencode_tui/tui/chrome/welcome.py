@@ -4,13 +4,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 from textual import events
 from textual.strip import Strip
 
 from opencode_tui import __version__
-from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.schema.api.keybinds import ACTIONS
 from opencode_tui.text.cells import breaks, clip, pad, wrap
 from opencode_tui.text.cells import width as cells
@@ -22,6 +22,9 @@ from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.notices import FolderNotices
 from opencode_tui.tui.state.session_state import name_of
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.folder import InactiveSetting
 
 EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list the files here")
 """Prompts that the demo model can answer; `up` shows them, the last one first."""
@@ -248,7 +251,7 @@ def _tip(now: int, key: Callable[[str], str]) -> str:
     return "" if action_id and not pressed else f"{pressed} {words}".strip()
 
 
-def _inactive(one: InactiveSetting, folder: Path) -> str:
+def _inactive(one: "InactiveSetting", folder: Path) -> str:
     """Return an ignored setting; the heading is the usual reason."""
     line = screen_line(" ".join(one.setting.split()))
     return line.removeprefix(f"{folder}/")

@@ -1,10 +1,10 @@
 """The panel of what sessions did while the user was away: a line each; enter opens one, text goes into the prompt."""
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from textual import events
 
-from opencode_tui.schema.api.inbox import Done
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.inbox import done_line
 from opencode_tui.text.quantity import age
@@ -13,6 +13,9 @@ from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.keys.common import cancels
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.inbox import Done
 
 TITLE = 32
 """Cells of the column with the titles."""
@@ -25,7 +28,13 @@ class AwayPanel(Panel):
     bar = "accent"
 
     def __init__(
-        self, done: Sequence[Done], *, since: int, now: int, opened: Callable[[Done], None], closed: Callable[[], None]
+        self,
+        done: Sequence["Done"],
+        *,
+        since: int,
+        now: int,
+        opened: Callable[["Done"], None],
+        closed: Callable[[], None],
     ) -> None:
         """`since` and `now` are in ms."""
         super().__init__()

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opencode_tui.schema.session.undo import RevertPreview, UndoOnly, UndoScope
 from opencode_tui.text.cells import clip_front, pad, width, wrap
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
@@ -11,6 +11,9 @@ from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.keys.common import cancels, confirms
 from opencode_tui.tui.keys.router import KeyAction, keymap_of
 from opencode_tui.tui.widgets.row import Piece, measure
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.session.undo import RevertPreview, UndoOnly, UndoScope
 
 LABEL = 10
 """Cells of `Messages  ` and `Files     `."""
@@ -27,14 +30,14 @@ class UndoPanel(Panel):
 
     def __init__(
         self,
-        preview: RevertPreview,
+        preview: "RevertPreview",
         *,
         root: Path,
         span: str,
         act: Callable[[], object],
         back: Callable[[], object],
         show: Callable[[], object] | None = None,
-        limited: Callable[[UndoOnly], object] | None = None,
+        limited: Callable[["UndoOnly"], object] | None = None,
     ) -> None:
         super().__init__()
         self._preview = preview
@@ -167,7 +170,7 @@ class UndoPanel(Panel):
         ]
 
 
-def _removal(scope: UndoScope) -> str:
+def _removal(scope: "UndoScope") -> str:
     """Return what an undo removes from the conversation: `Removes 1 prompt and its response.`"""
     if scope.part_id and not scope.messages:
         return f"Removes {plural(len(scope.parts), 'part')} of this response."

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from opencode_tui.schema.api.review import ChangedPath, Hunk, TreeChanges
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.folding import change_rows, in_order
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.review import ChangedPath, Hunk, TreeChanges
 
 COMMIT_ROW = "commit"
 """The ID of the row that commits."""
@@ -39,8 +41,8 @@ class CheckRow:
 
     id: str
     kind: RowKind
-    hunks: Sequence[Hunk] = ()
-    file: ChangedPath | None = None
+    hunks: Sequence["Hunk"] = ()
+    file: "ChangedPath | None" = None
     files: int = 1
     name: str = ""
     at: int = -1
@@ -51,7 +53,7 @@ class CheckRow:
 class Checklist:
     """What the user did with the changes so far; it outlives the page and a new reading of the changes."""
 
-    changes: TreeChanges
+    changes: "TreeChanges"
     own: frozenset[str] = frozenset()
     """The files that the shown session changed."""
     marked: set[str] = field(default_factory=set)
@@ -65,7 +67,7 @@ class Checklist:
     def __post_init__(self) -> None:
         self.marked.update(hunk.id for one in self.changes.files if one.state == "staged" for hunk in one.hunks)
 
-    def read_again(self, changes: TreeChanges) -> None:
+    def read_again(self, changes: "TreeChanges") -> None:
         """Show other changes; marks of pieces that are the same are kept."""
         before = {hunk.id for one in self.changes.files for hunk in one.hunks}
         self.changes = changes
@@ -123,7 +125,7 @@ class Checklist:
                 yield CheckRow("", "state", name=state)
                 yield from self._of_state(state, files)
 
-    def _of_state(self, state: str, files: Sequence[ChangedPath]) -> Iterator[CheckRow]:
+    def _of_state(self, state: str, files: Sequence["ChangedPath"]) -> Iterator[CheckRow]:
         by_path = {one.path: one for one in files}
         diffs = [
             FileDiff(file=one.path, status=one.status, additions=one.additions, deletions=one.deletions)
@@ -142,7 +144,7 @@ class Checklist:
                 for one in inside:
                     yield from self._file(one)
 
-    def _file(self, file: ChangedPath) -> Iterator[CheckRow]:
+    def _file(self, file: "ChangedPath") -> Iterator[CheckRow]:
         row = CheckRow(f"file {file.state} {file.path}", "file", file.hunks, file)
         yield row
         comments = [(at, one) for at, one in enumerate(self.comments) if self._file_of(one) is file]
@@ -160,7 +162,7 @@ class Checklist:
             if number not in shown:
                 yield CheckRow(f"comment {number}", "comment", file.hunks, file, comment=one)
 
-    def _file_of(self, comment: Comment) -> ChangedPath | None:
+    def _file_of(self, comment: Comment) -> "ChangedPath | None":
         """Return the file below which a comment is; None if it has no changes any more."""
         files = [one for one in self.changes.files if one.path == comment.path]
         same = [one for one in files if one.state == comment.state]
@@ -184,7 +186,7 @@ class Checklist:
             self.comments.remove(row.comment)
 
 
-def numbered(hunk: Hunk) -> list[int]:
+def numbered(hunk: "Hunk") -> list[int]:
     """Return the number of each line of a piece in the new file; of a deleted line that of the next one."""
     numbers: list[int] = []
     at = max(1, hunk.after)

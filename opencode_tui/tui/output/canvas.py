@@ -13,8 +13,9 @@ from opencode_tui.text.cells import width
 from opencode_tui.tui.output.hyperlink import link_of
 
 _JOINER = "\u200d"
-_MAX_KNOWN = 1024
-"""Maximum number of strips whose cells are kept: lines that scroll are drawn again and again."""
+_KEPT_STRIPS = 4
+"""So many strips for each row of the screen are kept with their cells, and as many that were drawn before these: lines that
+scroll are drawn again and again."""
 
 
 class Pen(NamedTuple):
@@ -48,6 +49,7 @@ class Canvas:
         self.rows: list[Row] = []
         self.size = (0, 0)
         self._known: dict[int, tuple[Strip, Row]] = {}
+        self._earlier: dict[int, tuple[Strip, Row]] = {}
 
     def resize(self, columns: int, rows: int) -> None:
         """Apply the size of an update; another one than before empties all cells."""
@@ -102,13 +104,12 @@ class Canvas:
 
     def _cells(self, strip: Strip, colors: ColorSystem) -> Row:
         known = self._known.get(id(strip))
-        if known is not None:
-            return known[1]
-        if len(self._known) >= _MAX_KNOWN:
-            self._known.clear()
-        row = cells_of(strip, colors)
-        self._known[id(strip)] = strip, row
-        return row
+        if known is None:
+            known = self._earlier.get(id(strip)) or (strip, cells_of(strip, colors))
+            if len(self._known) >= _KEPT_STRIPS * self.size[1]:
+                self._known, self._earlier = {}, self._known
+            self._known[id(strip)] = known
+        return known[1]
 
 
 def cells_of(strip: Strip, colors: ColorSystem) -> Row:

@@ -6,20 +6,22 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import TYPE_CHECKING, Literal, cast
 from urllib.parse import unquote, urlsplit
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
-from opencode_tui.schema.api.folder import CommandSummary
 from opencode_tui.schema.api.keybinds import BY_ID
-from opencode_tui.schema.api.language import Symbol
-from opencode_tui.schema.api.mcp import McpResource
 from opencode_tui.schema.ranking import ranked
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.prompt.file_names import LIMIT, FileNames
 from opencode_tui.tui.prompt.slash import SLASH, completion_names
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.folder import CommandSummary
+    from opencode_tui.schema.api.language import Symbol
+    from opencode_tui.schema.api.mcp import McpResource
 
 SYMBOL_LETTERS = 2
 """Letters from which symbols are looked for."""
@@ -98,7 +100,7 @@ class Completer:
         best = sorted((one for one in completions if one is not None), key=lambda one: _symbol_rank(wanted.query, one))
         return list({one.insert: one for one in reversed(best)}.values())[::-1][:MOST_SYMBOLS]
 
-    def _file_of(self, symbol: Symbol) -> str | None:
+    def _file_of(self, symbol: "Symbol") -> str | None:
         """Return the name of a symbol's file below the folder, None for another one."""
         parts = urlsplit(symbol.location.uri)
         path = Path(os.path.normpath(unquote(parts.path)))
@@ -106,7 +108,7 @@ class Completer:
             return None
         return str(path.relative_to(self._client.directory))
 
-    async def read_commands(self) -> Sequence[CommandSummary]:
+    async def read_commands(self) -> Sequence["CommandSummary"]:
         """Read the commands, unless the list that is open has read them."""
         if self._commands is None:
             self._commands = await self._client.catalog.commands()
@@ -153,7 +155,7 @@ def with_symbols(found: Sequence[Completion], symbols: Sequence[Completion]) -> 
     return [*found[:BEFORE_SYMBOLS], *symbols, *found[BEFORE_SYMBOLS:]]
 
 
-def _symbol_completion(one: Symbol, file: str, *, is_alone: bool) -> Completion | None:
+def _symbol_completion(one: "Symbol", file: str, *, is_alone: bool) -> Completion | None:
     """Return the completion of a symbol of a file; by its lines where the file has several of that name."""
     name = one.name.partition("(")[0]
     first, last = _lines(one.location.range)
@@ -179,7 +181,7 @@ def _symbol_rank(query: str, one: Completion) -> tuple[bool, bool, int]:
     return name != query, not name.casefold().startswith(wanted), len(name)
 
 
-def _resource_completion(one: McpResource) -> Completion:
+def _resource_completion(one: "McpResource") -> Completion:
     reference = f"{one.client}:{one.uri}"
     is_plain = not _UNQUOTED.search(reference)
     note = "resource" if one.name == one.uri else one.name

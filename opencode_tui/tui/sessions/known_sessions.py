@@ -4,15 +4,17 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from operator import is_
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.sessions.rows import Row, date_of, session_rows, trash_rows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.glyphs import Glyphs
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.trash import TrashedSession
 
 View = Literal["active", "archived", "trash"]
 """Which sessions a list shows."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import TreeSigns, build_tree
@@ -13,11 +13,14 @@ from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.state.session_state import State, is_pinned, name_of, state_of
 from opencode_tui.tui.theme.glyphs import Glyphs
 
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.trash import TrashedSession
+
 
 class Row(Struct, frozen=True):
     """A session, or a deleted one. Texts are safe."""
 
-    of: SessionInfo | TrashedSession
+    of: "SessionInfo | TrashedSession"
     id: str
     """The ID of the session, or the name of the entry in the trash."""
     time: int
@@ -47,7 +50,7 @@ def row_of(info: SessionInfo) -> Row:
     return Row(info, info.id, info.time.updated, name_of(info)[1])
 
 
-def trash_rows(entries: Iterable[TrashedSession], now: int) -> list[Row]:
+def trash_rows(entries: Iterable["TrashedSession"], now: int) -> list[Row]:
     """Return deleted sessions in their order."""
     return [
         Row(one, one.name, one.deleted, screen_line(" ".join(one.title.split())) or "(no title)", day(one.deleted, now))

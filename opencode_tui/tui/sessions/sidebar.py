@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual import events
 from textual.strip import Strip
 
-from opencode_tui.schema.api.background import BackgroundCommand
-from opencode_tui.schema.api.language import LanguageServerState
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.quantity import short_path
@@ -19,6 +18,10 @@ from opencode_tui.tui.sessions.lines import SessionLines
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Rows
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.background import BackgroundCommand
+    from opencode_tui.schema.api.language import LanguageServerState
 
 BACKGROUND_ROWS = 4
 LANGUAGE_ROWS = 4
@@ -33,8 +36,8 @@ class SidebarFacts:
     cost: str = ""
     todos: Sequence[Todo] = ()
     diffs: Sequence[FileDiff] = ()
-    background: Sequence[BackgroundCommand] = ()
-    languages: Sequence[LanguageServerState] = ()
+    background: Sequence["BackgroundCommand"] = ()
+    languages: Sequence["LanguageServerState"] = ()
     shown: str = ""
     """The ID of the shown session."""
     now: int = 0

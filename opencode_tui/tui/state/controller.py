@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.request import CreateSession
@@ -13,7 +14,6 @@ from opencode_tui.schema.permission import APPROVALS, Approvals, PermissionReque
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage, is_waiting
 from opencode_tui.schema.session.session import APPROVALS_KEY, SessionInfo
-from opencode_tui.schema.session.undo import UndoFiles
 from opencode_tui.text.language import RUN
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
@@ -24,6 +24,9 @@ from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.session_facts import SessionFacts, is_left_open
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.state.waiting_requests import WaitingRequests
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.session.undo import UndoFiles
 
 END = 200
 """Messages of a longer session that are read when it is shown; the older ones when something needs them."""
@@ -295,7 +298,7 @@ class SessionController:
         if report is not None and report.scope is not None:
             self.show_undone(report.scope.message_id, report)
 
-    def show_undone(self, message_id: str, report: UndoFiles) -> None:
+    def show_undone(self, message_id: str, report: "UndoFiles") -> None:
         """Show in the chat what an undo back to a message did with the files."""
         self.transcript.show_undone(
             message_id, undone_files(report, self.client.directory), screen_line(report.unavailable or "")

@@ -1,11 +1,9 @@
 """State that follows the events of the folder: its sessions, what runs, what waits for an answer."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from opencode_tui.client.client import Client
-from opencode_tui.schema.api.background import BackgroundCommand
-from opencode_tui.schema.api.language import LanguageServerState
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.event.event import (
     BranchUpdated,
@@ -24,6 +22,10 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.event.folder_event import BackgroundUpdated, LspUpdated
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, SessionInfo
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.background import BackgroundCommand
+    from opencode_tui.schema.api.language import LanguageServerState
 
 Asking = PermissionRequest | QuestionRequest
 
@@ -87,7 +89,7 @@ class FolderState:
                 return False
         return True
 
-    def background_of(self, session_id: str | None) -> list[BackgroundCommand]:
+    def background_of(self, session_id: str | None) -> list["BackgroundCommand"]:
         """Return the background commands of a session's tree: those that run, then the newest that have ended."""
         top = session_id or ""
         while (info := self.sessions.get(top)) is not None and info.parent_id in self.sessions:

@@ -5,11 +5,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import SandboxState
-from opencode_tui.schema.api.folder import InactiveSetting
 from opencode_tui.text.notices import placed_warnings
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.api.folder import InactiveSetting
 
 
 @dataclass
@@ -18,7 +21,7 @@ class FolderNotices:
 
     warnings: Sequence[tuple[str, str]] = ()
     """Wrong settings: the file of each, and its line, which begins with that."""
-    ignored: Sequence[InactiveSetting] = ()
+    ignored: Sequence["InactiveSetting"] = ()
     """Settings that are inactive until the folder is trusted."""
     undo_off: str = ""
     """Why undo restores no files in this folder; empty where it does."""

@@ -28,24 +28,25 @@ _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, sys.argv[1:])"
 )
 
+_ENDING = (signal.SIGHUP, signal.SIGINT)
+
 
 @contextmanager
-def _hang_ups_end() -> Generator[None]:
-    """Let a hang-up end what is started meanwhile, from its first moment on, also where the tests were started with `nohup`.
+def _signals_end() -> Generator[None]:
+    """Let a hang-up or an interrupt end what is started meanwhile, from its first moment on, also where the tests ignore it.
 
-    A handler becomes the default in a new program. Only the main thread may set it; elsewhere `_TAKE_TERMINAL` does so later.
+    `nohup` and a shell's background ignore them. A handler becomes the default in a new program. Only the main thread may set
+    it; elsewhere `_TAKE_TERMINAL` does so later.
     """
-    if (
-        signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-        or threading.current_thread() is not threading.main_thread()
-    ):
-        yield
-        return
-    signal.signal(signal.SIGHUP, lambda _number, _frame: None)
+    is_main = threading.current_thread() is threading.main_thread()
+    ignored = [one for one in _ENDING if is_main and signal.getsignal(one) is signal.SIG_IGN]
+    for one in ignored:
+        signal.signal(one, lambda _number, _frame: None)
     try:
         yield
     finally:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        for one in ignored:
+            signal.signal(one, signal.SIG_IGN)
 
 
 class Terminal:
@@ -64,7 +65,7 @@ class Terminal:
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
         self.attributes_before = termios.tcgetattr(slave)
         """The settings of the terminal before the program."""
-        with _hang_ups_end():
+        with _signals_end():
             self.process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, sys.executable, *arguments],
                 cwd=folder,

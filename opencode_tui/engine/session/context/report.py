@@ -5,6 +5,7 @@ Built by the code that builds the loop's requests. Reads only: it takes no lock,
 
 import asyncio
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,9 +32,11 @@ from opencode_tui.schema.error import AuthError
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts, session_cost, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, MessageTime, UserMessage
-from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import keeps_answer
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.session.prefix import SessionPrefix
 
 _MOST_FACTOR, _LEARNED_FACTOR = 2.0, 1.25
 """Maximum factor between an estimate and a report, for a new model and for a known one.
@@ -183,7 +186,7 @@ class SessionContext(Struct, frozen=True):
         )
 
 
-def _prefix(built: BuiltRequest, stored: SessionPrefix | None) -> PrefixView:
+def _prefix(built: BuiltRequest, stored: "SessionPrefix | None") -> PrefixView:
     breaks = [] if stored is None else stored.breaks
     return PrefixView(
         since=built.frozen_at,

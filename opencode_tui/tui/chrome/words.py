@@ -107,12 +107,12 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
     assert facts is not None
     own = control.transcript.items[-1] if control.transcript.items else None
     if isinstance(own, ToolItem) and own.is_own and isinstance(own.part.state, ToolStateCompleted):
-        code, took = exit_code(own.part.state), _took(now - started)
+        code, took = exit_code(own.part.state), _duration_of(now - started)
         return Activity("failed", f"Exit {code}", took) if code else Activity("done", "Done", took)
     turn = next((item.turn for item in reversed(control.transcript.items) if isinstance(item, UserItem)), None)
     if turn is not None and turn.ended is not None:  # as its row says
         started, now = turn.begun or turn.started, turn.ended
-    took = _took(now - started)
+    took = _duration_of(now - started)
     match facts.failure:
         case "" if facts.is_stopped_by_rejection:
             return Activity("note", "Stopped", _facts("you rejected a tool call", took))
@@ -125,7 +125,7 @@ def end_of_turn(control: SessionController, started: int, now: int) -> Activity:
             return Activity("failed", "Stopped", _facts(took, token_words(facts.turn_tokens)))
 
 
-def _took(ms: int) -> str:
+def _duration_of(ms: int) -> str:
     return duration(ms / 1000) if ms >= 1000 else ""
 
 

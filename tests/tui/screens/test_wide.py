@@ -128,5 +128,6 @@ async def test_no_row_of_the_costs_is_wrapped(monkeypatch: pytest.MonkeyPatch, w
 async def test_nothing_of_the_conversation_stands_beside_a_list_at_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = (await text_of(COMFORTS["code-blocks-to-copy"], monkeypatch, 80)).splitlines()
     begin = next(at for at, line in enumerate(lines) if "Copy a response" in line)
-    beside = {line[:3].replace("▎", "").strip() + line[78:].strip() for line in lines[begin - 1 : begin + 13]}
+    beside = {line[:3].replace("▎", "").strip() for line in lines[begin - 1 : begin + 13]}
     assert beside == {""}
+    assert len(lines[begin].rstrip()) == 80, "the list reaches the right edge"

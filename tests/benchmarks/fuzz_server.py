@@ -77,15 +77,23 @@ def _fuzz(url: str, folder: Path, examples: int) -> int:
         is_alive = http.get("/global/health").is_success and http.get("/session").is_success
     made = re.search(r"(\d+) generated, (\d+) passed", done.stdout)
     if made is None:
-        print(done.stdout[-3000:], done.stderr[-1000:], "`pip install -e .[fuzz]` brings schemathesis", sep="\n")
+        print(_failures(done.stdout), done.stderr[-1000:], "`pip install -e .[fuzz]` brings schemathesis", sep="\n")
         return 1
     generated, passed = map(int, made.groups())
     is_good = done.returncode == 0 and generated == passed >= GOAL and is_alive
     if not is_good:
-        print(done.stdout[-6000:])
+        print(_failures(done.stdout))
     alive = "answers" if is_alive else "does not answer"
     print(f"{generated} requests, {passed} without a 5xx or a hang, {seconds:.0f} s; the server still {alive}")
     return 0 if is_good else 1
+
+
+def _failures(output: str) -> str:
+    """Return what the generator says of requests that failed, up to its warnings; its end where it says nothing of them."""
+    found = re.search(
+        r"^=+ (?:ERRORS|FAILURES) =+$.*?(?=^=+ (?:WARNINGS|SUMMARY) =+$)", output, re.MULTILINE | re.DOTALL
+    )
+    return found[0][:20_000] if found else output[-3000:]
 
 
 def _known_names(http: httpx.Client) -> str:

@@ -114,7 +114,8 @@ def test_a_lost_connection_is_told_and_so_is_that_it_is_back(served: Served, ser
             terminal.sees("Ask")
             terminal.type("one\r")
             terminal.sees("First answer.")
-        terminal.sees("is lost")
+        # A request of the screen may learn it before the stream of events does, or after.
+        terminal.read_until(lambda: any(words in terminal.shown() for words in ("is lost", "no connection to")))
         with served.serve():
             terminal.sees("Connected to")
             terminal.sees("First answer.")

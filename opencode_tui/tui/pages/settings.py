@@ -480,7 +480,7 @@ class SettingsScreen(PageScreen):
         if problem := done.problem or overrides:
             self._report(f"{message}, but {problem}", is_warning=True)
         else:
-            start = ": it is used from the next start" if one is not None and one.at_start else ""
+            start = ", used from the next start" if one is not None and one.at_start else ""
             self._report(f"{message}{start}", is_warning=False)
 
     def _report(self, words: str, *, is_warning: bool) -> None:

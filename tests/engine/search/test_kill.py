@@ -2,12 +2,15 @@
 
 import random
 
+import pytest
+
 from opencode_tui.storage.paths import Paths
 from tests.support.search.kills import KilledBuild
 
 KILLS = 2
 
 
+@pytest.mark.timeout(1800)  # the builds run with the lowest priority: beside a load each lasts minutes
 def test_a_kill_leaves_an_index_that_is_right(paths: Paths):
     killed = KilledBuild(paths, sessions=12)
     chance = random.Random(1)

@@ -65,8 +65,7 @@ def test_quitting_while_the_disk_is_full_says_what_is_not_stored(
 
             go_on = hold_an_answer(server)
             terminal.type("second\r")
-            terminal.sees_no_more("Done")
-            terminal.sees("begun")
+            terminal.read_until(lambda: terminal.shown().count("begun") == 2)
             disk.fail(paths.data, "full")
             go_on.set()
             terminal.sees("Stopped")

@@ -50,7 +50,7 @@ class KilledBuild:
         words = chance.sample(sorted(self.oracle.parts), WORDS)
         try:
             wrong = [f"{word}: too many" for word in words if self._found(searcher, word) - self.oracle.count(word)]
-            end = time.monotonic() + PATIENCE_S
+            end = time.monotonic() + PATIENCE_S + 4 * self.seconds
             while not (last := searcher.search(SearchRequest(query="x"), "p")).is_complete and time.monotonic() < end:
                 time.sleep(0.05)
             if not last.is_complete or last.problem:

@@ -758,7 +758,7 @@ async def test_what_cannot_be_known_before_it_runs_is_said_once(environ: dict[st
         text = " ".join((await page.sees("run once")).replace("▎", "").split())
         assert text.count("arbitrary code") == 1
         assert "needs your approval. No sandbox: experimental.sandbox.mode is off. Working directory" in text
-        assert "□ no sandbox: experimental.sandbox.mode is off" in text
+        assert "□ no sandbox" in text
 
 
 async def test_requests_that_are_sent_in_one_breath_are_all_answered(environ: dict[str, str], folder: Path) -> None:

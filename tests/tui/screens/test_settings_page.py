@@ -138,7 +138,7 @@ async def test_what_needs_a_start_and_what_another_source_overrides_say_so(
         await page.press("ctrl+u")
         await find(page, "tui.vim", "tui.vim")
         await page.press("enter")
-        await page.sees("overrides it")
+        await page.sees("but opencode.json overrides")
         assert (folder / "opencode.json").read_text() == text
         await page.press("ctrl+z", "ctrl+r")
         await page.sees("Not changed: the value is from opencode.json")

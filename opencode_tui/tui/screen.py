@@ -277,11 +277,6 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         else:
             self._chat.run(action_id)
 
-    def on_editor_submitted(self, event: Editor.Submitted) -> None:
-        """Send a completed command."""
-        event.stop()
-        self._chat.run("input_submit")
-
     def on_text_area_changed(self) -> None:
         """Show in the status line whether the prompt is a command for the shell."""
         if self.prompt.is_shell != self._is_shell:

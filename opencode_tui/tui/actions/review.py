@@ -153,11 +153,18 @@ def _ask_message(chat: Chat, checklist: Checklist) -> None:
         checklist.message = message
         if message:
             chat.do(_commit(chat, checklist, message))
+        else:
+            _show_empty(chat, "message")
 
     panel = TextPanel(ask, done=commit, back=leave)
     chat.panels.open(panel)
     if not checklist.message:
         chat.do(_propose(chat, panel, marked))
+
+
+def _show_empty(chat: Chat, what: str) -> None:
+    """Say why enter does nothing yet."""
+    chat.show_note("note", f"The {what} is empty", "type one")
 
 
 async def _propose(chat: Chat, panel: TextPanel, marked: list[str]) -> None:
@@ -197,6 +204,8 @@ def _ask_branch(chat: Chat, checklist: Checklist) -> None:
     def create(name: str) -> None:
         if name:
             chat.do(_branch(chat, checklist, name))
+        else:
+            _show_empty(chat, "name")
 
     ask = TextAsk("New branch: name", "create and switch", hint="files and staged changes stay")
     chat.panels.open(TextPanel(ask, done=create, back=lambda: _back(chat, checklist)))
@@ -260,6 +269,8 @@ def _ask_title(chat: Chat, plan: "PublishPlan") -> None:
     def create(title: str) -> None:
         if title:
             chat.do(_request(chat, PullRequest(title=title, body=body)))
+        else:
+            _show_empty(chat, "title")
 
     ask = TextAsk("Pull request: title", "open it", text=first, escape="cancel")
     chat.panels.open(TextPanel(ask, done=create, back=chat.panels.close))

@@ -86,6 +86,7 @@ class Chat(ChatParts):
         super().__init__(screen, frame, app, control, partial(self.show_note, "failed"), clock)
         self.options = options
         self._actions = actions
+        self.prompt.editor.submit = partial(self.run, "input_submit")
         self.chrome = ChromeRefresh(
             self,
             sync_panels=lambda: self.panels.sync(),

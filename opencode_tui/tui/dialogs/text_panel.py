@@ -107,6 +107,7 @@ class TextPanel(Keyed, ErrorBoundary, Horizontal):
         self._keys = _Keys(*self._key_words)
         self._ask = ask
         self._done = done
+        self.editor.submit = self._submit_text
         self.cancel = back
 
     def compose(self) -> ComposeResult:
@@ -127,9 +128,7 @@ class TextPanel(Keyed, ErrorBoundary, Horizontal):
         self.editor.focus(scroll_visible)
         return self
 
-    def on_editor_submitted(self, event: Editor.Submitted) -> None:
-        """Submit the text."""
-        event.stop()
+    def _submit_text(self) -> None:
         self._done(self.editor.text.strip())
 
     def key_actions(self) -> Mapping[str, Callable[[], object]]:
@@ -167,7 +166,7 @@ class FindPanel(TextPanel, can_focus=True):
     def key_actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions that go to another occurrence, or back to the text."""
         if not self._is_stepping:
-            return {**super().key_actions(), "find_start": lambda: self._done(self.editor.text.strip())}
+            return {**super().key_actions(), "find_start": self._submit_text}
         return {
             **super().key_actions(),
             "find_next": lambda: self._step(1),

@@ -269,7 +269,8 @@ class SettingsScreen(PageScreen):
             ]
 
         def right(area: str) -> Sequence[Piece]:
-            source = "you" if one.is_own else short_source(one.source, self._places) or "default"
+            named = value_words(one, one.value) or value_words(one, one.default)  # without, `default` is at the left
+            source = "you" if one.is_own else short_source(one.source, self._places) or ("default" if named else "")
             if self.listing.size.width < SOURCE_FROM:
                 return []
             return [(f"  {pad(clip(screen_line(source), SOURCE, mark), SOURCE)}", self.style("muted", area))]

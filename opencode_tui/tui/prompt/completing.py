@@ -17,6 +17,8 @@ class Completing:
         self._completer = Completer(client)
         self._wanted: Trigger | None = None
         """What is completed; None while nothing is."""
+        self._found_for: Trigger | None = None
+        """What the shown completions are for; another text may have been typed since."""
 
     @property
     def own_commands(self) -> Set[str]:
@@ -34,8 +36,7 @@ class Completing:
 
     async def follow(self, *, is_typed: bool) -> None:
         """Show completions for the text before the cursor, if the user types it."""
-        line, _ = self._editor.cursor_location
-        wanted = trigger(self._editor.before_cursor, is_first_line=line == 0) if is_typed else None
+        wanted = self._trigger() if is_typed else None
         self._wanted = wanted
         if wanted is None:
             self._completer.reset()
@@ -43,6 +44,7 @@ class Completing:
             return
         found = await self._completer.find(wanted)
         if self._wanted == wanted:
+            self._found_for = wanted
             self.completions.show(found)
         symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
         if symbols and self._wanted == wanted:
@@ -64,16 +66,22 @@ class Completing:
         return True
 
     def accept(self, *, send: bool) -> bool:
-        """Insert the selected completion; a complete command is left for sending."""
-        chosen, wanted, editor = self.completions.chosen, self._wanted, self._editor
+        """Insert the selected completion; a complete command, or a text typed since then, is left for sending."""
+        chosen, wanted, editor = self.completions.chosen, self._trigger(), self._editor
         self.completions.show(())
-        if chosen is None or wanted is None:
+        if chosen is None or wanted is None or (wanted != self._found_for and send):
             return False
+        if wanted != self._found_for:
+            return True
         if send and chosen.insert.strip() == f"/{wanted.query}":
             return False
         line, column = editor.cursor_location
         result = editor.replace(chosen.insert, (line, column - wanted.length), (line, column))
         editor.move_cursor(result.end_location)
         if send and wanted.kind == "command" and not chosen.insert.endswith(" "):
-            editor.post_message(Editor.Submitted())
+            editor.submit()
         return True
+
+    def _trigger(self) -> Trigger | None:
+        line, _ = self._editor.cursor_location
+        return trigger(self._editor.before_cursor, is_first_line=line == 0)

@@ -84,9 +84,6 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             super().__init__()
             self.marker = marker
 
-    class Submitted(Message):
-        """The user sends the prompt."""
-
     class HelpRequested(Message):
         """`?` was typed in the empty editor."""
 
@@ -107,6 +104,8 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self.cursor_blink = False
         self.match_cursor_bracket = False
         self._acts = self._table()
+        self.submit: Callable[[], object] = lambda: None
+        """Sends the text. Called at once: in the queue of the editor, characters behind the key would be sent too."""
         self.writes_out_pastes = False
 
     def on_key(self, event: events.Key) -> None:
@@ -255,7 +254,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
 
     def _table(self) -> Mapping[str, Callable[[], object]]:
         return {
-            "input_submit": lambda: self.post_message(self.Submitted()),
+            "input_submit": lambda: self.submit(),
             "input_newline": lambda: self.put_in("\n"),
             "input_clear": lambda: self.put(""),
             "input_move_left": self.action_cursor_left,

@@ -124,11 +124,10 @@ class PageStress:
         """Press escape until the prompt has the keys, once what loads is shown; never twice where it would open something."""
         for _ in range(6):
             await self.page._settle()
-            end = time.monotonic() + PATIENCE_S
-            while self.page.app._hold is not None and time.monotonic() < end:
+            app, end = self.page.app, time.monotonic() + PATIENCE_S
+            while (app._hold is not None or app._early is not None) and time.monotonic() < end:
                 await self.page._settle()
-            chat = self.page.app.chat
-            if isinstance(self.page.app.screen, ChatScreen) and self.page.app.focused is chat.prompt.editor:
+            if isinstance(app.screen, ChatScreen) and app.focused is app.chat.prompt.editor:
                 return
             self.page._deliver("escape")
 

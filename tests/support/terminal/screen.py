@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from textual.app import App
-from textual.events import Key
+from textual.events import Callback, Key
 from textual.keys import REPLACED_KEYS, _character_to_key, key_to_character
 from textual.pilot import Pilot
 from textual.strip import Strip
@@ -106,7 +106,8 @@ class Page:
         driver.send_message(event)
 
     async def _settle(self) -> None:
-        """Wait until all widgets have handled their messages, and then for two idle periods of the process."""
+        """Wait until all keys and messages are handled, and then for two idle periods of the process."""
+        await self._keys_handled()
         await self.pilot._wait_for_screen()
         quiet = 0
         for _ in range(SETTLE_LOOKS):
@@ -118,6 +119,17 @@ class Page:
             quiet = quiet + 1 if is_idle else 0
             if quiet == 2:
                 break
+
+    async def _keys_handled(self) -> None:
+        """Wait until the app has handled the keys that were delivered: a last message goes the same way, behind them."""
+        driver, handled = self.app._driver, asyncio.Event()
+        assert driver is not None
+        last = Callback(callback=handled.set)
+        last.set_sender(self.app)
+        driver.send_message(last)
+        end = time.monotonic() + PATIENCE_S
+        while not handled.is_set() and self.app.is_running and time.monotonic() < end:
+            await asyncio.sleep(IDLE_S / 10)
 
     async def send(self, text: str) -> None:
         """Write a prompt and send it."""

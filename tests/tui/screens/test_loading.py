@@ -10,6 +10,7 @@ from opencode_tui.tui.chat import chat as chat_module
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
+from tests.support.world.waiting import until
 
 
 def typed_at_once(page: Page, *keys: str) -> None:
@@ -126,3 +127,41 @@ async def test_a_screen_that_starts_with_the_list_of_sessions_gives_it_what_was_
         typed_at_once(page, "enter")
         await page.sees("Ask anything")
         assert page.session_id == wanted.id
+
+
+async def test_what_is_typed_behind_the_key_that_sends_is_not_sent_with_it(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, Answer(text="Well.")) as page:
+        await page.send("begin")
+        await page.sees("✓ Done")
+        await page.type("/stat")  # the list completes it
+        await page.sees("/status")
+        typed_at_once(page, "enter", *"qbehind")  # `q` closes the page
+        assert await prompt_of(page) == "behind"
+        page.app.chat.prompt.editor.put("")
+        await page.send("/rename")
+        await page.sees("enter rename")
+        typed_at_once(page, *" more", "enter", *"next")
+        assert await prompt_of(page) == "next"
+        titles = [one.title for one in await page.world.client.sessions.list()]
+        assert all("next" not in title for title in titles)
+        assert any(title.endswith(" more") for title in titles)
+
+
+async def test_a_list_for_an_older_text_completes_nothing(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.type("/stat")
+        await page.sees("/status")
+        typed_at_once(page, *"ute", "enter")
+        await page.sees("Unknown command /statute")
+        assert page.app.chat.prompt.editor.text == "/statute"
+
+
+async def prompt_of(page: Page) -> str:
+    """Return the text of the prompt, once it is shown again and nothing is loaded."""
+    await page._settle()
+    await until(lambda: page.app._hold is None and page.app._early is None)
+    await page._settle()
+    assert page.app.screen is page.app.chat
+    return page.app.chat.prompt.editor.text

@@ -110,3 +110,27 @@ async def test_findings_of_the_model_are_comments_of_the_checklist(environ: dict
         await page.press("ctrl+x", "h")
         text = await page.sees("Changes  HEAD")
         assert "Breaks for row 0." in text and "marked" not in text and "push" not in text
+
+
+async def test_an_empty_text_and_a_push_without_a_remote_say_what_is_missing(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    repo = _repo(tmp_path)
+    async with screen(environ, repo.path, Answer(text="Spell it"), size=(110, 34)) as page:
+        await page.send("/changes")
+        await page.sees("0 of 3 pieces marked")
+        await page.press("n")
+        await page.sees("New branch: name")
+        await page.press("enter")
+        await page.sees("The name is empty")
+        await page.press("escape")
+        await page.sees("0 of 3 pieces marked")
+        await page.press("a", "shift+c")
+        await page.sees("Spell it")
+        await page.press("ctrl+u", "enter")
+        await page.sees("The message is empty")
+        await page.press("escape")
+        await page.sees("3 of 3 pieces marked")
+        await page.press("p")
+        await page.sees("the repository has no remote; add one with")
+        assert repo.git("log", "--format=%s") == "first"

@@ -199,3 +199,12 @@ async def test_the_key_of_an_action_is_pressed_and_one_that_is_in_use_is_named(
         await page.sees("Press the new key")
         await page.press("escape")
         await page.sees_no_more("Press the new key")
+
+
+async def test_a_value_that_is_the_default_is_named_once_in_its_row(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, project(environ, tmp_path), size=(150, 34)) as page:
+        await page.press(*OPEN)
+        rows = [row for row in (await page.sees("Type to find a setting")).splitlines() if "default" in row]
+        assert rows
+        listed = [row[: page.app.screen.listing.size.width] for row in rows]  # pyright: ignore[reportAttributeAccessIssue]
+        assert [row for row in listed if row.count("  default") > 1] == []

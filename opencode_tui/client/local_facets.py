@@ -193,6 +193,7 @@ class _Sessions:
 class _Messages:
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._store = engine.store
+        self.ids = engine.store.ids
         self.update_part = instance.session.parts.update
         self.remove_part = instance.session.parts.remove
 

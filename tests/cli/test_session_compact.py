@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 
 def test_a_session_is_compacted_and_its_messages_stay(commands, session_id):
@@ -45,3 +46,14 @@ def test_what_a_compaction_keeps_is_shown_and_changed(commands, session_id):
     assert "removed" in gone.stdout and "list src/" not in gone.stdout
     wrong = commands.run("session", "ledger", session_id, "--remove", "rule-0")
     assert (wrong.code, wrong.stdout, wrong.stderr.count("\n")) == (1, "", 1) and "no entry rule-0" in wrong.stderr
+
+
+def test_the_ledger_is_shown_and_changed_without_the_model_of_the_session(commands, session_id):
+    asked = json.loads(commands.run("export", session_id).stdout)["messages"][0]["info"]
+    path = next(Path(commands.environ["XDG_DATA_HOME"]).rglob(f"message/{session_id}/{asked['id']}.json"))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "model": {"providerID": "gone", "modelID": "away"}}))
+    refused = commands.run("session", "compact", session_id, "--dry-run")
+    assert refused.code == 2 and "no model gone/away" in refused.stderr
+    shown = commands.run("session", "ledger", session_id)
+    assert shown.code == 0 and "list this folder" in shown.stdout
+    assert "Never push." in commands.run("session", "ledger", session_id, "--add", "Never push.").stdout

@@ -150,3 +150,10 @@ async def test_a_session_is_forked_as_the_preview_said(api):
     assert len(await api.client.messages.list(fork.id)) == 2
     with pytest.raises((NoSuchMessageError, NotFoundError), match="has no message"):
         await api.client.sessions.fork(session.id, ForkSession(message_id="msg_000000000000doesnotexist00"))
+
+
+async def test_the_ids_of_messages_are_listed_in_their_order(api):
+    session = await api.new_session()
+    await api.say(session, "hello")
+    listed = [message.info.id for message in await api.client.messages.list(session.id)]
+    assert len(listed) == 2 and list(await api.client.messages.ids(session.id)) == listed

@@ -190,6 +190,11 @@ class MessagesFacet(Protocol):
         """Return the newest `limit` messages (all without one), oldest first."""
         ...
 
+    @ours("GET", "/session/{session_id}/message/ids")
+    async def ids(self, session_id: str) -> Sequence[str]:
+        """Return the IDs of all messages, oldest first, without reading them."""
+        ...
+
     @opencode("GET", "/session/{session_id}/message/{message_id}")
     async def get(self, session_id: str, message_id: str) -> MessageWithParts:
         """Return one; raises NoSuchMessageError."""

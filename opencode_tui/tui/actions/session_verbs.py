@@ -57,7 +57,7 @@ async def _what_is_deleted(chat: Chat, rows: Sequence[Row]) -> str:
     below = sum(len(chat.control.folder.family(row.id)) - 1 for row in rows)
     facts = [f"and {plural(below, 'subagent session')}"] if below else []
     if len(rows) == 1:
-        facts = [plural(len(await chat.control.client.messages.list(rows[0].id)), "message"), *facts]
+        facts = [plural(len(await chat.control.client.messages.ids(rows[0].id)), "message"), *facts]
     return " ".join(facts)
 
 

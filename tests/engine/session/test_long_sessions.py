@@ -295,3 +295,12 @@ async def test_the_changes_of_a_long_session_are_those_of_all_its_turns(environ,
         summed = await world.client.sessions.get("ses_1")
         assert summed.summary is not None and (summed.summary.files, summed.summary.additions) == (2, 2)
         assert [one.file for one in await world.client.sessions.diff("ses_1")] == ["request 290.py", "request 7.py"]
+
+
+async def test_the_messages_of_a_session_are_counted_without_reading_one(paths):
+    made = history("ses_1")
+    session_id = put(paths, made)
+    files = LoggedFiles()
+    async with open_store(paths, files=files) as opened_store:
+        assert await opened_store.store.ids(session_id) == [one.info.id for one in made]
+        assert files.times("list") and not any(files.times("read", f"{one.info.id}.json") for one in made)

@@ -28,7 +28,7 @@ from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.schema.api.context import LedgerChange, LedgerView
-from opencode_tui.schema.error import NotFoundError, SessionError
+from opencode_tui.schema.error import ModelNotFoundError, NotFoundError, SessionError
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.ledger import (
@@ -64,15 +64,15 @@ class SessionLedgers(Struct, frozen=True):
     place: Callable[[], LedgerPlace]
     model: Callable[[UserMessage], Model]
 
-    async def read(self, info: SessionInfo, model: Model, tail_id: str | None) -> Ledger:
-        """Return the ledger of a session; messages from `tail_id` on are still sent in full."""
+    async def read(self, info: SessionInfo, model: Model | None, tail_id: str | None) -> Ledger:
+        """Return the ledger of a session for a model; messages from `tail_id` on are still sent in full."""
         messages, base = await self._uncovered(info)
         commands = self.commands.made
         sources = LedgerSources(
             messages=messages,
             todos=await self.todos.read(info.id),
             place=await asyncio.to_thread(self.place),
-            room=usable(model, self.rules) or _KEPT_ROOM,
+            room=(usable(model, self.rules) if model is not None else None) or _KEPT_ROOM,
             tail_id=tail_id,
             commands=[] if commands is None else [one for one in await commands.list(info.id) if one.is_running],
             until=until_of(info),
@@ -94,13 +94,13 @@ class SessionLedgers(Struct, frozen=True):
         return (messages, None) if part is None or kept is None else (_from(messages, part.message_id), kept)
 
     async def view(self, session_id: str) -> LedgerView:
-        """Return what a compaction would keep now. Raises NotFoundError, ModelNotFoundError."""
+        """Return what a compaction would keep now, also when the session's model is not configured. Raises NotFoundError."""
         info = await self.store.get(session_id)
         messages = visible(await self.recent(info), info.revert)
         asked = _newest(messages)
         if asked is None:
             return LedgerView(session_id=session_id)
-        ledger = await self.read(info, self.model(asked), None)
+        ledger = await self.read(info, self._model_of(asked), None)
         part = _kept_part(messages)
         lines = "" if part is None else part.text
         return LedgerView(
@@ -111,6 +111,13 @@ class SessionLedgers(Struct, frozen=True):
             text=ledger.text,
             is_compacted=part is not None,
         )
+
+    def _model_of(self, asked: UserMessage) -> Model | None:
+        """Return the model whose context has to hold the ledger, None when it is not configured."""
+        try:
+            return self.model(asked)
+        except ModelNotFoundError:
+            return None
 
     async def recent(self, info: SessionInfo) -> list[MessageWithParts]:
         """Return the messages from the last compaction on; all while an undo is active, which may hide that compaction."""

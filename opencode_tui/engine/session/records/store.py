@@ -30,7 +30,7 @@ from opencode_tui.engine.session.records.loading import (
     read_requests,
     recent_start,
 )
-from opencode_tui.engine.session.records.stored_history import find_session
+from opencode_tui.engine.session.records.stored_history import find_session, open_history
 from opencode_tui.engine.waits import waiting
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.event.event import (
@@ -47,7 +47,7 @@ from opencode_tui.schema.event.event import (
     SessionUpdated,
     session_of,
 )
-from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.ids import Clock, spans_wrap
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
@@ -476,6 +476,15 @@ class SessionStore:
         if records is not None and records.older:
             return dict.fromkeys([*records.older, *records.messages]).keys()
         return records.messages.keys() if records is not None else None
+
+    async def ids(self, session_id: str) -> list[str]:
+        """Return the ids of a session's messages, oldest first; their records are read only where the ids do not give the order."""
+        known = self.message_ids(session_id)
+        if known is not None:
+            return list(known)
+        key = await self._find(session_id)
+        names = await asyncio.to_thread(lambda: open_history(self._storage, key, session_id).names())
+        return [one.info.id for one in await self.read_whole(session_id)] if spans_wrap(names) else names
 
     def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
         """Return the parts of a message of an open session that is in memory, in order."""

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,8 +144,25 @@ def _start_options(options: Mapping[str, Any]) -> StartOptions:
 async def _show(
     options: StartOptions, log_level: str | None, opening: "Opening", keys: TypeaheadGuard
 ) -> Ending | None:
-    """Run the app in its own task; the engine is opened and closed here, so that it outlives the app."""
+    """Show the app, and return when it and the engine have ended; the engine may go on without it."""
     limit_threads()
+    try:
+        async with AsyncExitStack() as engine:
+            client, ending = await _show_app(options, log_level, opening, engine)
+            if client is not None and ending is not None and ending.rest_s is not None:
+                await _go_on(client, ending, ending.rest_s, keys)
+            return ending
+    finally:
+        _die_on_signals(keys)
+
+
+async def _show_app(
+    options: StartOptions, log_level: str | None, opening: "Opening", engine: AsyncExitStack
+) -> "tuple[Client | None, Ending | None]":
+    """Return what the app returned, and the client that it used, if any, which `engine` closes.
+
+    Nothing else here refers to the app, so that its memory is free when the engine goes on without it.
+    """
     app = OpenCodeApp(options)
     shown = asyncio.create_task(app.run_async())
     painted = asyncio.create_task(app.painted.wait())
@@ -153,38 +170,37 @@ async def _show(
     painted.cancel()
     _end_on_signals(app)
     try:
-        await _work(app, shown, log_level, lambda access: opening(access, options), keys)
+        client = await _attach(app, shown, log_level, opening, engine)
     finally:
         if not shown.done():
             app.exit()
         await asyncio.wait({shown})
-        _die_on_signals(keys)
-    return shown.result()
+    return client, shown.result()
 
 
-async def _work(
+async def _attach(
     app: OpenCodeApp,
     shown: "asyncio.Task[Ending | None]",
     log_level: str | None,
-    opening: "Callable[[Any], AbstractAsyncContextManager[Client]]",
-    keys: TypeaheadGuard,
-) -> None:
+    opening: "Opening",
+    engine: AsyncExitStack,
+) -> "Client | None":
+    """Open the engine and connect the app to it; return the client after the end of the app, None if it ended before."""
     if shown.done():
-        return
+        return None
     access = await asyncio.to_thread(_load)
     access.start_screen_log(log_level)
-    async with opening(access) as client:
-        if app.options.session_id:
-            from opencode_tui.cli.session_choice import choose_session  # pydantic: after the first frame
+    client = await engine.enter_async_context(opening(access, app.options))
+    if app.options.session_id:
+        from opencode_tui.cli.session_choice import choose_session  # pydantic: after the first frame
 
-            await choose_session(client, app.options.session_id)
-        if not shown.done():
-            app.attach(client)
-            gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
-            await asyncio.wait({shown})
-            ending = shown.result()
-            if ending is not None and ending.rest_s is not None:
-                await _go_on(client, ending, ending.rest_s, keys)
+        await choose_session(client, app.options.session_id)
+    if shown.done():
+        return None
+    app.attach(client)
+    gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
+    await asyncio.wait({shown})
+    return client
 
 
 async def _go_on(client: "Client", ending: Ending, rest_s: float, keys: TypeaheadGuard) -> None:

@@ -102,7 +102,7 @@ async def go_on(client: SharedClient, rest_s: float, report: Callable[[], None])
     """
     leaving = _Leaving()
     report()
-    leaving.leave_terminal()
+    await client.leave_terminal(leaving.leave_terminal)
     free_screen()
     waits = {asyncio.create_task(client.stay(rest_s)), asyncio.create_task(leaving.ended.wait())}
     try:

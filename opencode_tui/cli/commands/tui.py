@@ -7,7 +7,8 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,11 @@ from opencode_tui.tui.options import Ending, StartOptions
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
 
-    Opening = Callable[[Any, StartOptions], AbstractAsyncContextManager[Client]]
-    """Opens the client, given the module `engine_access`, which is imported after the first frame."""
+    Opening = Callable[[Any, StartOptions, Callable[[int | None], None]], AbstractAsyncContextManager[Client]]
+    """Opens the client, given the module `engine_access`, which is imported after the first frame.
+
+    The last argument is called with the process whose engine is waited for, when that lasts.
+    """
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end the screen, a hang-up even where the parent ignores it (`nohup`): without its terminal it would stay forever."""
@@ -70,7 +74,9 @@ def tui(global_options: GlobalOptions, /, **options: object) -> int:
 
 def _open_tui(options: Mapping[str, Any], log_level: str | None) -> int:
     """Show the TUI until the user quits; return the exit code. Raises the error that kept the engine from opening."""
-    return _open(_start_options(options), log_level, lambda access, start: access.open_here(start.directory))
+    return _open(
+        _start_options(options), log_level, lambda access, start, waits: access.open_here(start.directory, waits)
+    )
 
 
 def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> int:
@@ -86,7 +92,7 @@ def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> i
     given = options["password"] or password
     folder = options["folder"]
 
-    def opening(access: Any, now: StartOptions) -> "AbstractAsyncContextManager[Client]":
+    def opening(access: Any, now: StartOptions, _waits: object) -> "AbstractAsyncContextManager[Client]":
         return access.open_there(url, given, folder if now is start else str(now.directory))
 
     return _open(start, log_level, opening)
@@ -190,7 +196,15 @@ async def _attach(
         return None
     access = await asyncio.to_thread(_load)
     access.start_screen_log(log_level)
-    client = await engine.enter_async_context(opening(access, app.options))
+    waits = weakref.WeakMethod(app.chat.wait_for_engine)
+
+    def report(pid: int | None) -> None:
+        if (wait_for_engine := waits()) is not None:  # the engine outlives the app
+            wait_for_engine(pid)
+
+    client = await _open_while(shown, engine.enter_async_context(opening(access, app.options, report)))
+    if client is None:
+        return None
     if app.options.session_id:
         from opencode_tui.cli.session_choice import choose_session  # pydantic: after the first frame
 
@@ -201,6 +215,28 @@ async def _attach(
     gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
     await asyncio.wait({shown})
     return client
+
+
+async def _open_while(shown: "asyncio.Task[Ending | None]", opening: "Awaitable[Client]") -> "Client | None":
+    """Return the client when it is open; cancel the opening and return None when the app ends before, as by quitting."""
+    task = asyncio.current_task()
+    assert task is not None
+    is_opening = True
+
+    def cancel(_shown: object) -> None:
+        if is_opening:
+            task.cancel()
+
+    shown.add_done_callback(cancel)
+    try:
+        return await opening
+    except asyncio.CancelledError:
+        if not shown.done() or task.uncancel():
+            raise
+        return None
+    finally:
+        is_opening = False
+        shown.remove_done_callback(cancel)
 
 
 async def _go_on(client: "Client", ending: Ending, rest_s: float, keys: TypeaheadGuard) -> None:

@@ -9,6 +9,8 @@ A hang-up ends nothing any more; SIGTERM ends all in order.
 """
 
 import asyncio
+import ctypes
+import gc
 import os
 import signal
 import subprocess
@@ -100,13 +102,23 @@ async def go_on(client: SharedClient, rest_s: float, report: Callable[[], None])
     """
     leaving = _Leaving()
     report()
-    leaving.leave_terminal()
+    await client.leave_terminal(leaving.leave_terminal)
+    free_screen()
     waits = {asyncio.create_task(client.stay(rest_s)), asyncio.create_task(leaving.ended.wait())}
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for one in waits:
             one.cancel()
+
+
+def free_screen() -> None:
+    """Give the memory of the screen back to the system; blocks for a tenth of a second. Nothing may refer to the app any more."""
+    gc.unfreeze()  # the start has frozen what was there, the app among it
+    gc.collect()
+    gc.freeze()
+    with suppress(OSError, AttributeError):  # only the C library of GNU has it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def return_terminal(terminal: int) -> bool:

@@ -17,7 +17,7 @@ from opencode_tui.cancellation import limit_threads
 from opencode_tui.cli.environment import find_log_folder, load_settings, read_environment
 from opencode_tui.cli.log import start_log
 from opencode_tui.cli.main import GlobalOptions
-from opencode_tui.cli.terminal import ending_signals
+from opencode_tui.cli.terminal import ending_signals, say
 from opencode_tui.config import own_process
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def with_session_client(work: "Callable[[Client], Awaitable[T]]", *, policy: "Po
     async def main() -> T:
         from opencode_tui.client.join import join_engine
 
-        async with join_engine(os.environ, Path.cwd()) as joined:
+        async with join_engine(os.environ, Path.cwd(), waits=say_wait) as joined:
             if joined is not None:
                 return await work(joined)
         from opencode_tui.client.local import open_client  # the engine: not for a client of another one
@@ -69,10 +69,17 @@ def with_shared_client(work: "Callable[[Client], Awaitable[T]]") -> T:
     """Do as `with_client`, with an engine that is shared with other terminals in this folder."""
 
     async def main() -> T:
-        async with open_here(Path.cwd()) as client:
+        async with open_here(Path.cwd(), say_wait) as client:
             return await work(client)
 
     return run_main(main)
+
+
+def say_wait(pid: int | None) -> None:
+    """Say on a line that the engine of another process is waited for."""
+    from opencode_tui.text.wait import engine_words  # a wait is rare
+
+    say(f"{engine_words(pid)}; Ctrl-C ends this")
 
 
 def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
@@ -103,11 +110,16 @@ def _saying(doing: str) -> AbstractContextManager[object]:
     return progress_line(doing)
 
 
-def open_here(directory: Path) -> "AbstractAsyncContextManager[Client]":
-    """Open the engine in a thread of this process, or connect to that of another terminal in the folder."""
+def open_here(
+    directory: Path, waits: "Callable[[int | None], object] | None" = None
+) -> "AbstractAsyncContextManager[Client]":
+    """Open the engine in a thread of this process, or connect to that of another terminal in the folder.
+
+    `waits` is called with the process whose engine is waited for, when that lasts.
+    """
     from opencode_tui.client.shared import open_shared
 
-    return open_shared(os.environ, directory, serve=serve_terminals)
+    return open_shared(os.environ, directory, serve=serve_terminals, waits=waits)
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ import hashlib
 import logging
 import re
 import socket
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from opencode_tui.client.client import Client
 
 logger = logging.getLogger(__name__)
+
+Waits = Callable[[int | None], object]
+"""Called when an engine of another process is waited for that does not respond at once, with the process if that is known."""
+
+NAMED_AFTER_S = 1.0
+"""Seconds after which such a wait is reported."""
+
+SUSPENDED_S = 0.3
+"""Seconds from which on a process counts as suspended: one that leaves its terminal is for a moment."""
+
+_LOOK_S = 0.1
+"""Seconds between two looks for an engine that does not respond yet."""
 
 _API_KEY = re.compile(r"[A-Z0-9_]+_API_KEY")
 
@@ -45,24 +57,70 @@ def is_reachable(record: EngineRecord) -> bool:
     return is_here and not is_suspended(record.process.pid)
 
 
+def patience_with(record: EngineRecord) -> float:
+    """Return for how many seconds a process that is suspended is waited for.
+
+    One without a terminal is suspended while it gives the terminal back, which takes seconds on a busy machine, and no `fg`
+    can continue it. One in a terminal was suspended by the user.
+    """
+    return PATIENCE_S if record.is_leaving or record.is_detached else SUSPENDED_S
+
+
+@contextmanager
+def reporting(claim: EngineClaim, waits: Waits | None) -> Generator[None]:
+    """Report a wait for the engine of this claim that lasts, during the context."""
+
+    def report() -> None:
+        if waits is not None:
+            record = claim.read()
+            waits(None if record is None else record.process.pid)
+
+    timer = asyncio.get_running_loop().call_later(NAMED_AFTER_S, report)
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 @asynccontextmanager
-async def join_engine(environ: Mapping[str, str], directory: Path) -> "AsyncGenerator[Client | None]":
-    """Yield the client of a folder on the engine of a terminal that has it open; None when there is none that responds."""
+async def join_engine(
+    environ: Mapping[str, str], directory: Path, *, waits: Waits | None = None
+) -> "AsyncGenerator[Client | None]":
+    """Yield the client of a folder on the engine of a terminal that has it open; None when there is none.
+
+    An engine that is alive and does not respond yet is waited for.
+    """
     paths = find_paths(environ)
     folder = await asyncio.to_thread(directory.resolve)
     claim = EngineClaim(paths, engine_key(paths, folder, environ))
-    record = None if read_flags(environ).is_shared_engine_disabled else claim.read()
-    if record is None or not is_reachable(record):
+    if read_flags(environ).is_shared_engine_disabled or claim.read() is None:
         yield None
         return
-    from opencode_tui.client.remote import open_terminal
-
     async with AsyncExitStack() as stack:
-        client: Client | None = None
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                path = stack.enter_context(short_path(record.socket))
-                client, _ = await stack.enter_async_context(open_terminal(path, record.secret, folder))
-        except (OpencodeError, OSError, TimeoutError) as error:
-            logger.info("%s does not respond: %s", record.process, error)
+        with reporting(claim, waits):
+            client = await _connect(stack, claim, folder)
         yield client
+
+
+async def _connect(stack: AsyncExitStack, claim: EngineClaim, folder: Path) -> "Client | None":
+    loop = asyncio.get_running_loop()
+    reached_at = loop.time()
+    while (record := claim.read()) is not None:
+        if is_reachable(record):
+            from opencode_tui.client.remote import open_terminal  # only where there is an engine
+
+            try:
+                async with AsyncExitStack() as opened, asyncio.timeout(PATIENCE_S):
+                    path = opened.enter_context(short_path(record.socket))
+                    client, _ = await opened.enter_async_context(open_terminal(path, record.secret, folder))
+                    stack.push_async_exit(opened.pop_all())
+                    return client
+            except (OpencodeError, OSError, TimeoutError) as error:
+                logger.info("%s does not respond: %s", record.process, error)
+                reached_at = loop.time()
+        elif loop.time() - reached_at > patience_with(record):
+            return None
+        if not await asyncio.to_thread(claim.is_held):  # it was killed
+            return None
+        await asyncio.sleep(_LOOK_S)
+    return None

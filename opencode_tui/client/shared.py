@@ -8,8 +8,9 @@ A terminal may leave its engine (`detach`, `stay`): the process, with all that r
 find it as before. The engine is never moved to another process: a response that streams, a command, a question, an MCP server and a
 prompt in the queue exist in one process only, and a record of them could not bring all of them back.
 
-Shared is what has the same store, folder, version, settings of the environment and API keys. Where the engine of another
-terminal cannot be reached, this one opens an engine of its own, and the locks of sessions keep them apart.
+Shared is what has the same store, folder, version, settings of the environment and API keys. The engine of another terminal is
+waited for as long as its process is alive: its question can be answered nowhere else. Only beside one that is suspended, or has no
+socket, this terminal opens an engine of its own, and the locks of sessions keep them apart.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from opencode_tui.client.client import Client, EventReader
-from opencode_tui.client.join import engine_key, is_reachable
+from opencode_tui.client.join import SUSPENDED_S, Waits, engine_key, is_reachable, patience_with, reporting
 from opencode_tui.config.flags import read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event, SessionStatusChanged
@@ -61,9 +62,6 @@ _WARM_S = 2.0
 
 _WATCH_S = 1.0
 """Seconds between two looks whether the process with the engine is suspended."""
-
-_SUSPENDED_S = 0.3
-"""Seconds from which on a process counts as suspended: one that leaves its terminal is for a moment."""
 
 
 class _Facet:
@@ -142,9 +140,10 @@ class _Events:
 class SharedClient:
     """The client of a folder whose engine this terminal shares with others; opened by `open_shared`."""
 
-    def __init__(self, environ: Mapping[str, str], directory: Path, serve: Serve) -> None:
+    def __init__(self, environ: Mapping[str, str], directory: Path, serve: Serve, waits: Waits | None = None) -> None:
         self._environ = environ
         self._serve = serve
+        self._waits = waits
         self._paths = find_paths(environ)
         self._claim: EngineClaim | None = None
         self._is_holder = False
@@ -153,6 +152,8 @@ class SharedClient:
         self._previous: EngineRecord | None = None
         self._changed = asyncio.Event()
         self._leave = asyncio.Event()
+        self._limit: asyncio.Timeout | None = None
+        """Ends an attempt to connect."""
         self._failure: OpencodeError | None = None
         self._count: Callable[[], int] | None = None
         self._record: EngineRecord | None = None
@@ -190,6 +191,20 @@ class SharedClient:
         if self._thread is not None:
             self._thread.leave_calls(self._news.set)
 
+    async def leave_terminal(self, leaving: Callable[[], object]) -> None:
+        """Call `leaving`, which may suspend this process; meanwhile other terminals wait for it."""
+        await self._publish(is_leaving=True)
+        leaving()
+
+    async def _publish(self, *, is_detached: bool = False, is_leaving: bool = False) -> None:
+        if self._claim is None or self._record is None:
+            return
+        self._record = replace(self._record, is_detached=is_detached, is_leaving=is_leaving)
+        try:
+            await asyncio.to_thread(self._claim.publish, self._record)
+        except StorageError as error:
+            logger.warning("other terminals do not learn that this engine has no screen: %s", error)
+
     async def stay(self, rest_s: float) -> None:
         """Return when the engine of this process has ended, or nothing has needed it for `rest_s` seconds.
 
@@ -198,11 +213,7 @@ class SharedClient:
         thread, clients = self._thread, self._clients
         if thread is None or clients is None or self._claim is None or self._record is None:
             return
-        self._record = replace(self._record, is_detached=True)
-        try:
-            await asyncio.to_thread(self._claim.publish, self._record)
-        except StorageError as error:
-            logger.warning("other terminals do not learn that this engine has no screen: %s", error)
+        await self._publish(is_detached=True)
         resting = asyncio.create_task(thread.coroutine(self._wait_for_rest)(thread, clients, rest_s))
         try:
             await asyncio.wait({resting, thread.ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -253,8 +264,10 @@ class SharedClient:
         return self._current
 
     def leave(self) -> None:
-        """Make `keep` end."""
+        """Make `keep` end, also while it waits for the engine of another terminal."""
         self._leave.set()
+        if self._limit is not None:
+            self._limit.reschedule(asyncio.get_running_loop().time())
 
     async def keep(self) -> None:
         """Have an engine, or use that of another terminal, until `leave`; raises the error that kept the first from opening."""
@@ -282,50 +295,60 @@ class SharedClient:
 
     async def _open(self, stack: AsyncExitStack) -> "asyncio.Future[Any]":
         """Open an engine or a connection and return what is done when it has ended."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + PATIENCE_S
-        unreachable_from: float | None = None
-        while self._claim is not None:
+        claim = self._claim
+        if claim is not None:
             try:
-                self._is_holder = await asyncio.to_thread(self._claim.try_acquire)
+                with reporting(claim, self._waits):
+                    ended = await self._reach(stack, claim)
+                if ended is not None:
+                    return ended
                 if self._is_holder:
-                    return await self._open_own(stack, self._claim)
+                    return await self._open_own(stack, claim)
+                if self._leave.is_set():
+                    return asyncio.ensure_future(self._leave.wait())
             except StorageError as error:  # such as a store that can only be read
                 logger.warning("the engine is not shared: %s", error)
-                break
-            record = self._claim.read()
-            if record is not None and (ended := await self._connect(stack, record, deadline - loop.time())) is not None:
+        return await self._open_own(stack, None)
+
+    async def _reach(self, stack: AsyncExitStack, claim: EngineClaim) -> "asyncio.Future[Any] | None":
+        """Connect to the engine of another terminal; None when this one has the claim now, or is to open an engine of its own."""
+        loop = asyncio.get_running_loop()
+        unreachable_from: float | None = None
+        while not self._leave.is_set():
+            self._is_holder = await asyncio.to_thread(claim.try_acquire)
+            if self._is_holder:
+                return None
+            record = claim.read()
+            if record is not None and (ended := await self._connect(stack, record)) is not None:
                 return ended
             if record is None or is_reachable(record):
                 unreachable_from = None
             elif unreachable_from is None:
                 unreachable_from = loop.time()
-            is_out_of_reach = unreachable_from is not None and loop.time() - unreachable_from > _SUSPENDED_S
-            if loop.time() > deadline or is_out_of_reach:
-                holder = f"Process {record.process.pid}" if record is not None else "Another process"
-                why = "is suspended" if record is not None and is_suspended(record.process.pid) else "does not respond"
-                self._reason = f"{holder} has this folder open and {why}: not shared live."
+            elif loop.time() - unreachable_from > patience_with(record):
+                why = "is suspended" if is_suspended(record.process.pid) else "does not respond"
+                self._reason = f"Process {record.process.pid} has this folder open and {why}: not shared live."
                 self._claim = None
-                break
+                return None
             await asyncio.sleep(_LOOK_S)
-        return await self._open_own(stack, None)
+        return None
 
-    async def _connect(
-        self, stack: AsyncExitStack, record: EngineRecord, patience_s: float
-    ) -> "asyncio.Future[Any] | None":
+    async def _connect(self, stack: AsyncExitStack, record: EngineRecord) -> "asyncio.Future[Any] | None":
         """Connect to the engine of another terminal; None when it does not respond."""
         if not is_reachable(record):
             return None
         from opencode_tui.client.remote import open_terminal  # only for a second terminal
 
         try:
-            async with AsyncExitStack() as opened, asyncio.timeout(max(patience_s, 0.1)):
+            async with AsyncExitStack() as opened, asyncio.timeout(PATIENCE_S) as self._limit:
                 path = opened.enter_context(short_path(record.socket))
                 client, reading = await opened.enter_async_context(open_terminal(path, record.secret, self.directory))
                 stack.push_async_exit(opened.pop_all())
         except (OpencodeError, OSError, TimeoutError) as error:
             logger.info("%s does not respond: %s", record.process, error)
             return None
+        finally:
+            self._limit = None
         if self._previous is None:
             other = "the engine in the background" if record.is_detached else "another terminal"
             self._reason = f"Shared live with {other} (process {record.process.pid})."
@@ -433,7 +456,7 @@ async def _watch(pid: int, client: "RemoteClient") -> None:
     while True:
         await asyncio.sleep(_WATCH_S)
         if is_suspended(pid) and not was_suspended:
-            await asyncio.sleep(_SUSPENDED_S)
+            await asyncio.sleep(SUSPENDED_S)
         if is_suspended(pid) and not was_suspended:
             client.report(f"The terminal with the engine (process {pid}) is suspended; `fg` there continues it.")
         was_suspended = is_suspended(pid)
@@ -445,9 +468,11 @@ async def _warm() -> None:
 
 
 @asynccontextmanager
-async def open_shared(environ: Mapping[str, str], directory: Path, *, serve: Serve) -> AsyncGenerator[Client]:
+async def open_shared(
+    environ: Mapping[str, str], directory: Path, *, serve: Serve, waits: Waits | None = None
+) -> AsyncGenerator[Client]:
     """Open the client of a folder, with an engine in a thread or with that of another terminal; on leaving, what is ours ends."""
-    shared = SharedClient(environ, directory, serve)
+    shared = SharedClient(environ, directory, serve, waits)
     keeping = asyncio.create_task(shared.keep(), name="shared engine")
     opened = asyncio.create_task(shared.after(None))
     try:

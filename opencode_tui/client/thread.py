@@ -11,6 +11,7 @@ import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from contextvars import Context
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -91,15 +92,16 @@ class EngineThread:
 
             if self._has_ended:
                 raise _lost(self._failure)
-            future = asyncio.run_coroutine_threadsafe(work(), self._loop)
+            # in a context of its own: that of a screen would keep the whole screen, for as long as something runs here
+            future = Context().run(asyncio.run_coroutine_threadsafe, work(), self._loop)
             self._pending.add(future)
             future.add_done_callback(self._pending.discard)
             if self._has_ended:
                 future.cancel()
-            waiting = asyncio.wrap_future(future)
-            waiting.add_done_callback(consume_error)
+            waiting = Context().run(asyncio.wrap_future, future)
+            waiting.add_done_callback(consume_error, context=Context())
             try:
-                return await asyncio.shield(waiting)
+                return await Context().run(asyncio.shield, waiting)
             except asyncio.CancelledError:
                 task = asyncio.current_task()
                 if self._has_ended and (task is None or not task.cancelling()):

@@ -109,7 +109,7 @@ class InstantScreen:
         """Give the terminal away with its modes on, which the caller then switches off; return the rest of what was typed."""
         self._end_thread()
         with self._guard:
-            self._is_owner = False
+            self._is_owner, self._on_stuck = False, None
             return self._unread()
 
     @property

@@ -28,7 +28,7 @@ from opencode_tui.storage.record_file import storage_error
 
 LOCK_SUFFIX, RECORD_SUFFIX, SOCKET_SUFFIX = ".engine", ".json", ".sock"
 PATIENCE_S = 20.0
-"""Seconds to wait for the engine of another process; then a terminal opens its own.
+"""Seconds that an engine of another process has for each attempt to connect; while it is alive another attempt follows.
 
 At its first connection that process imports what serves it: a second of processor time, ten where fifteen programs want two cores.
 """
@@ -45,7 +45,8 @@ _logger = logging.getLogger(__name__)
 class EngineRecord(Struct, frozen=True):
     """The process with the engine, the path of its socket (empty without one), and the secret that the socket asks for.
 
-    A process that `is_detached` has left its terminal, and goes on without a screen.
+    A process that `is_detached` has left its terminal, and goes on without a screen. While it gives the terminal back it
+    `is_leaving`, and is suspended for a moment.
     """
 
     process: ProcessIdentity
@@ -53,6 +54,7 @@ class EngineRecord(Struct, frozen=True):
     socket: str
     secret: str
     is_detached: bool = False
+    is_leaving: bool = False
 
     def __repr__(self) -> str:
         return f"EngineRecord({self.process}, {self.folder!r})"  # without the secret
@@ -112,6 +114,7 @@ class EngineClaim:
             "socket": record.socket,
             "secret": record.secret,
             "detached": record.is_detached,
+            "leaving": record.is_leaving,
         }
         path = self._record_path(self._key)
         try:
@@ -161,7 +164,8 @@ class EngineClaim:
             fields = json.loads(Path(self._record_path(key)).read_bytes())
             process = ProcessIdentity(int(fields["pid"]), str(fields["started"]), str(fields["host"]))
             reach = str(fields["folder"]), str(fields["socket"]), str(fields["secret"])
-            return EngineRecord(process, *reach, is_detached=fields.get("detached") is True)
+            is_detached, is_leaving = fields.get("detached") is True, fields.get("leaving") is True
+            return EngineRecord(process, *reach, is_detached=is_detached, is_leaving=is_leaving)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 

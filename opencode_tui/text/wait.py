@@ -26,6 +26,11 @@ def wait_words(wait: Wait) -> str:
     return f"Waiting for {_FOR.get(wait.on, '{}').format(name)}"
 
 
+def engine_words(pid: int | None) -> str:
+    """Return which engine is waited for: `Waiting for the engine of process 4711`."""
+    return f"Waiting for the engine of {'another process' if pid is None else f'process {pid}'}"
+
+
 def wait_time(wait: Wait, now: int) -> str:
     """Return how long it lasts and may last, `31 s, at most 5 m`; `now` is in ms since 1970."""
     return f"{duration(max(0, now - wait.since) / 1000)}{wait_limit(wait)}"

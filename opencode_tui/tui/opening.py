@@ -35,8 +35,8 @@ class Opening:
         self.on_shown = self._app.hold_until_shown()
 
     def show_wait(self, what: str, seconds: float) -> None:
-        """Show in the activity line what is being opened, and for how long: `Opening ~/work  3 s`."""
-        words, key = screen_line(f"Opening {what}"), self._app.keymap.first("app_exit")
+        """Show in the activity line what is waited for, and for how long: `Opening ~/work  3 s`."""
+        words, key = screen_line(what), self._app.keymap.first("app_exit")
         self._frame.activity.show(Activity("busy", words, duration(seconds), key, "quit", "app_exit"))
 
     def can(self, action: Action) -> bool:

@@ -59,6 +59,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         self.prompt = self._frame.prompt
         self._opening = Opening(self._frame, app)
         self._chat: Opening | Chat = self._opening
+        self._waits_for = ""
+        """What is waited for besides opening the folder, in words."""
         self._is_key_for_prompt = False
         """Whether the current key was typed before the question became active."""
         self._is_shell = False
@@ -106,7 +108,15 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
             if seconds >= SLOW_S:
                 self._app.acquire_terminal()
             what = self._options.server or short_path(str(self._options.directory), os.path.expanduser("~"))
-            self._opening.show_wait(what, seconds)
+            self._opening.show_wait(self._waits_for or f"Opening {what}", seconds)
+
+    def wait_for_engine(self, pid: int | None) -> None:
+        """Say that the engine of another process is waited for."""
+        from opencode_tui.text.wait import engine_words  # a wait is rare
+
+        self._waits_for = engine_words(pid)
+        if self.is_open:
+            self._app.report("note", self._waits_for)
 
     def on_resize(self, event: events.Resize) -> None:
         """Remove empty rows and the sidebar where there is little space."""

@@ -208,12 +208,12 @@ class TerminalInput(LinuxDriver):
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def _start(self) -> None:
-        reader = self._key_thread
-        if reader is not None and reader.is_alive():
+        if self._writer_thread is not None and self._writer_thread.is_alive():
             # Continued without having left: after SIGSTOP, or as a window that closes does it.
+            reader = self._key_thread
             if self._early is not None:
                 self._early.is_moved = True
-            else:
+            elif reader is not None and reader.is_alive():  # else nothing can be read any more
                 self._show_again()
             return
         if self.output is None:
@@ -275,8 +275,12 @@ class TerminalInput(LinuxDriver):
         self._is_ending = False
 
     def close(self) -> None:
-        """Close what writes to the terminal, and the pipe."""
+        """Close what writes to the terminal, and the pipe. At the end of the app nothing continues the screen any more."""
         super().close()
+        if not self._is_suspending:
+            for number in (signal.SIGTSTP, signal.SIGCONT):
+                signal.signal(number, signal.SIG_DFL)
+            XTermParser._parse_extended_key.cache_clear()  # pyright: ignore[reportPrivateUsage] - it keeps parsers, and their app
         wakes, self._wakes = self._wakes, None
         for descriptor in wakes or ():
             os.close(descriptor)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.cli.engine_access import serve_terminals
-from opencode_tui.client import shared
+from opencode_tui.client import join, shared
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.join import engine_key, join_engine
 from opencode_tui.client.shared import open_shared
@@ -182,11 +182,9 @@ time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("is_suspended", [False, True])
-async def test_one_that_does_not_respond_is_named_and_not_waited_for(
-    is_suspended: bool, variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(shared, "PATIENCE_S", 60.0 if is_suspended else 0.5)
+@asynccontextmanager
+async def silent(variables: Mapping[str, str], folder: Path, paths: Paths) -> AsyncGenerator[subprocess.Popen[str]]:
+    """Yield a process that has the claim, and whose socket says nothing."""
     words = [sys.executable, "-c", SILENT, engine_key(paths, folder, variables)]
     with subprocess.Popen(
         words, env={**variables, "PYTHONPATH": os.getcwd()}, stdout=subprocess.PIPE, text=True
@@ -194,21 +192,83 @@ async def test_one_that_does_not_respond_is_named_and_not_waited_for(
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == "ready\n"
-            if is_suspended:
-                process.send_signal(signal.SIGSTOP)
-                os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-            async with opened(variables, folder) as client:
-                assert client.ends_runs
-                with client.events() as events:
-                    reason = await next_reason(events)
-                assert reason.startswith(f"Process {process.pid} has this folder open and ")
-                assert ("is suspended" if is_suspended else "does not respond") in reason
-                session = await client.sessions.create(CreateSession())
-                await client.prompts.prompt(session.id, request("hello"))
-            async with join_engine(variables, folder) as joined:
-                assert joined is None
+            yield process
         finally:
             process.kill()
+
+
+def suspend(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+
+
+async def test_one_that_is_suspended_is_named_and_not_waited_for(variables: dict[str, str], folder: Path, paths: Paths):
+    async with silent(variables, folder, paths) as process:
+        suspend(process)
+        async with opened(variables, folder) as client:
+            assert client.ends_runs
+            with client.events() as events:
+                reason = await next_reason(events)
+            assert reason == f"Process {process.pid} has this folder open and is suspended: not shared live."
+            session = await client.sessions.create(CreateSession())
+            await client.prompts.prompt(session.id, request("hello"))
+        async with join_engine(variables, folder) as joined:
+            assert joined is None
+
+
+async def test_one_that_is_alive_and_does_not_respond_is_named_and_waited_for_until_it_dies(
+    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    for module in (shared, join):  # several attempts to connect
+        monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    named: list[int | None] = []
+
+    async def opens() -> bool:
+        async with open_shared(variables, folder, serve=serve_terminals, waits=named.append) as client:
+            return client.ends_runs
+
+    async def joins() -> bool:
+        async with join_engine(variables, folder, waits=named.append) as client:
+            return client is not None
+
+    async with silent(variables, folder, paths) as process:
+        opening, joining, left = (asyncio.create_task(one()) for one in (opens, joins, opens))
+        await until(lambda: len(named) == 3)
+        assert named == [process.pid] * 3
+        left.cancel()  # as by ctrl+c
+        await asyncio.wait({left})
+        assert not opening.done() and not joining.done()
+        process.kill()
+        assert not await joining or await opening  # there is none, or already that of the other one
+        assert await opening
+
+
+async def test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_shared_when_it_goes_on(
+    variables: dict[str, str], folder: Path, paths: Paths
+):
+    line = CommandLine(folder, variables)
+    with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+        terminal.sees("fake-model")
+        (path,) = paths.terminals.glob("*.json")
+        alive = json.loads(path.read_text())
+        named: list[int | None] = []
+        for count, state in ((2, "leaving"), (4, "detached")):
+            path.write_text(json.dumps({**alive, state: True}))
+            terminal.process.send_signal(signal.SIGSTOP)
+            async with AsyncExitStack() as stack:
+                others = (
+                    stack.enter_async_context(
+                        open_shared({**line.variables()}, folder, serve=serve_terminals, waits=named.append)
+                    ),
+                    stack.enter_async_context(join_engine(line.variables(), folder, waits=named.append)),
+                )
+                opening = asyncio.gather(*others)
+                await until(lambda count=count: len(named) == count)
+                terminal.process.send_signal(signal.SIGCONT)
+                first, second = await opening
+                assert second is not None and not first.ends_runs
+                assert named == [terminal.process.pid] * count
+                assert await first.sessions.list() == await second.sessions.list() == []
 
 
 async def test_that_the_terminal_with_the_engine_is_suspended_is_reported(variables: dict[str, str], folder: Path):

@@ -38,7 +38,13 @@ CASES_ELSEWHERE = {
     "engine/project/test_git.py::test_git_is_ended_after_its_timeout": "a git that sleeps",
     "engine/snapshot/test_faults.py::test_a_disk_that_stays_full_leaves_files_as_they_were_and_says_so": "a full disk",
     "cli/test_auth.py::test_a_full_disk_leaves_the_old_file": "a full disk",
-    "client/test_shared.py::test_one_that_does_not_respond_is_named_and_not_waited_for": "an engine that says nothing",
+    "client/test_shared.py::test_one_that_is_alive_and_does_not_respond_is_named_and_waited_for_until_it_dies": (
+        "an engine that says nothing"
+    ),
+    "client/test_shared.py::test_one_that_is_suspended_is_named_and_not_waited_for": "a suspended process",
+    "client/test_shared.py::test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_shared_when_it_goes_on": (
+        "a suspended process"
+    ),
     "client/test_shared.py::test_that_the_terminal_with_the_engine_is_suspended_is_reported": "a suspended process",
     "engine/session/test_runs.py::test_closing_answers_and_closes_the_records_of_a_run_that_does_not_end": "a run without end",
     "tui/test_shared_engine.py::test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces_it": "a kill",

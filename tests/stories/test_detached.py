@@ -28,6 +28,21 @@ WITHOUT_HANG_UPS = (
     "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 )
 """Runs a program that no hang-up reaches, as one below `nohup` before it handles the signal."""
+LOOKS_INTO_ITSELF = """
+import gc, json, os, signal, sys, threading
+out = sys.argv.pop()
+def look(*_):
+    gc.unfreeze()
+    kinds = {type(one).__name__ for one in gc.get_objects()}
+    found = {"kinds": sorted(kinds), "threads": [one.name for one in threading.enumerate()]}
+    with open(out + ".new", "w") as file:
+        json.dump(found, file)
+    os.rename(out + ".new", out)
+signal.signal(signal.SIGUSR1, look)
+from opencode_tui.__main__ import main
+sys.exit(main())
+"""
+"""Runs the program, which at SIGUSR1 writes the classes of its objects and the names of its threads to a file; collects nothing."""
 Start = Callable[..., ScreenTerminal]
 
 
@@ -337,6 +352,37 @@ def test_an_undo_is_whole_or_not_begun_after_a_hang_up_in_the_middle_of_it(
         again.press("ctrl+d", "ctrl+d")
         assert again.ends() == 0
     assert read_store(paths.storage).unfinished == []
+
+
+def test_nothing_of_the_screen_is_left_in_an_engine_without_a_terminal(
+    line: CommandLine, held: Held, paths: Paths, tmp_path: Path
+) -> None:
+    found = tmp_path / "found"
+
+    def look(pid: int) -> tuple[set[str], set[str]]:
+        found.unlink(missing_ok=True)
+        os.kill(pid, signal.SIGUSR1)
+        wait_until(found.exists)
+        seen = json.loads(found.read_text())
+        return set(seen["kinds"]), set(seen["threads"])
+
+    words = ["-c", LOOKS_INTO_ITSELF, str(found)]
+    with ScreenTerminal(words, folder=line.folder, environ=line.variables()) as terminal:
+        terminal.sees("Ask anything")
+        held.begin(terminal)
+        kinds, threads = look(terminal.process.pid)
+        assert {"OpenCodeApp", "ChatScreen", "EngineThread"} <= kinds
+        assert {"textual-output", "engine"} <= threads
+        terminal.hang_up()
+        pid = detached(paths)
+        for number in (signal.SIGSTOP, signal.SIGCONT):  # what continues it does not bring the screen back
+            os.kill(pid, number)
+        kinds, threads = look(pid)
+        assert "EngineThread" in kinds and "engine" in threads
+        assert not {"OpenCodeApp", "ChatScreen", "TerminalInput"} & kinds
+        assert not {"textual-output", "textual-input"} & threads
+        held.let_go()
+        assert terminal.process.wait(PATIENCE_S) == 0
 
 
 @pytest.mark.parametrize("settings", [{"background": {"hangup": False}}])

@@ -7,8 +7,9 @@ import importlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+import weakref
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,11 @@ from opencode_tui.tui.options import Ending, StartOptions
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
 
-    Opening = Callable[[Any, StartOptions], AbstractAsyncContextManager[Client]]
-    """Opens the client, given the module `engine_access`, which is imported after the first frame."""
+    Opening = Callable[[Any, StartOptions, Callable[[int | None], None]], AbstractAsyncContextManager[Client]]
+    """Opens the client, given the module `engine_access`, which is imported after the first frame.
+
+    The last argument is called with the process whose engine is waited for, when that lasts.
+    """
 
 _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that end the screen, a hang-up even where the parent ignores it (`nohup`): without its terminal it would stay forever."""
@@ -70,7 +74,9 @@ def tui(global_options: GlobalOptions, /, **options: object) -> int:
 
 def _open_tui(options: Mapping[str, Any], log_level: str | None) -> int:
     """Show the TUI until the user quits; return the exit code. Raises the error that kept the engine from opening."""
-    return _open(_start_options(options), log_level, lambda access, start: access.open_here(start.directory))
+    return _open(
+        _start_options(options), log_level, lambda access, start, waits: access.open_here(start.directory, waits)
+    )
 
 
 def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> int:
@@ -86,7 +92,7 @@ def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> i
     given = options["password"] or password
     folder = options["folder"]
 
-    def opening(access: Any, now: StartOptions) -> "AbstractAsyncContextManager[Client]":
+    def opening(access: Any, now: StartOptions, _waits: object) -> "AbstractAsyncContextManager[Client]":
         return access.open_there(url, given, folder if now is start else str(now.directory))
 
     return _open(start, log_level, opening)
@@ -144,8 +150,25 @@ def _start_options(options: Mapping[str, Any]) -> StartOptions:
 async def _show(
     options: StartOptions, log_level: str | None, opening: "Opening", keys: TypeaheadGuard
 ) -> Ending | None:
-    """Run the app in its own task; the engine is opened and closed here, so that it outlives the app."""
+    """Show the app, and return when it and the engine have ended; the engine may go on without it."""
     limit_threads()
+    try:
+        async with AsyncExitStack() as engine:
+            client, ending = await _show_app(options, log_level, opening, engine)
+            if client is not None and ending is not None and ending.rest_s is not None:
+                await _go_on(client, ending, ending.rest_s, keys)
+            return ending
+    finally:
+        _die_on_signals(keys)
+
+
+async def _show_app(
+    options: StartOptions, log_level: str | None, opening: "Opening", engine: AsyncExitStack
+) -> "tuple[Client | None, Ending | None]":
+    """Return what the app returned, and the client that it used, if any, which `engine` closes.
+
+    Nothing else here refers to the app, so that its memory is free when the engine goes on without it.
+    """
     app = OpenCodeApp(options)
     shown = asyncio.create_task(app.run_async())
     painted = asyncio.create_task(app.painted.wait())
@@ -153,38 +176,67 @@ async def _show(
     painted.cancel()
     _end_on_signals(app)
     try:
-        await _work(app, shown, log_level, lambda access: opening(access, options), keys)
+        client = await _attach(app, shown, log_level, opening, engine)
     finally:
         if not shown.done():
             app.exit()
         await asyncio.wait({shown})
-        _die_on_signals(keys)
-    return shown.result()
+    return client, shown.result()
 
 
-async def _work(
+async def _attach(
     app: OpenCodeApp,
     shown: "asyncio.Task[Ending | None]",
     log_level: str | None,
-    opening: "Callable[[Any], AbstractAsyncContextManager[Client]]",
-    keys: TypeaheadGuard,
-) -> None:
+    opening: "Opening",
+    engine: AsyncExitStack,
+) -> "Client | None":
+    """Open the engine and connect the app to it; return the client after the end of the app, None if it ended before."""
     if shown.done():
-        return
+        return None
     access = await asyncio.to_thread(_load)
     access.start_screen_log(log_level)
-    async with opening(access) as client:
-        if app.options.session_id:
-            from opencode_tui.cli.session_choice import choose_session  # pydantic: after the first frame
+    waits = weakref.WeakMethod(app.chat.wait_for_engine)
 
-            await choose_session(client, app.options.session_id)
-        if not shown.done():
-            app.attach(client)
-            gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
-            await asyncio.wait({shown})
-            ending = shown.result()
-            if ending is not None and ending.rest_s is not None:
-                await _go_on(client, ending, ending.rest_s, keys)
+    def report(pid: int | None) -> None:
+        if (wait_for_engine := waits()) is not None:  # the engine outlives the app
+            wait_for_engine(pid)
+
+    client = await _open_while(shown, engine.enter_async_context(opening(access, app.options, report)))
+    if client is None:
+        return None
+    if app.options.session_id:
+        from opencode_tui.cli.session_choice import choose_session  # pydantic: after the first frame
+
+        await choose_session(client, app.options.session_id)
+    if shown.done():
+        return None
+    app.attach(client)
+    gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
+    await asyncio.wait({shown})
+    return client
+
+
+async def _open_while(shown: "asyncio.Task[Ending | None]", opening: "Awaitable[Client]") -> "Client | None":
+    """Return the client when it is open; cancel the opening and return None when the app ends before, as by quitting."""
+    task = asyncio.current_task()
+    assert task is not None
+    is_opening = True
+
+    def cancel(_shown: object) -> None:
+        if is_opening:
+            task.cancel()
+
+    shown.add_done_callback(cancel)
+    try:
+        return await opening
+    except asyncio.CancelledError:
+        if not shown.done() or task.uncancel():
+            raise
+        return None
+    finally:
+        is_opening = False
+        shown.remove_done_callback(cancel)
 
 
 async def _go_on(client: "Client", ending: Ending, rest_s: float, keys: TypeaheadGuard) -> None:

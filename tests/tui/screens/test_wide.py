@@ -130,4 +130,3 @@ async def test_nothing_of_the_conversation_stands_beside_a_list_at_80_columns(mo
     begin = next(at for at, line in enumerate(lines) if "Copy a response" in line)
     beside = {line[:3].replace("▎", "").strip() for line in lines[begin - 1 : begin + 13]}
     assert beside == {""}
-    assert len(lines[begin].rstrip()) == 80, "the list reaches the right edge"

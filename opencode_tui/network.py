@@ -90,6 +90,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_refused(error: BaseException) -> bool:
+    """Return whether a connection failed because nothing listens at its address, as an exception or one of its causes says."""
+    if isinstance(error, ConnectionRefusedError):
+        return True
+    causes = [error.__cause__ or error.__context__, *getattr(error, "exceptions", ())]
+    return any(is_refused(cause) for cause in causes if cause is not None)
+
+
 def certificate_words(environ: Mapping[str, str] | None = None) -> str:
     """Return the variables with certificates in force, as `SSL_CERT_FILE=/ca.pem`; empty without any."""
     environ = os.environ if environ is None else environ

@@ -53,7 +53,7 @@ class Comparison:
             self.laxer.append(f"stated wrongly: {given} {asked} → {theirs}")
         elif ours == theirs:
             self.counts["the same"] += 1
-        elif strictness(ours) > strictness(theirs):  # type: ignore[arg-type]  # an effect is an action
+        elif strictness(ours) > strictness(theirs):  # type: ignore[arg-type] - an effect is an action
             self.counts["stricter"] += 1
         else:
             self.counts["laxer"] += 1

@@ -109,7 +109,7 @@ def replace_killed(world: World, rest_s: float) -> float:
             second.read_for(rest_s)
             first.process.kill()
             begin = time.perf_counter()
-            second.sees("has ended")
+            second.sees("The other terminal closed")
             second.type("\r")
             second.sees("Echo: go on")
             return (time.perf_counter() - begin) * 1000

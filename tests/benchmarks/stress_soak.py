@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
@@ -191,7 +192,7 @@ def soak(folder: Path, *, seed: int, turns: int) -> list[Figure]:
     repo.commit(**{"a.py": "value = 1\n" * 40})
     command = [sys.executable, "-m", "tests.benchmarks.stress_soak", "--folder", str(folder), "--seed", str(seed)]
     command += ["--turns", str(turns)]
-    samples, ended, begun = list[Sample](), dict[str, object](), time.monotonic()
+    samples, ended, begun = list[Sample](), dict[str, Any](), time.monotonic()
     with ModelServer() as server:
         settings = json.dumps({"provider": server.config()})
         with subprocess.Popen([*command, "--settings", settings], stdout=subprocess.PIPE, text=True) as process:
@@ -218,7 +219,7 @@ def soak(folder: Path, *, seed: int, turns: int) -> list[Figure]:
             Figure(f"{len(samples) * SAMPLE_EVERY} of {turns} turns, then ended with", process.returncode or 1, 0, "")
         ]
     stored = read_store(find_paths(isolated_environment(folder / "home")).storage)
-    wrong = [*ended["problems"], *stored.damaged, *stored.strays, *stored.unfinished]  # pyright: ignore[reportGeneralTypeIssues]
+    wrong = [*ended["problems"], *stored.damaged, *stored.strays, *stored.unfinished]
     print(*wrong[:20], sep="\n")
     print(f"turns: {ended['counts']}")
     return [

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 import socket
@@ -125,6 +126,15 @@ def test_what_killed_agents_left_is_named(commands, paths: Paths):
     done = commands.run("doctor")
     assert (done.code, signs(done.stdout)["agents"]) == (0, "!")
     assert "1 agent killed in the middle of its work" in done.stdout and str(path) in "".join(done.stdout.split("\n"))
+
+
+def test_a_model_of_an_agent_that_does_not_exist_is_named_as_that_of_the_settings_is(commands):
+    named = {"helper": {"model": "demo/tour"}, "lost": {"model": "nobody/x"}}
+    commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps({"agent": named})
+    done = commands.run("doctor")
+    assert (done.code, signs(done.stdout)["models"]) == (1, "✗")
+    words = " ".join(done.stdout.split())
+    assert "setting agent.lost.model: no model nobody/x; " in words and "agent.helper.model" not in words
 
 
 @pytest.mark.parametrize(

@@ -368,4 +368,4 @@ def test_a_list_of_rules_decides_as_the_evaluator_there_or_stricter(seed: int) -
     for action, resources in calls(chance, [*made, *own], 5, str(HOME)):
         theirs = preview_effect([*made, *own], action, resources, str(HOME))
         ours = most_restrictive(evaluate(action, resource, ruleset) for resource in resources).action
-        assert strictness(ours) >= strictness(theirs), (made, own, action, resources, ours, theirs)  # type: ignore[arg-type]
+        assert strictness(ours) >= strictness(theirs), (made, own, action, resources, ours, theirs)  # type: ignore[arg-type] - an effect is an action

@@ -18,6 +18,7 @@ from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.engine.mcp.lists import ConnectionLost, McpError
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
 from opencode_tui.engine.provider.chatgpt.sign_in import begin, finish
+from opencode_tui.engine.provider.error.plain import LOCAL
 from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.http import DirectLlm
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
@@ -31,6 +32,7 @@ from opencode_tui.schema.error import ConfigError, ProviderError, SignInError, S
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.paths import Paths
 from tests.engine.provider.asking import KEY, ask, ask_once, request
+from tests.support.faults.proxy import closed_port
 from tests.support.provider.model_server import ModelServer
 from tests.support.provider.network_world import Authority, Proxy, make_authority, open_proxy, open_tls
 from tests.support.world.tools import Workbench
@@ -267,6 +269,11 @@ async def test_litellms_process_uses_both_too(
     assert proxy.asked == [f"CONNECT {HOST}:443"]
     local = await ask(LitellmLlm(Endpoint("fake", server.url("openai"), KEY), worker), asked)
     assert local.joined("text") == "Echo: one"
+    with closed_port() as port:
+        here = Endpoint("fake", f"http://127.0.0.1:{port}/v1", KEY)
+        refused = (await ask(LitellmLlm(here, worker), asked)).error
+    assert refused is not None and refused.failure.kind == LOCAL
+    assert f"cannot reach 127.0.0.1:{port} (connection refused)" in str(refused)
     missing = await ask(LitellmLlm(Endpoint("fake", "https://missing.test/v1", KEY), worker), asked)
     assert "cannot reach missing.test through the proxy" in str(missing.error) and "(HTTPS_PROXY)" in str(missing.error)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")

@@ -1,6 +1,7 @@
 """A provider that stalls, breaks off, sends nonsense or one byte at a time: every wait has a name, a deadline and an end."""
 
 import asyncio
+import re
 import threading
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.error import AuthError, ProviderError, RunAborted
 from opencode_tui.schema.session.part import RetryPart
 from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, timed, until
-from tests.support.faults.proxy import KINDS, Fault, never_accepting
+from tests.support.faults.proxy import KINDS, Fault, closed_port, never_accepting
 from tests.support.provider.model_script import Answer, failure
 
 SILENCE_MS = 250
@@ -134,7 +135,6 @@ async def test_the_status_of_an_error_counts_although_its_text_does_not_end(
 async def test_a_provider_that_stays_broken_ends_the_turn_with_what_to_do(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_tui.engine.session.step.processor.RETRY_ATTEMPTS", 2)
     monkeypatch.setattr("opencode_tui.engine.session.retry.RETRY_ATTEMPTS", 2)
     async with broken(environ, tmp_path, Fault("stall"), options={"chunkTimeout": 100}) as found:
         session = await new_session(found)
@@ -143,6 +143,22 @@ async def test_a_provider_that_stays_broken_ends_the_turn_with_what_to_do(
         assert "\n" not in str(failed.value)
         assert [part.attempt for part in await found.world.parts(session) if isinstance(part, RetryPart)] == [1]
         assert await found.is_idle()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_port_of_this_machine_where_nothing_listens_is_asked_three_times(
+    environ: dict[str, str], tmp_path: Path, host: str
+) -> None:
+    with closed_port() as port:
+        async with broken(environ, tmp_path, None, options={"baseURL": f"http://{host}:{port}/v1"}) as found:
+            session = await new_session(found)
+            reason = f"fake: cannot reach {host}:{port} (connection refused)"
+            words = f"{reason}; still failing after 3 attempts; fix: start the server, or check provider.fake.options.baseURL"
+            with pytest.raises(ProviderError, match=f"^{re.escape(words)}$"):
+                await found.start(session)
+            shown = [(one.attempt, one.attempts, one.message) for one in found.retries]
+            assert shown == [(1, 3, reason), (2, 3, reason)]
+            assert await found.is_idle()
 
 
 async def test_waits_of_work_beside_a_turn_are_not_those_of_its_session(

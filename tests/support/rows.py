@@ -67,7 +67,7 @@ def each(
             for label, case in cases:
                 try:
                     test(**given(fixtures, case))
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 # the other rows run too, and all are reported
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - the other rows run too, and all are reported
                     failures.append(f"[{label}] {_describe(error)}")
             _report(failures, len(cases))
 
@@ -76,7 +76,7 @@ def each(
             for label, case in cases:
                 try:
                     await test(**given(fixtures, case))
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 # as above
+                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - as above
                     failures.append(f"[{label}] {_describe(error)}")
             _report(failures, len(cases))
 

@@ -440,18 +440,34 @@ def _check_skills() -> Check:
 
 
 def _check_models() -> Check:
-    async def work(client: Client) -> tuple[str, int]:
-        return str(await client.catalog.default_model()), len(await client.catalog.models())
+    async def work(client: Client) -> Check:
+        faults = [(f"agent.{one.name}.model", str(one.model)) for one in await client.catalog.agents() if one.model]
+        details: list[tuple[Level, str]] = [
+            ("error", f"setting {key}: {fault}") for key, name in faults if (fault := await _model_fault(client, name))
+        ]
+        level = worst(level for level, _ in details)
+        try:
+            default, count = str(await client.catalog.default_model()), len(await client.catalog.models())
+        except ModelNotFoundError as error:
+            return Check("models", "error", f"setting model: {error}", details)
+        if default == "demo/tour" and count == 1:
+            text = "only the demo model; add a key with `opencode-tui auth login PROVIDER`"
+            return Check("models", "error" if details else "warning", text, details)
+        return Check("models", level, f"{default} (default), {count} in total", details)
 
     try:
-        default, count = with_client(work)
-    except ModelNotFoundError as error:
-        return Check("models", "error", f"setting model: {error}")
+        return with_client(work)
     except OpencodeError as error:
         return Check("models", "error", f"cannot list models: {error}")
-    if default == "demo/tour" and count == 1:
-        return Check("models", "warning", "only the demo model; add a key with `opencode-tui auth login PROVIDER`")
-    return Check("models", "ok", f"{default} (default), {count} in total")
+
+
+async def _model_fault(client: Client, name: str) -> str:
+    """Return why no request can have the model of a setting; empty for one that exists."""
+    try:
+        await client.catalog.named_model(name)
+    except ModelNotFoundError as error:
+        return str(error)
+    return ""
 
 
 def _check_providers() -> Check:

@@ -26,7 +26,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.suggest import nearest
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers
+    from opencode_tui.engine.provider.local_servers import LocalServers
     from opencode_tui.schema.api.catalog import ProviderSummary
 
 DEMO = ModelRef.trusted(provider_id="demo", model_id="tour")
@@ -276,15 +276,13 @@ class Catalog(Struct, frozen=True):
             environment=self.environment,
             today=self._today(),
         )
-        provider.use_server(self._local_server(provider_id))
+        made = self.local.made if self.local is not None else None
+        if made is not None:
+            provider.use_server(made.find(provider_id), made.address(provider_id))
         return provider
 
     def _today(self) -> str:
         return time.strftime("%Y-%m-%d", time.gmtime(self.clock() / 1000))
-
-    def _local_server(self, provider_id: str) -> "LocalServer | None":
-        made = self.local.made if self.local is not None else None
-        return made.find(provider_id) if made is not None else None
 
     def _chatgpt(self, entry: JsonObject, given: JsonObject) -> Provider:
         from opencode_tui.engine.provider.chatgpt.catalog import ChatGptProvider  # only with such a sign-in

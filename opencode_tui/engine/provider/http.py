@@ -164,6 +164,7 @@ class HttpProvider:
     ) -> AsyncGenerator[bytes]:
         # already imported by `_open`; not at module level, because most commands do not need it
         from opencode_tui.engine.provider import http_core
+        from opencode_tui.network import is_refused
 
         async def trace(step: str, _: object) -> None:
             """Follow whether the connection or the response is waited for; called a dozen times for a request."""
@@ -210,7 +211,9 @@ class HttpProvider:
                 raise plain.truncated(
                     self._provider_id, f"the connection to {plain.host(url)} was lost ({detail})"
                 ) from error
-            raise plain.no_connection(self._provider_id, url, detail, proxy=self._endpoint.proxy) from error
+            raise plain.no_connection(
+                self._provider_id, url, detail, proxy=self._endpoint.proxy, is_refused=is_refused(error)
+            ) from error
 
     def _redirected(self, url: str, response: "http_core.Response") -> str:
         """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""

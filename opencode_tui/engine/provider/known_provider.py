@@ -14,9 +14,10 @@ from opencode_tui.schema.model import Adapter
 
 
 class LocalProgram(Struct, frozen=True, forbid_unknown_fields=True):
-    """A program that serves models on this machine: its name in sentences, and how its user gives a model more context."""
+    """A program that serves models on this machine: its name in sentences, what starts it, how a model gets more context."""
 
     name: str
+    start: str
     advice: str
 
 

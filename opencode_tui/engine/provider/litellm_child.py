@@ -42,8 +42,8 @@ Chunk = dict[str, Any]
 Command = dict[str, Any]
 _redirects: ContextVar[list[str]] = ContextVar("redirects")
 """The targets of the redirects that answered the present call: the exceptions of litellm do not all carry them."""
-_failures: ContextVar[list[tuple[str, str]]] = ContextVar("failures")
-"""Why connections of the present call failed, and to which addresses."""
+_failures: ContextVar[list[Command]] = ContextVar("failures")
+"""Why connections of the present call failed, to which addresses, and whether nothing listens there."""
 _SOCKET = re.compile(r" ssl:(?:<[^>]*>|\w+)(?= \[)")
 """What aiohttp says about the socket of a failed connection."""
 
@@ -120,6 +120,8 @@ def _recorded_failure(request: "httpx.Request") -> Generator[None]:
     """Record why no connection was made: litellm reports it as a failure of the server, without the reason."""
     import httpx  # litellm has imported it
 
+    from opencode_tui.network import is_refused
+
     try:
         yield
     except httpx.RequestError as error:
@@ -134,7 +136,8 @@ def _recorded_failure(request: "httpx.Request") -> Generator[None]:
         failures = _failures.get(None)
         if failures is not None and type(error) in made_none:
             address = f"{request.url.scheme}://{request.url.netloc.decode('ascii', 'replace')}"
-            failures.append((_SOCKET.sub("", str(error)) or type(error).__name__, address))
+            reason = _SOCKET.sub("", str(error)) or type(error).__name__
+            failures.append({"unreachable": reason, "address": address, "is_refused": is_refused(error)})
         raise
 
 
@@ -222,7 +225,7 @@ class _Server:
         stream: Any = None
         redirects: list[str] = []
         _redirects.set(redirects)
-        failures: list[tuple[str, str]] = []
+        failures: list[Command] = []
         _failures.set(failures)
         try:
             stream = await self._complete(**call)
@@ -233,7 +236,7 @@ class _Server:
         except Exception as error:  # noqa: BLE001 - whatever a provider's code raises is data for the parent, not the end of the child
             self._flush(identifier)
             redirect = {"redirect": redirects[-1]} if redirects else {}
-            unreachable = dict(zip(("unreachable", "address"), failures[-1], strict=True)) if failures else {}
+            unreachable = failures[-1] if failures else {}
             self._write({"op": "failed", "id": identifier, **_described(error), **redirect, **unreachable})
         finally:
             self._tasks.pop(identifier, None)

@@ -369,7 +369,13 @@ class LitellmLlm:
             )
         if reason := as_text(message.get("unreachable")):
             detail = redact_text(" ".join(reason.split()), self._secrets)[:_MAX_REASON]
-            return plain.no_connection(self._endpoint.provider_id, as_text(message.get("address")), detail, proxy=None)
+            return plain.no_connection(
+                self._endpoint.provider_id,
+                as_text(message.get("address")),
+                detail,
+                proxy=None,
+                is_refused=message.get("is_refused") is True,
+            )
         if target := as_text(message.get("redirect")):
             return plain.redirected(self._endpoint.provider_id, self._endpoint.base_url, target)
         if _NO_PROVIDER in as_text(message.get("message")):

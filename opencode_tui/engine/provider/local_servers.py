@@ -92,6 +92,10 @@ class LocalServers:
         """Return the server of a provider, None for one that did not answer."""
         return self._found.get(provider_id)
 
+    def address(self, provider_id: str) -> str:
+        """Return where the server of a provider is looked for, as the URL of its OpenAI format; empty for one that is not."""
+        return f"{self._address(provider_id)}/v1" if provider_id in self._ports else ""
+
     async def refresh(self) -> list[LocalServer]:
         """Look for all servers; return those that answer. Takes 2 s at most."""
         await asyncio.gather(*map(self._look, self._ports))

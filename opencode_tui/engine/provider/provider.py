@@ -99,10 +99,15 @@ class Provider:
         self._environment = environment
         self._today = today
         self._server: LocalServer | None = None
+        self._looked_at = ""
 
-    def use_server(self, server: "LocalServer | None") -> None:
-        """Take the models of the server that was found on this machine for it, if it is the one at its address."""
+    def use_server(self, server: "LocalServer | None", address: str) -> None:
+        """Use the models of the server that was found on this machine for it, if it is the one at its address.
+
+        `address` is where it is looked for, empty where it is not.
+        """
         self._server = server if server is not None and self._is_at(server) else None
+        self._looked_at = address
 
     @property
     def is_ready(self) -> bool:
@@ -212,8 +217,7 @@ class Provider:
     def base_url(self) -> str | None:
         """The URL of the settings, else the built-in one of the provider or of its package."""
         known = self._known or _only_provider(as_text(self._given.get("npm")))
-        found = self._server.base_url if self._server else None
-        return self._own_address() or found or (known.base_url if known else None)
+        return self._own_address() or self._looked_at or (known.base_url if known else None)
 
     @property
     def has_address(self) -> bool:

@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from opencode_tui.engine.provider.decode.response import as_index
+from opencode_tui.engine.provider.error.plain import LOCAL
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.session.part import AnyPart, RetryPart
@@ -11,8 +12,13 @@ from opencode_tui.schema.session.stored_error import StoredApiError, to_stored
 FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000
 
-PAGE_ATTEMPTS = 3
-"""Attempts at a request that a web page answers: a proxy may be restarting, a wrong address stays wrong."""
+DOUBTFUL_ATTEMPTS = 3
+"""Attempts at a request that a web page answers, or that an address of this machine refuses.
+
+A proxy or a server may be restarting; a wrong address, or a server that nobody started, stays so. The waits are 6 s in all.
+"""
+
+_DOUBTFUL = frozenset({"page", LOCAL})
 
 MEDIA = "media"
 """The error code of a request whose media the provider rejects; it is sent once more without them."""
@@ -67,16 +73,19 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int, is_shown: bo
         return GiveUp()
     if failure.kind == BAD_CALL:
         return GiveUp("the same when it was asked again") if is_shown else Wait(0)
-    if failure.kind == "page" and attempt >= PAGE_ATTEMPTS:
-        return GiveUp(f"the same after {attempt} attempts")
     delay = failure.retry_after_ms if failure.retry_after_ms is not None else backoff(attempt)
     if waited_ms + delay > RETRY_BURST_MS:
         if failure.retry_after_ms is not None:
             return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: 5 min)")
         return GiveUp(f"still failing after {attempt} attempts")
-    if attempt >= RETRY_ATTEMPTS:
+    if attempt >= most_attempts(error):
         return GiveUp(f"still failing after {attempt} attempts")
     return Wait(delay)
+
+
+def most_attempts(error: ProviderError) -> int:
+    """Return how many attempts a request may have that fails like this, the first included."""
+    return DOUBTFUL_ATTEMPTS if error.failure.kind in _DOUBTFUL else RETRY_ATTEMPTS
 
 
 def store_cause(error: ProviderError, limit: MediaLimit | None = None) -> StoredApiError:

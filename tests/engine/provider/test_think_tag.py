@@ -11,7 +11,8 @@ def split(*pieces: str) -> tuple[str, str]:
     """Return (thoughts, text)."""
     tag = ThinkTag()
     found = [part for piece in pieces for part in tag.split(piece)] + tag.flush()
-    return tuple("".join(text for kind, text in found if kind == wanted) for wanted in ("thought", "text"))  # pyright: ignore[reportReturnType] two by the tuple
+    thoughts, text = ("".join(text for kind, text in found if kind == wanted) for wanted in ("thought", "text"))
+    return thoughts, text
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ async def test_a_cache_that_is_too_large_is_named_once(world: World, monkeypatch
 
 def test_commands_outside_get_the_users_caches(world: World) -> None:
     environ = {**world.environ, "GOCACHE": "/own/go", "PATH": os.environ["PATH"]}
-    outside = world.sandbox()._secrets.without_keys(environ)  # pyright: ignore[reportPrivateUsage]
+    outside = world.sandbox()._secrets.without_keys(environ)
     assert outside == environ
 
 

@@ -182,13 +182,15 @@ def test_a_locked_index_answers_with_what_it_has_and_says_that_it_is_not_all(sto
 def test_a_full_disk_is_reported_and_what_is_indexed_is_found(store: SearchStore):
     fill(store)
     assert len(store.sessions("apple")) == 5
-    pages = store.searcher._index._db.execute("PRAGMA page_count").fetchone()[0]  # pyright: ignore[reportOptionalMemberAccess]
-    store.searcher._index._db.execute(f"PRAGMA max_page_count = {pages}")  # pyright: ignore[reportOptionalMemberAccess]
+    index = store.searcher._index
+    assert index is not None
+    pages = index._db.execute("PRAGMA page_count").fetchone()[0]
+    index._db.execute(f"PRAGMA max_page_count = {pages}")
     store.write("ses_new", user(" ".join(f"apple{number}" for number in range(20_000))))
     result = store.search("apple")
     assert len(result.groups) == 5 and not result.is_complete
     assert result.problem is not None and "disk is full" in result.problem
-    store.searcher._index._db.execute("PRAGMA max_page_count = 100000")  # pyright: ignore[reportOptionalMemberAccess]
+    index._db.execute("PRAGMA max_page_count = 100000")
     assert store.sessions("apple777") == ["ses_new"]
 
 

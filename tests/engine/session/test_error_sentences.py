@@ -67,7 +67,7 @@ async def test_a_web_page_with_a_good_status_is_retried_and_then_named(environ, 
         with pytest.raises(ProviderError) as raised:
             await world.prompt("again", session=session)
         reason, remedy = split_remedy(str(raised.value))
-        assert "a web page (Sign in); the same after 3 attempts" in reason
+        assert "a web page (Sign in); still failing after 3 attempts" in reason
         assert "provider.fake.options.baseURL" in remedy
         await world.prompt("hello", session=session)
         assert (await world.answer(session)).endswith("hello")

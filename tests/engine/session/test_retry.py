@@ -1,11 +1,18 @@
 import pytest
 
-from opencode_tui.engine.session.retry import GiveUp, Wait, backoff, next_try
-from opencode_tui.schema.error import Failure, ProviderError
+from opencode_tui.engine.provider.error.plain import no_connection
+from opencode_tui.engine.session.limits import RETRY_ATTEMPTS
+from opencode_tui.engine.session.retry import GiveUp, Wait, backoff, most_attempts, next_try
+from opencode_tui.schema.error import Failure, ProviderError, split_remedy
 
 
-def failure(*, retryable: bool = True, retry_after_ms: int | None = None) -> ProviderError:
-    return ProviderError("no", provider_id="p", failure=Failure(retryable=retryable, retry_after_ms=retry_after_ms))
+def failure(*, retryable: bool = True, retry_after_ms: int | None = None, kind: str = "network") -> ProviderError:
+    given = Failure(kind=kind, retryable=retryable, retry_after_ms=retry_after_ms)
+    return ProviderError("no", provider_id="p", failure=given)
+
+
+def refused(url: str, *, proxy: str | None = None) -> ProviderError:
+    return no_connection("p", url, "no", proxy=proxy, is_refused=True)
 
 
 def test_waits_double_up_to_thirty_seconds():
@@ -26,8 +33,32 @@ def test_a_failure_that_will_not_pass_is_not_tried_again():
         (failure(), 8, 0, "8 attempts"),
         (failure(), 3, 299_000, "3 attempts"),
         (failure(retry_after_ms=301_000), 1, 0, "301 s"),
+        (failure(kind="page"), 3, 0, "3 attempts"),
+        (refused("http://localhost:1/v1"), 3, 6_000, "3 attempts"),
+        (refused("http://[::1]:1/v1"), 3, 6_000, "3 attempts"),
+        (refused("https://api.company.test/v1", proxy="http://127.0.0.1:1"), 3, 6_000, "3 attempts"),
     ],
 )
 def test_a_burst_ends_with_a_reason(error, attempt, waited, word):
     decision = next_try(error, attempt=attempt, waited_ms=waited)
     assert isinstance(decision, GiveUp) and word in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("url", "proxy"), [("https://api.company.test/v1", ""), ("http://127.0.0.1:1/v1", "http://proxy.company.test:8080")]
+)
+def test_another_machine_that_refuses_a_connection_keeps_its_attempts(url: str, proxy: str):
+    error = refused(url, proxy=proxy)
+    assert next_try(error, attempt=3, waited_ms=6_000) == Wait(backoff(3)) and most_attempts(error) == RETRY_ATTEMPTS
+
+
+def test_a_server_of_this_machine_is_named_with_what_starts_it():
+    error = no_connection("ollama", "http://127.0.0.1:11434/v1", "no", proxy=None, is_refused=True)
+    assert str(error) == (
+        "ollama: cannot reach 127.0.0.1:11434 (connection refused); fix: start Ollama (`ollama serve`), or check"
+        " provider.ollama.options.baseURL"
+    )
+    assert (
+        split_remedy(str(refused("http://localhost:1/v1")))[1]
+        == "start the server, or check provider.p.options.baseURL"
+    )

@@ -6,7 +6,7 @@
         proxy.fault = None                 # connections from now on are whole
 
 It runs in a thread of its own, counts connections, and ends them all when it is closed. `never_accepting` is an address whose
-connections are never made.
+connections are never made, `closed_port` one that refuses them.
 """
 
 import asyncio
@@ -191,6 +191,14 @@ async def _forward(reader: asyncio.StreamReader, onward: asyncio.StreamWriter) -
         while data := await reader.read(64 * 1024):
             onward.write(data)
             await onward.drain()
+
+
+@contextmanager
+def closed_port() -> Generator[int]:
+    """Yield a port of this machine at which nothing listens, and that no other program gets meanwhile."""
+    with closing(socket.socket()) as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
 
 
 @contextmanager

@@ -116,8 +116,7 @@ class HostileWorld:
 
     def ended(self) -> None:
         """Wait until the turn is over: all was asked for, and the line above the prompt says how it ended."""
-        asked = lambda: len(self.server.requests) >= self._wanted  # noqa: E731
-        self.terminal.until(lambda _: asked(), "the model was not asked")
+        self.terminal.until(lambda _: len(self.server.requests) >= self._wanted, "the model was not asked")
         self.terminal.calm()
         self.terminal.until(lambda text: any(word in text for word in ENDINGS), "the turn did not end")
         self.terminal.calm()

@@ -96,17 +96,18 @@ def find_service(environ: Mapping[str, str]) -> Service:
 class NotSentError(Exception):
     """No connection was made: the server has not got the request. The text names the variables in force."""
 
-    def __init__(self, url: str, reason: str, *, is_setting: bool = False) -> None:
+    def __init__(self, url: str, reason: str, *, is_setting: bool = False, is_refused: bool = False) -> None:
         super().__init__(network.explain(reason, url))
         self._url = url
         self._reason = reason
         self._is_setting = is_setting
+        self._is_refused = is_refused
 
     def as_failure(self) -> ProviderError:
         """Return the error of a model call."""
         if self._is_setting:
             return plain.wrong_network(CHATGPT, self._reason)
-        return plain.no_connection(CHATGPT, self._url, self._reason, proxy=None)
+        return plain.no_connection(CHATGPT, self._url, self._reason, proxy=None, is_refused=self._is_refused)
 
 
 class AnswerLostError(Exception):
@@ -140,7 +141,8 @@ def ask(url: str, *, form: Mapping[str, str] | None = None, token: str | None = 
         found = network.fetch(method, url, limit_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, data=form, headers=headers)
         return Answer(found.status, _parse(found.content) if found.is_whole else None, dict(found.headers))
     except (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.UnsupportedProtocol) as error:
-        raise NotSentError(url, str(error) or type(error).__name__) from None
+        reason = str(error) or type(error).__name__
+        raise NotSentError(url, reason, is_refused=network.is_refused(error)) from None
     except ConfigError as error:  # a variable with a proxy or certificates that cannot be used
         raise NotSentError(url, str(error), is_setting=True) from None
     except httpx.HTTPError as error:

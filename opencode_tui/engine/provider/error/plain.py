@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from opencode_tui.network import Route
 
 
+LOCAL = "local"
+"""The kind of a connection that an address of this machine refuses: nothing listens there, which time does not change."""
+
+
 def truncated(provider_id: str, detail: str = "the response was cut off") -> ProviderError:
     """Return the error for a stream that ended without a finish reason from the model."""
     error = _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
@@ -28,11 +32,12 @@ def unreachable(provider_id: str, detail: str) -> ProviderError:
 
 
 def no_connection(
-    provider_id: str, url: str, reason: str, *, proxy: str | None, kind: str = "network"
+    provider_id: str, url: str, reason: str, *, proxy: str | None, kind: str = "network", is_refused: bool = False
 ) -> ProviderError:
     """Return the error for an address that no connection leads to, with the proxy or the certificates in force.
 
-    `proxy` is that of the endpoint. Only what may pass is tried again: a certificate that is not accepted stays so.
+    `proxy` is that of the endpoint. Only what may pass is tried again: a certificate that is not accepted stays so, and an address
+    of this machine where nothing listens (`is_refused`) is asked again for some seconds only, in which a server may restart.
     """
     from opencode_tui import network  # only for failed calls
 
@@ -42,6 +47,9 @@ def no_connection(
         return ProviderError(text, provider_id=provider_id, failure=Failure(kind="network"))
     route = route_to(url, provider_id, proxy)
     needs_login = route.proxy is not None and reason.startswith("407")
+    if is_refused:
+        reason = "connection refused"
+        kind = LOCAL if network.is_loopback(urlsplit(route.proxy or url).hostname or "") else kind
     remedy = remedy_for("proxy" if needs_login else kind, provider_id).replace(
         "HTTPS_PROXY", route.source or "HTTPS_PROXY"
     )

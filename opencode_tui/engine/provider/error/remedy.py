@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from opencode_tui.engine.provider.known_provider import find_known
 from opencode_tui.schema.error import with_remedy
 from opencode_tui.schema.session.stored_error import EMPTY, REFUSED, ApiData, StoredApiError
 
@@ -20,8 +21,8 @@ _MAX_DETAIL = 600
 class Advice(Struct, frozen=True):
     """The words for one cause. `lead` is put before the provider's reason, `phrase` replaces a reason that says nothing.
 
-    `{p}` is the provider's ID, `{m}` that of the model; every command, key and setting in a remedy exists
-    (tests/engine/provider/test_remedies.py).
+    `{p}` is the provider's ID, `{m}` that of the model, `{s}` its server on this machine with the command that starts it. Every
+    command, key and setting in a remedy exists (tests/engine/provider/test_remedies.py).
     """
 
     phrase: str
@@ -73,6 +74,7 @@ ADVICE: dict[str, Advice] = {
     "network": Advice(
         "the provider cannot be reached", "check the network, any proxy, and provider.{p}.options.baseURL"
     ),
+    "local": Advice("nothing listens at this address", "start {s}, or check provider.{p}.options.baseURL"),
     "no_address": Advice("no address is known", "set provider.{p}.options.baseURL"),
     "overflow": Advice(
         "the request is too large",
@@ -160,7 +162,11 @@ def remedy_for(cause: str, provider_id: str, *, key_setting: str = "", model_id:
     """Return the remedy for a cause; `key_setting` is the setting that a rejected key is from, `model_id` empty for any model."""
     if cause == "auth" and key_setting:
         return f"correct {key_setting} in your settings (it overrides keys saved by `opencode-tui auth login`)"
-    return ADVICE[cause].remedy.replace("{p}", provider_id).replace("{m}", model_id or "MODEL")
+    remedy = ADVICE[cause].remedy
+    if "{s}" in remedy:
+        known = find_known(provider_id)
+        remedy = remedy.replace("{s}", known.local.start if known and known.local else "the server")
+    return remedy.replace("{p}", provider_id).replace("{m}", model_id or "MODEL")
 
 
 def phrase_for(cause: str, generic: str) -> str:

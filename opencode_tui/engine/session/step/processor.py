@@ -20,11 +20,20 @@ from msgspec.structs import replace
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, StreamEvent, ToolCall
-from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, STREAM_SLICE_MS
+from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
-from opencode_tui.engine.session.retry import BAD_CALL, MEDIA, GiveUp, MediaLimit, Wait, next_try, store_cause
+from opencode_tui.engine.session.retry import (
+    BAD_CALL,
+    MEDIA,
+    GiveUp,
+    MediaLimit,
+    Wait,
+    most_attempts,
+    next_try,
+    store_cause,
+)
 from opencode_tui.engine.session.runs import Cleanup, SessionStatuses
 from opencode_tui.engine.session.step.file_changes import StepRecorder
 from opencode_tui.engine.session.step.part_machine import Grew, PartChange, PartMachine, Stored, merge_growth
@@ -297,7 +306,9 @@ class StepProcessor:
         )
         self._statuses.set(
             self.message.session_id,
-            RetryStatus(attempt=attempt, message=_waiting(error, limit), next=now + delay_ms, attempts=RETRY_ATTEMPTS),
+            RetryStatus(
+                attempt=attempt, message=_waiting(error, limit), next=now + delay_ms, attempts=most_attempts(error)
+            ),
         )
         await asyncio.sleep(delay_ms / 1000)
         self._statuses.busy(self.message.session_id)

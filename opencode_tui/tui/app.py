@@ -27,20 +27,12 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-_MOVES = ("left", "right", "home", "end", "backspace", "delete")
-
-
 @dataclass(frozen=True, slots=True)
 class Hold:
     """Keys wait for what is being loaded; `cancel` ends the loading. With `lets_type` text is typed meanwhile."""
 
     cancel: Callable[[], object] | None = None
     lets_type: bool = False
-
-
-def _moves(event: events.Key | events.Paste) -> bool:
-    """Return whether a kept key does nothing in an empty prompt."""
-    return isinstance(event, events.Key) and event.key in _MOVES
 
 
 class OpenCodeApp(BaseApp, inherit_bindings=False):
@@ -57,8 +49,6 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self.chat = ChatScreen(options, self, clock)
         self._early: list[events.Key | events.Paste] | None = []
         self._hold: Hold | None = None
-        self._key: events.Key | None = None
-        """The key that is being handled, unless it is the second one of a sequence."""
 
     def get_default_screen(self) -> ChatScreen:
         """Return the chat."""
@@ -133,7 +123,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         """Keep all keys for what is being loaded, until the returned function is called; escape calls `cancel` and drops them.
 
         With `lets_type` text goes into the prompt until the first other key. Without `cancel` the keys that quit do so, but
-        are kept as long as they would be for other kept keys.
+        the first one behind others is kept with them: it is for what they typed.
         """
         hold = self._hold = Hold(cancel, lets_type)
         if not lets_type and self._early is None:
@@ -146,24 +136,14 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
 
         return release
 
-    def hold_from_key(self) -> tuple[Callable[[], None], bool]:
-        """Keep the key that is being handled and all later ones; return what ends that, and whether there is such a key."""
-        release = self.hold_until_shown()
-        if self._key is not None and self._early is not None:
-            self._early.insert(0, self._key)
-        return release, self._key is not None
-
     def _is_held(self, event: events.Key | events.Paste) -> bool:
         """Keep a key or paste that is for what is not shown yet; return whether it was kept."""
         hold = self._hold
         if hold is not None and isinstance(event, events.Key):
-            if hold.cancel is None and self._quits(event):
-                if all(map(_moves, self._early or ())):
-                    return False
-                if self._is_last_press(event):
-                    self.chat.leave()
-                    return True
-            if hold.cancel is not None and closes_page(self.router.keymap, event):
+            is_close = closes_page(self.router.keymap, event)
+            if hold.cancel is None and (is_close or (self._quits(event) and not self._is_for_kept(event))):
+                return False
+            if hold.cancel is not None and is_close:
                 if self._early is not None:
                     self._early.clear()
                 hold.cancel()
@@ -177,23 +157,10 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
                 self.chat.on_any_key(event.key, is_printable=event.is_printable)
         return self._early is not None
 
-    def _is_last_press(self, event: events.Key) -> bool:
-        """Return whether a key quits after the kept ones: at its second press, and at the third one if the first clears a text.
-
-        One that deletes single characters may be for any text.
-        """
-        kept, presses = list(self._early or ()), 0
-        while kept and isinstance(last := kept[-1], events.Key) and self._quits(last):
-            kept.pop()
-            presses += 1
-        while kept and _moves(kept[-1]):
-            kept.pop()
-        if not kept or (isinstance(last := kept[-1], events.Key) and self._has(last, "input_submit")):
-            return presses > 0
-        return presses > 1 and self._has(event, "input_clear")
-
-    def _has(self, event: events.Key, action_id: str) -> bool:
-        return any(one.id == action_id for one in self.keymap.actions(event.key, ("prompt",)))
+    def _is_for_kept(self, event: events.Key) -> bool:
+        """Return whether a key that quits is for what was typed before it, and is kept."""
+        last = self._early[-1] if self._early else event
+        return not (isinstance(last, events.Key) and self._quits(last))
 
     def _quits(self, event: events.Key) -> bool:
         quit_action = BY_ID[QUIT]
@@ -229,7 +196,6 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         screen = self.screen
         if isinstance(screen, ChatScreen):
             screen.begin_key(event)
-        self._key = None if self.router.is_in_sequence else event
         editor = screen.typed_editor if isinstance(screen, ChatScreen) else None
         if editor is not None and self.router.knows(event.key, TYPING):
             await editor.written()
@@ -254,7 +220,6 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             self.show_failure(error)
             return True
         finally:
-            self._key = None
             if isinstance(screen, ChatScreen):
                 screen.end_key()
 

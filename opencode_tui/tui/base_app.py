@@ -83,10 +83,6 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         """Keep keys for what is being loaded; return what ends that."""
         raise NotImplementedError
 
-    def hold_from_key(self) -> tuple[Callable[[], None], bool]:
-        """Keep the key that is being handled and all later ones; return what ends that, and whether there is such a key."""
-        raise NotImplementedError
-
     def restyle(self) -> None:
         """Draw everything in the current look."""
         raise NotImplementedError

@@ -54,4 +54,4 @@ def test_a_provider_that_cannot_be_reached_is_named_while_it_is_tried_again(line
     process.terminate()
     code = process.wait(PATIENCE_S)
     kill_session(process)
-    assert code == 130 and b"127.0.0.1:9" in output and b"attempt 2 of 8" in output
+    assert code == 130 and b"127.0.0.1:9" in output and b"attempt 2 of 3" in output

@@ -137,7 +137,7 @@ async def test_a_slow_answer_ends_at_the_limit_for_the_whole(server: ModelServer
 async def test_a_refused_connection_can_be_retried() -> None:
     heard = await ask_once(DirectLlm(Endpoint("fake", "http://127.0.0.1:9/v1"), find_format("openai")), request())
     assert heard.error is not None
-    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("network", True)
+    assert (heard.error.failure.kind, heard.error.failure.retryable) == ("local", True)
 
 
 @all_formats

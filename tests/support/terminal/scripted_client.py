@@ -180,6 +180,7 @@ class ScriptedClient:
         self.review = _Facet(changes=lambda: script.tree)
         self.messages = _Facet(
             list=lambda _id, limit=None: script.messages[-limit:] if limit else script.messages,
+            ids=lambda _id: [one.info.id for one in script.messages],
             get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),
         )
         self.prompts = _Facet(status=lambda: dict(script.statuses), abort=True)

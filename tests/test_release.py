@@ -260,8 +260,9 @@ def test_the_entry_for_the_registry_of_agents_has_its_form_and_no_address_that_i
 
 
 def test_one_command_names_a_release_and_nothing_is_written_where_it_cannot(tmp_path: Path) -> None:
-    for name in (".ci/version.py", "opencode_tui/__init__.py", "CHANGELOG.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+    of_users = [f"share/opencode-tui/ci/{name}-review.yml" for name in ("github", "gitlab")]
+    for name in (".ci/version.py", "opencode_tui/__init__.py", "CHANGELOG.md", *of_users):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PACKAGE_ROOT / name, tmp_path / name)
     changes = tmp_path / "CHANGELOG.md"
     changes.write_text("## [1.0.0] - unreleased\n\n- one\n")
@@ -273,3 +274,7 @@ def test_one_command_names_a_release_and_nothing_is_written_where_it_cannot(tmp_
     assert "CHANGELOG.md has 0 lines" in again.stderr
     assert '__version__ = "9.8.7"' in (tmp_path / "opencode_tui" / "__init__.py").read_text().splitlines()
     assert changes.read_text() == "## [9.8.7] - 2026-11-25\n\n- one\n"
+    installed = [
+        line for name in of_users for line in (tmp_path / name).read_text().splitlines() if "opencode-tui==" in line
+    ]
+    assert [line.split()[1] for line in installed] == ["opencode-tui==9.8.7"] * 2

@@ -2,10 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
+from opencode_tui.engine import newest_version
 from opencode_tui.engine.newest_version import CHECK_EVERY_MS, find_newer, is_newer
 from opencode_tui.storage.paths import Paths
 from tests.support.rows import each
 from tests.support.world.distribution import installed
+from tests.support.world.waiting import PATIENCE_S
 
 
 @each(
@@ -32,7 +36,10 @@ def test_only_a_newer_release_counts(version: str, than: str, expected: bool) ->
     assert is_newer(version, than) == expected
 
 
-async def test_it_is_looked_up_once_a_day(tmp_path: Path, paths: Paths, environ: dict[str, str]) -> None:
+async def test_it_is_looked_up_once_a_day(
+    tmp_path: Path, paths: Paths, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(newest_version, "LIMIT_S", PATIENCE_S)  # beside a high load pip takes longer than the limit
     folder = tmp_path / "packages"
     folder.mkdir()
     (folder / "opencode_tui-98.0.0-py3-none-any.whl").touch()

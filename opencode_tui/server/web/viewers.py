@@ -26,8 +26,11 @@ VIEWER_LIMIT = 5
 KEPT_S = 60.0
 """Seconds that the terminal of a page is kept whose socket was cut."""
 
-RELOAD_S = 1.0
-"""Seconds that the terminal of a page is kept that was closed, for the case that it is loaded again."""
+RELOAD_S = 10.0
+"""Seconds that the terminal of a page is kept that was closed, for the case that it is loaded again.
+
+On a phone or a busy machine loading lasts some seconds.
+"""
 
 IDLE_S = 1800.0
 """Seconds without input after which a viewer is disconnected."""

@@ -1,6 +1,6 @@
 """Permission rules and requests. Evaluated in `engine/permission`. Source: docs/internals/permissions.md#rules."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -78,7 +78,7 @@ class OpenPermission(Record):
 
     session_id: str
     permission: str
-    patterns: list[str]
+    patterns: Annotated[list[str], Field(min_length=1)]
     always: list[str] = Field(default_factory=list[str])
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     tool: ToolCallRef | None = absent()

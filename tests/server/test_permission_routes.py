@@ -70,3 +70,13 @@ async def test_always_stores_the_edited_pattern(serve):
     assert question["always"] == ["echo *"]
     assert (wrong.status_code, given.json()) == (400, True)
     assert [(one["permission"], one["pattern"]) for one in rules["grants"]] == [("bash", "echo asked")]
+
+
+async def test_a_question_of_a_client_about_nothing_is_refused(serve):
+    async with serve() as face:
+        asked = {"sessionID": await face.session(), "permission": "deploy", "patterns": []}
+        refused = await face.http.post("/opencode-tui/permission", json=asked)
+        taken = await face.http.post("/opencode-tui/permission", json={**asked, "patterns": ["site"]})
+        assert (refused.status_code, taken.json()["patterns"]) == (400, ["site"])
+        assert "patterns" in refused.text
+        assert [one["patterns"] for one in (await face.http.get("/permission")).json()] == [["site"]]

@@ -418,8 +418,8 @@ async def _end_of(client: "Client", info: SessionInfo, seen: int) -> list[Ended]
         answer = message.info
         if isinstance(answer, AssistantMessage) and (at := answer.time.completed or 0) > seen:
             error = answer.shown_error
-            texts = "\n".join(part.text for part in message.parts if isinstance(part, TextPart)).strip()
-            said = describe_stored(error, answer.provider_id, answer.model_id) if error else texts.rpartition("\n")[2]
+            texts = "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
+            said = describe_stored(error, answer.provider_id, answer.model_id) if error else _last_line(texts)
             state = "failed" if error else "done"
             cost = await client.sessions.cost(info.id)
             return [Ended.trusted(info=info, state=state, at=at, said=said[:SAID], cost=cost)]
@@ -433,11 +433,16 @@ async def _activity(client: "Client", session_id: str) -> tuple[ToolPart | None,
             match part:
                 case ToolPart() if part.state.status in ("pending", "running"):
                     return part, ""
-                case TextPart() if lines := part.text.strip().splitlines():
-                    return None, lines[-1][:SAID]
+                case TextPart() if line := _last_line(part.text):
+                    return None, line[:SAID]
                 case _:
                     pass
     return None, ""
+
+
+def _last_line(text: str) -> str:
+    """Return the last line with a letter or a digit, which a code fence alone has not; empty for none."""
+    return next((line.strip() for line in reversed(text.splitlines()) if any(map(str.isalnum, line))), "")
 
 
 async def _agent_of(client: "Client", asked: Asked) -> str:

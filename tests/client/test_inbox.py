@@ -239,8 +239,11 @@ async def test_what_ended_is_listed_until_the_user_looks_the_newest_first(
     await client.inbox.look(first)
     assert [name for name, *_ in await ended()] == [failed]
     await other.sessions.create(CreateSession(title="nothing was sent"))
+    model.script(Answer(text="It prints:\n```\nhello\n```"))
     await client.prompts.prompt(first, PromptInput(model=MODEL, parts=[TextInput(text="again")]))
-    assert [name for name, *_ in await ended()] == [first, failed]
+    [(newest, _, said), (older, *_)] = await ended()
+    assert (newest, older) == (first, failed)
+    assert said == "hello", "a code fence alone says nothing"
     shown = (await client.inbox.list()).ended
     await client.inbox.look(until=shown[1].at)
     assert [name for name, *_ in await ended()] == [first]

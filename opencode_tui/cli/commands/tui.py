@@ -39,7 +39,7 @@ _ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _EXAMPLES = """\b
 Examples:
   opencode-tui                                   work in this folder
-  opencode-tui ~/src/csvkit -c                   resume the latest one there
+  opencode-tui ~/src/csvkit -c                   resume its latest session
   opencode-tui -r                                choose a session to resume
   opencode-tui --prompt "what does this do?"     send a prompt on start
 """

@@ -182,7 +182,9 @@ def test_texts_that_are_asked_for_have_no_secrets(
     last = facts(collector.named("chat")[-1])
     assert json.loads(last["gen_ai.input.messages"])[0]["parts"][0]["content"] == "read the secret plan"
     assert json.loads(last["gen_ai.output.messages"])[0]["parts"][0]["content"].startswith("done ")
-    assert "x = 1" in facts(collector.named("execute_tool")[0])["gen_ai.tool.call.result"]
+    # The calls of a step start together, in any order.
+    results = [facts(one)["gen_ai.tool.call.result"] for one in collector.named("execute_tool")]
+    assert sorted(("x = 1" in one, "file not found" in one) for one in results) == [(False, True), (True, False)]
     assert SECRET.encode() not in collector.raw
 
 

@@ -110,7 +110,16 @@ def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, en
     assert loaded_after(code, tmp_path, environ)[2].strip() == str(
         [
             f"opencode_tui.schema.{name}"
-            for name in ("error", "ids", "provider_formats", "record", "suggest", "system_error", "tools")
+            for name in (
+                "error",
+                "ids",
+                "provider_formats",
+                "record",
+                "setting_defaults",
+                "suggest",
+                "system_error",
+                "tools",
+            )
         ]
     )
 

@@ -16,7 +16,7 @@ from opencode_tui.config.check.json_schema import read_sentences
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.notice import dotted
 from opencode_tui.config.redact import redact_settings
-from opencode_tui.config.settings.fields import fields_of, former_of, has_mark, sections_in
+from opencode_tui.config.settings.fields import default_of, fields_of, former_of, has_mark, sections_in
 from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.settings.section import Off, Section
 from opencode_tui.config.settings.settings import Settings
@@ -48,7 +48,7 @@ def list_settings(loaded: LoadedConfig, *, user_file: Path) -> SettingList:
             about=read_sentences()[section.__name__].get(path[-1], ""),
             choices=[json.dumps(one) for one in kind.choices],
             value=_json(value),
-            default=_json(field.default) if isinstance(field.default, bool | int | float | str) else None,
+            default=_json(default_of(field)),
             source=source,
             is_own=source == str(user_file),
             at_start=has_mark(fields_of(Settings)[path[0]], Mark.AT_START),

@@ -1,16 +1,20 @@
 """Settings one by one: their rows are those of the schema, and a change writes one value and keeps the rest of the file."""
 
 import json
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from opencode_tui.config.flags import read_flags
 from opencode_tui.config.setting_list import kind_of, list_settings
 from opencode_tui.config.settings.fields import field_at, former_of, has_mark, list_keys
 from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.user_file import change_setting, find_user_file
+from opencode_tui.engine.sandbox.limits import find_limits
 from opencode_tui.schema.api.setting import ChangedSetting, Setting, SettingChange
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.tui.state.screen_settings import read_settings
 from tests.support.rows import each
 from tests.support.world.settings import SettingsWorld
 
@@ -72,6 +76,52 @@ def test_a_row_has_the_value_in_effect_and_its_source(world: SettingsWorld) -> N
     assert listed["agent.build.model"].value == '"a/b"' and "agent.build.steps" not in listed
     assert (listed["tui.ascii"].value, listed["tui.ascii"].source) == (None, "")
     assert listed["trash.days"].default == "30"
+
+
+@each(
+    ("key", "default"),
+    [
+        ("tui.tips", "true"),
+        ("tui.vim", "false"),
+        ("tui.scroll_speed", "3"),
+        ("tui.images", '"auto"'),
+        ("share", '"manual"'),
+        ("server.port", "4096"),
+        ("experimental.sandbox.processes", "2000"),
+        ("compaction.prepare", "0.75"),
+        ("model", None),
+        ("instructions", None),
+    ],
+)
+def test_a_row_has_what_is_in_effect_without_a_value(world: SettingsWorld, key: str, default: str | None) -> None:
+    one = rows(world)[key]
+    assert (one.default, one.value) == (default, None)
+
+
+def test_every_switch_and_choice_has_a_default_but_those_whose_absence_means_something_else(
+    world: SettingsWorld,
+) -> None:
+    found = {key for key, one in rows(world).items() if one.kind in ("switch", "choice") and one.default is None}
+    assert found == {"experimental.sandbox.network"}  # `hosts` if there are any, else `off`
+
+
+def test_every_default_is_a_value_that_its_setting_accepts(world: SettingsWorld) -> None:
+    wanted = {key: one.default for key, one in rows(world).items() if one.default is not None}
+    assert len(wanted) > 40
+    settings: dict[str, Any] = {}
+    for key, default in sorted(wanted.items(), key=lambda one: -one[0].count(".")):
+        *sections, name = key.split(".")
+        inner = settings
+        for section in sections:
+            inner = inner.setdefault(section, {})
+        if not isinstance(inner.get(name), dict):
+            inner[name] = json.loads(default)
+    world.person(json.dumps(settings))
+    loaded = world.load()
+    assert loaded.warnings == []
+    assert read_settings(loaded.effective) == replace(read_settings({}), uses_vim=False)
+    sandbox = loaded.settings.experimental.sandbox if loaded.settings.experimental else None
+    assert sandbox is not None and find_limits(sandbox) == find_limits(None)
 
 
 def test_secrets_are_covered(world: SettingsWorld) -> None:

@@ -17,22 +17,20 @@ from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import ending_signals, print_result, say
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
+from opencode_tui.schema.setting_defaults import SERVER_HOST, SERVER_PORT
 from opencode_tui.server.address import Listening, check_reach
 
 if TYPE_CHECKING:
     from opencode_tui.client.local import LocalClients
     from opencode_tui.server.guard import Credentials
 
-HOSTNAME = "127.0.0.1"
-PORT = 4096
-
 
 @click.command(epilog="Without OPENCODE_SERVER_PASSWORD or --password-file a random password is printed to stderr.")
-@click.option("--hostname", help=f"Address to listen on. Default: server.hostname or {HOSTNAME}.")
+@click.option("--hostname", help=f"Address to listen on. Default: server.hostname or {SERVER_HOST}.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help=f"Port (0 = any free port). Default: server.port or {PORT}.",
+    help=f"Port (0 = any free port). Default: server.port or {SERVER_PORT}.",
 )
 @click.option("--password-file", metavar="FILE", help="File with the password, which only you may read.")
 @click.option(
@@ -54,8 +52,8 @@ def serve(
     environment = read_server_environment(password_file)
     settings = load_settings(environment).settings.server
     listening = Listening(
-        host=next(name for name in (hostname, settings and settings.hostname, HOSTNAME) if name is not None),
-        port=next(number for number in (port, settings and settings.port, PORT) if number is not None),
+        host=next(name for name in (hostname, settings and settings.hostname, SERVER_HOST) if name is not None),
+        port=next(number for number in (port, settings and settings.port, SERVER_PORT) if number is not None),
         origins=frozenset(settings.cors or () if settings else ()),
     )
     check_reach(listening.host, has_password=as_opencode2 or environment.flags.server_password is not None)

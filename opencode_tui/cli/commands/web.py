@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from opencode_tui.cli.commands.serve import (
-    HOSTNAME,
-    PORT,
     end_on_signals,
     make_credentials,
     read_server_environment,
@@ -20,6 +18,7 @@ from opencode_tui.cli.commands.serve import (
 from opencode_tui.cli.environment import Environment, load_settings
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.schema.setting_defaults import SERVER_HOST, SERVER_PORT
 from opencode_tui.server.address import Address, Listening, is_loopback
 
 if TYPE_CHECKING:
@@ -34,9 +33,9 @@ letter instead.
 
 
 @click.command(epilog=_EPILOG)
-@click.option("--hostname", default=HOSTNAME, show_default=True, help="Address to listen on.")
+@click.option("--hostname", default=SERVER_HOST, show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), help=f"Port (0 = any free port). Default: server.port or {PORT}."
+    "--port", type=click.IntRange(0, 65535), help=f"Port (0 = any free port). Default: server.port or {SERVER_PORT}."
 )
 @click.option("--password-file", metavar="FILE", help="File with the password, which only you may read.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the page in the default browser, logged in.")
@@ -56,7 +55,7 @@ def web(
     settings = load_settings(environment).settings.server
     listening = Listening(
         host=hostname,
-        port=next(number for number in (port, settings and settings.port, PORT) if number is not None),
+        port=next(number for number in (port, settings and settings.port, SERVER_PORT) if number is not None),
         origins=frozenset(settings.cors or () if settings else ()),
     )
     start_server_log(environment, global_options.log_level)

@@ -6,7 +6,7 @@ import inspect
 from functools import cache
 from typing import Any, cast
 
-from opencode_tui.config.settings.fields import all_fields, former_of, sections_in
+from opencode_tui.config.settings.fields import all_fields, default_of, former_of, sections_in
 from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.record import JsonObject
@@ -39,6 +39,9 @@ def _describe(section: type[Section], definition: JsonObject, sentences: dict[st
         for noise in ("title", "default"):
             value.pop(noise, None)
         field = "schema_url" if key == "$schema" else key
+        default = default_of(section.model_fields[field])
+        if default is not None:
+            value["default"] = default
         if field in sentences:
             value["description"] = sentences[field]
         if former_of(section.model_fields[field]):

@@ -6,7 +6,7 @@ from typing import Any, cast, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from opencode_tui.config.settings.marks import Former, Mark, Trust
+from opencode_tui.config.settings.marks import Default, Former, Mark, Trust
 from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.record import JsonObject
@@ -67,6 +67,13 @@ def is_map(field: FieldInfo) -> bool:
 def former_of(field: FieldInfo) -> Former | None:
     """Return the field whose former name this is, None for other names."""
     return next((mark for mark in field.metadata if isinstance(mark, Former)), None)
+
+
+def default_of(field: FieldInfo) -> bool | int | float | str | None:
+    """Return what is in effect where no source has a value; None where that is no single value."""
+    if isinstance(field.default, bool | int | float | str):
+        return field.default
+    return next((mark.value for mark in field.metadata if isinstance(mark, Default)), None)
 
 
 def is_secret(field: FieldInfo) -> bool:

@@ -49,6 +49,15 @@ def starts_each(*, unasked: bool = False) -> Trust:
     return Trust(STARTS, unless=(False,), by_name=_SWITCHED_OFF, starts_unasked=unasked)
 
 
+class Default(Struct, frozen=True):
+    """What is in effect where no source has a value: of a field that is None then, so that a later source can be told from none.
+
+    Numbers and names of the network are constants of `schema/setting_defaults.py`, which what applies the setting uses too.
+    """
+
+    value: bool | int | float | str
+
+
 class Former(Struct, frozen=True):
     """The field is the former name of another one: its name there."""
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from opencode_tui.config.settings.marks import HARMLESS, SENDS, WEAKENS, Mark, Trust
+from opencode_tui.config.settings.marks import HARMLESS, SENDS, WEAKENS, Default, Mark, Trust
 from opencode_tui.config.settings.section import (
     ApiKey,
     Headers,
@@ -18,6 +18,7 @@ from opencode_tui.config.settings.section import (
     Url,
 )
 from opencode_tui.schema.provider_formats import FormatName
+from opencode_tui.schema.setting_defaults import CHUNK_TIMEOUT_MS
 
 
 class LimitSettings(Section):
@@ -118,9 +119,9 @@ class ProviderOptions(Section):
     """Base address of the API with its version, as in https://host/v1."""
     headers: Headers | None = Field(default=None, repr=False)
     """HTTP headers of each request."""
-    timeout: Milliseconds | Off | None = None
+    timeout: Annotated[Milliseconds | Off | None, Default(False)] = None
     """Milliseconds for a whole request, or false for no limit."""
-    chunkTimeout: Milliseconds | Off | None = None
+    chunkTimeout: Annotated[Milliseconds | Off | None, Default(CHUNK_TIMEOUT_MS)] = None
     """Milliseconds without data after which a response fails; after six times as many one with data and no event."""
     adapter: Literal[FormatName, "litellm"] | None = None
     """The wire format: OpenAI's chat completions or Responses, Anthropic's, Gemini's; or litellm, which translates."""

@@ -18,6 +18,7 @@ from opencode_tui.config.settings.marks import (
     SENDS,
     STARTS,
     WEAKENS,
+    Default,
     Former,
     Mark,
     Trust,
@@ -51,6 +52,18 @@ from opencode_tui.config.settings.section import (
     WebOrigin,
     Words,
 )
+from opencode_tui.schema.setting_defaults import (
+    COMMAND_OPEN_FILES,
+    COMMAND_PROCESSES,
+    HOOK_S,
+    MCP_BACKGROUND_MS,
+    REST_S,
+    SCROLL_LINES,
+    SERVER_HOST,
+    SERVER_PORT,
+    SIGN_IN_PORT,
+    STATUS_COMMAND_S,
+)
 
 
 class McpOauthSettings(Section):
@@ -62,8 +75,8 @@ class McpOauthSettings(Section):
     """The client's secret, if it has one."""
     scope: str | None = None
     """Requested scopes, separated by spaces; those that the server names without them."""
-    callbackPort: Annotated[int, Field(ge=1, le=65535)] | None = None
-    """Local port for the browser's redirect; 19876 by default."""
+    callbackPort: Annotated[Annotated[int, Field(ge=1, le=65535)] | None, Default(SIGN_IN_PORT)] = None
+    """Local port for the browser's redirect."""
 
 
 Unattended = Literal["decline", "defaults"]
@@ -81,12 +94,12 @@ class McpLocalSettings(Section):
     """Its environment variables."""
     cwd: Text | None = None
     """The folder that it starts in, absolute or below `~/`; the project's where this is not set."""
-    enabled: bool | None = None
+    enabled: Annotated[bool | None, Default(True)] = None
     """Start it."""
     timeout: Milliseconds | None = None
     """Milliseconds to wait for each answer, from its last progress on; the start may take 30 seconds, or this if it is longer."""
-    unattended: Unattended | None = None
-    """Where no user can be asked: decline the server's forms (without this), or send their default values."""
+    unattended: Annotated[Unattended | None, Default("decline")] = None
+    """Where no user can be asked: decline the server's forms, or send their default values."""
 
 
 class McpRemoteSettings(Section):
@@ -100,12 +113,12 @@ class McpRemoteSettings(Section):
     """HTTP headers of each request."""
     oauth: McpOauthSettings | Off | None = None
     """How to sign in, or false for never."""
-    enabled: bool | None = None
+    enabled: Annotated[bool | None, Default(True)] = None
     """Connect to it."""
     timeout: Milliseconds | None = None
     """Milliseconds to wait for each answer, from its last progress on; the start may take 30 seconds, or this if it is longer."""
-    unattended: Unattended | None = None
-    """Where no user can be asked: decline the server's forms (without this), or send their default values."""
+    unattended: Annotated[Unattended | None, Default("decline")] = None
+    """Where no user can be asked: decline the server's forms, or send their default values."""
 
 
 class McpSwitch(Section):
@@ -134,7 +147,7 @@ McpSettings = Annotated[
 class LspSettings(Section):
     """A language server."""
 
-    disabled: bool | None = None
+    disabled: Annotated[bool | None, Default(False)] = None
     """Do not start it."""
     command: Words | None = None
     """The program and its arguments."""
@@ -149,7 +162,7 @@ class LspSettings(Section):
 class FormatterSettings(Section):
     """A program that formats a file after an edit."""
 
-    disabled: bool | None = None
+    disabled: Annotated[bool | None, Default(False)] = None
     """Do not use it."""
     command: Words | None = None
     """The program; it formats its input, or a copy ($FILE) outside the project, where its settings are not found by path."""
@@ -157,16 +170,16 @@ class FormatterSettings(Section):
     """Its environment variables."""
     extensions: list[Text] | None = None
     """File name extensions."""
-    whole: bool | None = None
+    whole: Annotated[bool | None, Default(False)] = None
     """Let it change the whole file, not only what is at most three lines from the edit."""
 
 
 class ServerSettings(Section):
     """Our own HTTP server."""
 
-    port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    port: Annotated[Annotated[int, Field(ge=0, le=65535)] | None, Default(SERVER_PORT)] = None
     """The port; 0 means any free port."""
-    hostname: Host | None = None
+    hostname: Annotated[Host | None, Default(SERVER_HOST)] = None
     """The address to listen on; addresses other than loopback need a password."""
     mdns: Annotated[bool | None, Mark.UNSUPPORTED] = None
     """Announce the server in the local network."""
@@ -174,8 +187,8 @@ class ServerSettings(Section):
     """The announced name."""
     cors: list[WebOrigin] | None = None
     """Further allowed origins."""
-    pty: bool | None = None
-    """Let clients with the password start terminals (`/pty`): unconfined shells. Off by default."""
+    pty: Annotated[bool | None, Default(False)] = None
+    """Let clients with the password start terminals (`/pty`): unconfined shells."""
 
 
 AgentMode = Literal["primary", "subagent", "all"]
@@ -213,9 +226,9 @@ class AgentSettings(Section):
     """Rules of this agent, after those of the settings: tool to action, or tool to pattern to action; the last match wins."""
     tools: Annotated[dict[str, bool] | None, HARMLESS, Former("permission")] = None
     """Former way to enable tools; use `permission`."""
-    disable: Annotated[bool | None, HARMLESS] = None
+    disable: Annotated[bool | None, HARMLESS, Default(False)] = None
     """Remove this agent."""
-    hidden: Annotated[bool | None, HARMLESS] = None
+    hidden: Annotated[bool | None, HARMLESS, Default(False)] = None
     """Hide this agent in lists."""
     color: Annotated[Annotated[str, Field(pattern=COLOR_PATTERN)] | None, HARMLESS, Mark.DESCRIPTIVE] = None
     """Color of the agent, as #rrggbb or the name of a theme color, for clients of the server; our screen does not show it."""
@@ -234,7 +247,7 @@ class CommandSettings(Section):
     """The agent to use."""
     model: ModelName | None = None
     """The model to use, as provider/model."""
-    subtask: bool | None = None
+    subtask: Annotated[bool | None, Default(False)] = None
     """Run it in a subagent session."""
 
 
@@ -310,16 +323,12 @@ class UseLimitSettings(Section):
     """Limits of the agents that one prompt starts, at every depth, together."""
 
 
-DEFAULT_REST_S = 60
-"""Seconds that an engine without a terminal waits for one after its last work."""
-
-
 class BackgroundSettings(Section):
     """Work that goes on without a terminal."""
 
     hangup: bool = True
     """Go on when the terminal is closed or its connection is lost while a turn or a background command runs; false: stop them."""
-    rest: Annotated[int, Field(ge=0, le=86_400)] = DEFAULT_REST_S
+    rest: Annotated[int, Field(ge=0, le=86_400)] = REST_S
     """Seconds that the engine waits for a terminal after its last work, before it ends."""
 
 
@@ -343,8 +352,8 @@ class CommandHook(Section):
     """The command for /bin/sh; the event is JSON on its standard input."""
     environment: Variables | None = Field(default=None, repr=False)
     """Its environment variables, besides those of this program."""
-    timeout: Annotated[float, Field(gt=0, le=3600)] | None = None
-    """Seconds that it may take; 60 by default."""
+    timeout: Annotated[Annotated[float, Field(gt=0, le=3600)] | None, Default(HOOK_S)] = None
+    """Seconds that it may take."""
 
 
 class HookGroup(Section):
@@ -364,7 +373,7 @@ HookTrigger = Literal[
 class ScrollAccelerationSettings(Section):
     """Accelerated scrolling."""
 
-    enabled: bool | None = None
+    enabled: Annotated[bool | None, Default(False)] = None
     """Use it."""
 
 
@@ -381,40 +390,40 @@ class StatusLineSettings(Section):
     """Its fields from the left; by default the agent first, the branch and the command last."""
     command: Annotated[Text | None, Trust(STARTS, unless=(None,), starts_unasked=True)] = None
     """A command for /bin/sh; its first line is shown. The session is JSON on its standard input."""
-    timeout: Annotated[float, Field(gt=0, le=60)] | None = None
-    """Seconds that the command may take; 2 by default."""
+    timeout: Annotated[Annotated[float, Field(gt=0, le=60)] | None, Default(STATUS_COMMAND_S)] = None
+    """Seconds that the command may take."""
 
 
 class TuiSettings(Section):
     """The screen."""
 
-    scroll_speed: Annotated[float, Field(ge=0.001, le=100)] | None = None
+    scroll_speed: Annotated[Annotated[float, Field(ge=0.001, le=100)] | None, Default(SCROLL_LINES)] = None
     """Lines per step of the wheel."""
     scroll_acceleration: ScrollAccelerationSettings | None = None
     """Accelerated scrolling."""
-    diff_style: Literal["auto", "stacked"] | None = None
+    diff_style: Annotated[Literal["auto", "stacked"] | None, Default("auto")] = None
     """Show changes side by side where there is space, or always stacked."""
-    reduced_motion: bool | None = None
+    reduced_motion: Annotated[bool | None, Default(False)] = None
     """Disable animations."""
-    ascii: bool | None = None
+    ascii: Annotated[bool | None, Default(False)] = None
     """ASCII glyphs only, also where the terminal shows UTF-8."""
-    images: Literal["auto", "kitty", "sixel", "blocks", "off"] | None = None
-    """How pictures in the conversation are shown: by default with kitty's graphics or sixel where the terminal answers that it has
+    images: Annotated[Literal["auto", "kitty", "sixel", "blocks", "off"] | None, Default("auto")] = None
+    """How pictures in the conversation are shown: `auto` with kitty's graphics or sixel where the terminal answers that it has
     them, else as half blocks; `off` shows their names."""
     editor_links: Annotated[EditorLinks | None, Trust(STARTS)] = None
     """What opens when you click a path in the terminal, at its line: `vscode`, `vscode-insiders`, `vscodium`, `cursor`, `windsurf`,
     `zed`, `idea`, `pycharm`, `textmate`, or the form of your editor's addresses, such as `mine://open?file={path}&line={line}`.
     Without it the links are `file://` addresses, which name no line."""
-    tips: bool | None = None
-    """Show a tip in an empty chat, another one each day (default: true)."""
+    tips: Annotated[bool | None, Default(True)] = None
+    """Show a tip in an empty chat, another one each day."""
     status_line: StatusLineSettings | None = None
     """The fields of the last row, and a command of your own."""
     notify: Annotated[Text | None, Trust(STARTS, unless=(None,), starts_unasked=True)] = None
     """A command for /bin/sh, run when a question begins to wait or a turn ends while the terminal has no focus. Its text is in
     `$OPENCODE_TUI_MESSAGE`, more is JSON on its standard input."""
-    delivery: Literal["steer", "queue"] | None = None
+    delivery: Annotated[Literal["steer", "queue"] | None, Default("steer")] = None
     """When a message that you send during a turn is read: `steer`, at its next step, or `queue`, after it."""
-    vim: bool | None = None
+    vim: Annotated[bool | None, Default(False)] = None
     """Edit the prompt with the keys of vim; `/vim` changes and saves it."""
 
 
@@ -448,9 +457,11 @@ class SandboxSettings(Section):
 
     untrusted: ClassVar[Trust | None] = Trust(WEAKENS, unless=(None,))
 
-    mode: Annotated[Literal["auto", "off", "read-only"] | None, Trust(WEAKENS, unless=("read-only",))] = None
+    mode: Annotated[
+        Literal["auto", "off", "read-only"] | None, Trust(WEAKENS, unless=("read-only",)), Default("auto")
+    ] = None
     """`auto` confines commands where the system can, `off` never, `read-only` also keeps them from writing in the project."""
-    tier: Literal["auto", "bubblewrap", "landlock", "none"] | None = None
+    tier: Annotated[Literal["auto", "bubblewrap", "landlock", "none"] | None, Default("auto")] = None
     """How commands are confined; `auto` is the best way that works here."""
     network: Annotated[Literal["off", "hosts", "on"] | None, Trust(WEAKENS, unless=("off",))] = None
     """Whether confined commands have a network: `off`, the `hosts` only, or `on`; by default `hosts` if any."""
@@ -464,16 +475,16 @@ class SandboxSettings(Section):
     """Hosts that confined commands may reach over HTTP: names, `*.suffix` or addresses, with or without `:port`."""
     env: Annotated[list[VariableName] | None, Trust(WEAKENS, unless=([],))] = None
     """Variables that commands get although they look like keys or name sockets."""
-    auto: Annotated[Literal["inside", "outside"] | None, Trust(WEAKENS, unless=("inside",))] = None
-    """Whether automatic approval also answers yes where a command would leave the sandbox: `inside` (the default) or `outside`."""
+    auto: Annotated[Literal["inside", "outside"] | None, Trust(WEAKENS, unless=("inside",)), Default("inside")] = None
+    """Whether automatic approval also answers yes where a command would leave the sandbox: `inside` (no) or `outside`."""
     memory: Size | None = None
     """Memory that all processes of a command may use together, as `8 GB`, or `none`; by default half of the machine's."""
-    processes: Count | None = None
-    """Processes that a command may have at a time, 2,000 by default; 0 is no limit."""
+    processes: Annotated[Count | None, Default(COMMAND_PROCESSES)] = None
+    """Processes that a command may have at a time; 0 is no limit."""
     file_size: Size | None = None
     """Size of a file that a command may write, as `20 GB`, or `none`; by default half of what the disk has free."""
-    open_files: Count | None = None
-    """Files that each process of a command may have open, 65,536 by default; 0 is no limit but the system's."""
+    open_files: Annotated[Count | None, Default(COMMAND_OPEN_FILES)] = None
+    """Files that each process of a command may have open; 0 is no limit but the system's."""
 
 
 class ExperimentalSettings(Section):
@@ -481,34 +492,38 @@ class ExperimentalSettings(Section):
 
     untrusted: ClassVar[Trust | None] = Trust(WEAKENS, unless=(False,))
 
-    disable_paste_summary: Annotated[bool | None, HARMLESS] = None
+    disable_paste_summary: Annotated[bool | None, HARMLESS, Default(False)] = None
     """Show a long pasted text in full."""
     batch_tool: Annotated[bool | None, HARMLESS, Mark.UNSUPPORTED] = None
     """Add a tool that calls several tools."""
-    openTelemetry: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None
+    openTelemetry: Annotated[bool | None, Trust(SENDS, unless=(False,)), Default(False)] = None
     """Send traces and metrics of turns, requests and tools by OTLP, to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."""
     primary_tools: Annotated[list[Text] | None, HARMLESS] = None
     """Tools that only primary agents have."""
-    continue_loop_on_deny: bool | None = None
+    continue_loop_on_deny: Annotated[bool | None, Default(False)] = None
     """Continue the turn after a rejected call."""
     mcp_timeout: Annotated[Milliseconds | None, HARMLESS] = None
     """Milliseconds to wait for each answer of an MCP server without a `timeout` of its own."""
-    mcp_background: Annotated[Milliseconds | None, HARMLESS] = None
-    """Milliseconds after which a call of an MCP server goes on in the background; two minutes by default."""
-    approvals: Annotated[Literal["ask", "normal", "auto"] | None, Trust(WEAKENS, unless=("ask",))] = None
+    mcp_background: Annotated[Milliseconds | None, HARMLESS, Default(MCP_BACKGROUND_MS)] = None
+    """Milliseconds after which a call of an MCP server goes on in the background."""
+    approvals: Annotated[
+        Literal["ask", "normal", "auto"] | None, Trust(WEAKENS, unless=("ask",)), Default("normal")
+    ] = None
     """How sessions ask at first: for every edit and command, by the rules (`normal`), or `auto`, not at all inside the sandbox."""
     well_known: list[Url] | None = None
     """In managed settings only: addresses of servers whose settings (`/.well-known/opencode`) count for all users, unreviewed."""
     sandbox: SandboxSettings | None = None
     """What commands may do without a question."""
     websearch: Annotated[
-        Literal["auto", "brave", "tavily", "provider", "off"] | None, Trust(WEAKENS, unless=("off",))
+        Literal["auto", "brave", "tavily", "provider", "off"] | None, Trust(WEAKENS, unless=("off",)), Default("auto")
     ] = None
     """The service of the websearch tool; `auto` is the first with a key (BRAVE_API_KEY, TAVILY_API_KEY, `auth login brave`).
 
     `provider` lets Anthropic, OpenAI (Responses) and Gemini 3 search by themselves, which they charge for, where no rule asks about
     or denies searches; other models use the service with a key, or do not search."""
-    lsp_diagnostics: Annotated[Literal["edit", "turn", "off"] | None, Trust(WEAKENS, unless=("off",))] = None
+    lsp_diagnostics: Annotated[
+        Literal["edit", "turn", "off"] | None, Trust(WEAKENS, unless=("off",)), Default("edit")
+    ] = None
     """When the model sees errors that its edits brought: after each `edit`, at the end of the `turn` (at most twice), or never."""
 
 
@@ -521,7 +536,7 @@ class Settings(Section):
     """Name of the color theme."""
     keybinds: Annotated[dict[str, str] | None, Trust(REBINDS, unless=NOTHING)] = None
     """Keys by action; `none` switches one off, a comma separates alternatives, <leader> means the leader key."""
-    logLevel: Literal["DEBUG", "INFO", "WARN", "ERROR"] | None = None
+    logLevel: Annotated[Literal["DEBUG", "INFO", "WARN", "ERROR"] | None, Default("WARN")] = None
     """Level of the log file."""
     tui: TuiSettings | None = None
     """The screen."""
@@ -539,18 +554,22 @@ class Settings(Section):
         None
     )
     """Shell commands that run on events, by event, in Claude Code's format."""
-    snapshot: Annotated[bool | SnapshotLimits | None, Trust(WEAKENS, unless=(True,))] = None
-    """Record snapshots of files for undo, with these limits; on by default."""
-    share: Annotated[Literal["manual", "auto", "disabled"] | None, Trust(SENDS, unless=("disabled",))] = None
+    snapshot: Annotated[bool | SnapshotLimits | None, Trust(WEAKENS, unless=(True,)), Default(True)] = None
+    """Record snapshots of files for undo, with these limits."""
+    share: Annotated[
+        Literal["manual", "auto", "disabled"] | None, Trust(SENDS, unless=("disabled",)), Default("manual")
+    ] = None
     """Share sessions when you ask for it, every new one, or never; to the server of `enterprise.url`."""
     autoshare: Annotated[bool | None, Trust(SENDS, unless=(False,)), Former("share")] = None
     """Former name of `share: auto`."""
-    autoupdate: Annotated[bool | Literal["notify"] | None, Trust(STARTS, unless=(False, "notify"))] = None
+    autoupdate: Annotated[bool | Literal["notify"] | None, Trust(STARTS, unless=(False, "notify")), Default(False)] = (
+        None
+    )
     """`notify`: report a newer version on the screen, looked up with pip once a day if it was installed
     from a package index. This program never updates itself."""
     disabled_providers: Annotated[list[Text] | None, Trust(SENDS)] = None
     """Providers that are not used."""
-    local_models: Annotated[bool | None, Trust(SENDS, unless=(False,))] = None
+    local_models: Annotated[bool | None, Trust(SENDS, unless=(False,)), Default(True)] = None
     """`false`: never look for servers of models on this machine (Ollama, LM Studio, llama.cpp, vLLM) that no setting names."""
     enabled_providers: Annotated[list[Text] | None, Trust(SENDS)] = None
     """If given, only these providers are used."""
@@ -574,9 +593,9 @@ class Settings(Section):
     """Providers of models by id."""
     mcp: Annotated[dict[Text, McpSettings] | None, starts_each(unasked=True)] = None
     """MCP servers by name."""
-    formatter: Annotated[bool | dict[Text, FormatterSettings] | None, starts_each()] = None
-    """Formatters that run on what an edit changed, by name; true for all that are installed. Without it none runs."""
-    lsp: Annotated[bool | dict[Text, LspSettings] | None, starts_each()] = None
+    formatter: Annotated[bool | dict[Text, FormatterSettings] | None, starts_each(), Default(False)] = None
+    """Formatters that run on what an edit changed, by name; true for all that are installed, false for none."""
+    lsp: Annotated[bool | dict[Text, LspSettings] | None, starts_each(), Default(True)] = None
     """Language servers by name, changes of known ones or further ones; false for none. Installed ones start by themselves."""
     instructions: Annotated[list[Text] | None, Mark.JOINED] = None
     """Further files with instructions, patterns, or addresses; lists of several files are joined."""

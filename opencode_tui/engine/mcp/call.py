@@ -21,14 +21,12 @@ from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.mcp import McpTool
 from opencode_tui.schema.error import NotFoundError, ToolError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.setting_defaults import MCP_BACKGROUND_MS
 
 if TYPE_CHECKING:
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.sandbox.environment import Secrets
     from opencode_tui.engine.tool.process.background import BackgroundCommands, BackgroundOutput
-
-BACKGROUND_S = 120.0
-"""Seconds after which a call goes on in the background, unless the settings say otherwise."""
 
 LONG_CALL_S = 1_800.0
 """Seconds without progress after which a call has failed that may go on there, unless the settings say otherwise."""
@@ -42,7 +40,7 @@ class CallBackground(Struct, frozen=True):
 
     commands: "Lazy[BackgroundCommands]"
     make_output: "Callable[[], BackgroundOutput]"
-    after_s: float = BACKGROUND_S
+    after_s: float = MCP_BACKGROUND_MS / 1000
 
     @classmethod
     def of_settings(
@@ -53,7 +51,7 @@ class CallBackground(Struct, frozen=True):
         make_output: "Callable[[], BackgroundOutput]",
     ) -> Self:
         """Return it for the milliseconds of the settings."""
-        return cls(commands, make_output, BACKGROUND_S if after_ms is None else after_ms / 1000)
+        return cls(commands, make_output, (MCP_BACKGROUND_MS if after_ms is None else after_ms) / 1000)
 
 
 def make_output(reserve: Callable[[], Path], secrets: "Secrets") -> "BackgroundOutput":

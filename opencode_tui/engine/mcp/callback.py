@@ -13,8 +13,9 @@ from msgspec import Struct
 
 from opencode_tui.engine.mcp.lists import clean
 from opencode_tui.schema.error import SignInError
+from opencode_tui.schema.setting_defaults import SIGN_IN_PORT
 
-HOST, PORT, PATH = "127.0.0.1", 19876, "/mcp/oauth/callback"
+HOST, PATH = "127.0.0.1", "/mcp/oauth/callback"
 """Where the browser is sent, as OpenCode registers it; the settings may name another port."""
 
 _HEAD_BYTES = 16_384
@@ -53,7 +54,7 @@ class UnavailablePort(OSError):
 
 def redirect_address(port: int | None) -> str:
     """Return the address to which the browser is sent."""
-    return f"http://{HOST}:{port or PORT}{PATH}"
+    return f"http://{HOST}:{port or SIGN_IN_PORT}{PATH}"
 
 
 def read_redirect(address: str) -> Redirected:

@@ -238,7 +238,7 @@ class _Plan:
         found = [reason.words for reason in (*self._scan.discards, *self._scan.outside)]
         if not any(reason.kind == "path" for reason in self._scan.outside):
             found += [f"Accesses {folder.removesuffix('/*') or '/'}, outside the project." for folder in self._folders]
-        found += [f"Reads {os.path.basename(path)}, which may hold secrets." for path in self._secrets]
+        found += [f"Uses {os.path.basename(path)}, which may hold secrets." for path in self._secrets]
         found += [f"Changes {path}, which can start programs later." for path in self._protected]
         if companions := list(dict.fromkeys(self._companions())):
             shown = [_shortened(one) for one in companions[:_NAMED_MEMBERS]]

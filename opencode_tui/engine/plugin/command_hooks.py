@@ -24,10 +24,8 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.setting_defaults import HOOK_S, STATUS_COMMAND_S
 from opencode_tui.schema.tools import row_of
-
-TIMEOUT_S = 60.0
-"""Seconds that a command has by default. Source: https://docs.claude.com/en/docs/claude-code/hooks."""
 
 SPARE_S = 5.0
 """Seconds after its time limit in which a command and what it started are ended."""
@@ -65,9 +63,7 @@ def command_hooks(
         "event": (("Stop", "SessionStart", "Notification"), made.on_event),
     }
     hooks = {name: hook for name, (events, hook) in table.items() if any(triggers.get(event) for event in events)}
-    longest = max(
-        (one.timeout or TIMEOUT_S for groups in triggers.values() for g in groups for one in g.hooks), default=0
-    )
+    longest = max((one.timeout or HOOK_S for groups in triggers.values() for g in groups for one in g.hooks), default=0)
     return PluginHooks(
         OF_SETTINGS,
         cast("Mapping[str, Hook]", hooks),
@@ -171,7 +167,7 @@ class CommandHooks:
         return "\n".join(one.context for one in said if one.context)
 
     async def _start(self, hook: CommandHook, data: bytes, is_context: bool) -> _Outcome:
-        limit = hook.timeout or TIMEOUT_S
+        limit = hook.timeout or HOOK_S
         environ = {**self._environ, **(hook.environment or {})}
         code, out, err = await _run_shell(hook.command, data, folder=self._folder, environ=environ, limit_s=limit)
         return _outcome(hook, code, out, err, is_context=is_context)
@@ -191,10 +187,6 @@ async def _run_shell(
     return ran.code, _text(ran.output), _text(ran.errors)
 
 
-STATUS_TIMEOUT_S = 2.0
-"""Seconds that the command of the status line has by default."""
-
-
 async def run_status_command(
     settings: StatusLineSettings, facts: JsonObject, *, folder: Path, environ: Mapping[str, str]
 ) -> str:
@@ -205,7 +197,7 @@ async def run_status_command(
     if settings.command is None:
         return ""
     data = json.dumps({"cwd": str(folder), **facts}, ensure_ascii=False).encode("utf-8", "surrogateescape")
-    limit = settings.timeout or STATUS_TIMEOUT_S
+    limit = settings.timeout or STATUS_COMMAND_S
     try:
         code, out, err = await _run_shell(settings.command, data, folder=folder, environ=environ, limit_s=limit)
     except HookError as error:

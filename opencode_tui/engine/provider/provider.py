@@ -17,13 +17,11 @@ from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.setting_defaults import CHUNK_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServer
     from opencode_tui.schema.api.catalog import ProviderSummary
-
-DEFAULT_CHUNK_TIMEOUT_MS = 300_000
-"""Milliseconds without a byte after which a stream counts as dead."""
 
 FRUITLESS = 6
 """Times `chunkTimeout` after which a response fails that sends bytes and no event, such as comments that keep it open."""
@@ -42,7 +40,7 @@ class Endpoint(Struct, frozen=True):
     api_key: str | None = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
     timeout_ms: int | None = None
-    chunk_timeout_ms: int = DEFAULT_CHUNK_TIMEOUT_MS
+    chunk_timeout_ms: int = CHUNK_TIMEOUT_MS
     proxy: str | None = None
     """A proxy's URL, an empty text to use none; None means the variables of the environment (`network.py`)."""
     key_setting: str = ""
@@ -208,7 +206,7 @@ class Provider:
             api_key=key,
             headers={name: str(value) for name, value in as_object(self._options.get("headers")).items()},
             timeout_ms=total if isinstance(total, int) and total else None,
-            chunk_timeout_ms=_NEVER_MS if chunk is False else chunk or DEFAULT_CHUNK_TIMEOUT_MS,
+            chunk_timeout_ms=_NEVER_MS if chunk is False else chunk or CHUNK_TIMEOUT_MS,
             proxy=self._proxy(),
             key_setting=f"provider.{self.id}.options.apiKey" if as_text(self._options.get("apiKey")) else "",
         )

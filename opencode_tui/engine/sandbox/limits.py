@@ -20,9 +20,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import SandboxSettings
+from opencode_tui.schema.setting_defaults import COMMAND_OPEN_FILES, COMMAND_PROCESSES
 
-PROCESSES = 2_000
-OPEN_FILES = 65_536
 _SHARE_OF_MEMORY = 2
 _SHARE_OF_DISK = 2
 _MOST_BEHIND = 1 << 30
@@ -112,9 +111,9 @@ def find_limits(settings: SandboxSettings | None) -> Limits:
     given = settings or SandboxSettings.model_construct()  # no schema is built for it
     return Limits(
         memory=machine_memory() // _SHARE_OF_MEMORY if given.memory is None else parse_size(given.memory),
-        processes=PROCESSES if given.processes is None else given.processes,
+        processes=COMMAND_PROCESSES if given.processes is None else given.processes,
         file_size=None if given.file_size is None else parse_size(given.file_size),
-        open_files=OPEN_FILES if given.open_files is None else given.open_files,
+        open_files=COMMAND_OPEN_FILES if given.open_files is None else given.open_files,
     )
 
 

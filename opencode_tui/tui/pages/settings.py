@@ -261,7 +261,7 @@ class SettingsScreen(PageScreen):
         def left(area: str) -> Sequence[Piece]:
             width = self.listing.size.width
             name = min(NAME, max(16, width * 2 // 5))
-            words = value_words(one, one.value) or value_words(one, one.default) or "default"
+            words = value_words(one, one.value) or value_words(one, one.default) or "not set"
             token = "muted" if one.value is None else "text"
             return [
                 (f"  {pad(clip(screen_line(key_of(one)), name, mark), name)}  ", self.style("text", area)),
@@ -269,7 +269,7 @@ class SettingsScreen(PageScreen):
             ]
 
         def right(area: str) -> Sequence[Piece]:
-            named = value_words(one, one.value) or value_words(one, one.default)  # without, `default` is at the left
+            named = value_words(one, one.value) or value_words(one, one.default)
             source = "you" if one.is_own else short_source(one.source, self._places) or ("default" if named else "")
             if self.listing.size.width < SOURCE_FROM:
                 return []
@@ -340,7 +340,8 @@ class SettingsScreen(PageScreen):
         elif one.kind == "object":
             self._start(self._open_file())
         elif one.kind == "switch":
-            self._write(one, "false" if one.value == "true" else "true")
+            present = one.default if one.value is None else one.value
+            self._write(one, "false" if present == "true" else "true")
         elif one.kind == "choice" or self._named.get(key):
             self._choose(one, one.choices if one.kind == "choice" else [json.dumps(name) for name in self._named[key]])
         else:

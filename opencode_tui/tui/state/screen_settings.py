@@ -8,7 +8,8 @@ from msgspec import Struct
 from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.message import Delivery
-from opencode_tui.tui.widgets.wheel import LINES, Wheel
+from opencode_tui.schema.setting_defaults import REST_S, SCROLL_LINES
+from opencode_tui.tui.widgets.wheel import Wheel
 
 
 class ScreenSettings(Struct, frozen=True):
@@ -30,7 +31,7 @@ class ScreenSettings(Struct, frozen=True):
     """Whether the prompt has the keys of vim; None where it is not set."""
     writes_out_pastes: bool = False
     """Whether a long paste is text of the prompt instead of a mark."""
-    scroll_lines: float = LINES
+    scroll_lines: float = SCROLL_LINES
     scroll_accelerates: bool = False
     is_stacked: bool = False
     """Whether diffs use one column even where two fit."""
@@ -43,7 +44,7 @@ class ScreenSettings(Struct, frozen=True):
     has_status_command: bool = False
     stays_after_hangup: bool = True
     """Whether what runs goes on when the terminal is closed."""
-    rest_s: float = 60.0
+    rest_s: float = REST_S
     """Seconds that the engine waits for a terminal after its last work, once it has none."""
     has_notify_command: bool = False
     looks_for_servers: bool = True
@@ -72,7 +73,7 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         is_still=bool(tui.get("reduced_motion")),
         uses_vim=bool(tui["vim"]) if "vim" in tui else None,
         writes_out_pastes=bool(experimental.get("disable_paste_summary")),
-        scroll_lines=float(speed) if isinstance(speed, int | float) else LINES,
+        scroll_lines=float(speed) if isinstance(speed, int | float) else SCROLL_LINES,
         scroll_accelerates=bool(_object(tui, "scroll_acceleration").get("enabled")),
         is_stacked=tui.get("diff_style") == "stacked",
         delivery="queue" if tui.get("delivery") == "queue" else "steer",
@@ -81,7 +82,7 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         status_fields=tuple(map(str, cast("list[object]", fields))) if isinstance(fields, list) else (),
         has_status_command=bool(status_line.get("command")),
         stays_after_hangup=background.get("hangup") is not False,
-        rest_s=float(rest) if isinstance(rest, int) else ScreenSettings.rest_s,
+        rest_s=float(rest) if isinstance(rest, int) else REST_S,
         has_notify_command=bool(tui.get("notify")),
         looks_for_servers=settings.get("local_models") is not False,
     )

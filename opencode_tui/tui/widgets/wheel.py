@@ -3,7 +3,8 @@
 import time
 from collections.abc import Callable
 
-LINES = 3.0
+from opencode_tui.schema.setting_defaults import SCROLL_LINES
+
 FAST_S, MOST, GAIN = 0.06, 6.0, 0.5
 """Maximum seconds between fast steps, the maximum factor of fast steps, and the increase per step."""
 
@@ -12,7 +13,7 @@ class Wheel:
     """Converts steps to lines; fractions of lines are kept for the next step."""
 
     def __init__(
-        self, lines: float = LINES, *, accelerates: bool = False, clock: Callable[[], float] = time.monotonic
+        self, lines: float = SCROLL_LINES, *, accelerates: bool = False, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._lines = lines
         self._accelerates = accelerates

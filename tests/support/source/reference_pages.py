@@ -43,6 +43,9 @@ The setting `keybinds` changes keys by the name in the last column:
 """
 
 
+Row = tuple[str, str, str, str]
+"""A key with its values, its default, empty without one, and its meaning."""
+
 _SLOW = f"""## The slow tests
 
 <!-- Written by `{_COMMAND}` from tests/tiers.txt. -->
@@ -111,32 +114,33 @@ def _member(value: JsonObject) -> JsonObject:
     return cast("JsonObject", inner) if isinstance(inner, dict) else {}
 
 
-def _section_rows(key: str, value: JsonObject, definitions: dict[str, JsonObject]) -> Iterator[tuple[str, str, str]]:
+def _section_rows(key: str, value: JsonObject, definitions: dict[str, JsonObject]) -> Iterator[Row]:
     for between, section in _sections(value, definitions):
         yield from _rows(f"{key}{between}.", cast("dict[str, JsonObject]", section["properties"]), definitions)
 
 
-def _rows(
-    prefix: str, keys: dict[str, JsonObject], definitions: dict[str, JsonObject]
-) -> Iterator[tuple[str, str, str]]:
+def _rows(prefix: str, keys: dict[str, JsonObject], definitions: dict[str, JsonObject]) -> Iterator[Row]:
     for key, value in keys.items():
         path = f"{prefix}{key}"
-        yield path, _kind(value, definitions), _sentence(value)
+        yield path, _kind(value, definitions), _default(value), _sentence(value)
         if not path.endswith("context_over_200k"):  # it has the keys of the object that it is in
             yield from _section_rows(path, value, definitions)
 
 
-def _table(rows: Iterator[tuple[str, str, str]]) -> Iterator[str]:
-    """Yield a table; of several rows with one key, such as `type`, the values and the sentences are joined."""
-    joined: dict[str, tuple[list[str], list[str]]] = {}
-    for path, kind, text in rows:
-        kinds, texts = joined.setdefault(path, ([], []))
-        kinds += [kind] if kind not in kinds else []
-        texts += [text] if text not in texts else []
-    yield "| key | value | meaning |\n|---|---|---|"
-    for path, (kinds, texts) in joined.items():
-        yield f"| `{path}` | {' or '.join(kinds)} | {' '.join(texts)} |"
+def _table(rows: Iterator[Row]) -> Iterator[str]:
+    """Yield a table; of several rows with one key, such as `type`, the values, defaults and sentences are joined."""
+    joined: dict[str, tuple[list[str], list[str], list[str]]] = {}
+    for path, kind, default, text in rows:
+        for known, new in zip(joined.setdefault(path, ([], [], [])), (kind, default, text), strict=True):
+            known += [new] if new not in known else []
+    yield "| key | value | default | meaning |\n|---|---|---|---|"
+    for path, (kinds, defaults, texts) in joined.items():
+        yield f"| `{path}` | {' or '.join(kinds)} | {' or '.join(filter(None, defaults))} | {' '.join(texts)} |"
     yield ""
+
+
+def _default(value: JsonObject) -> str:
+    return f"`{_literal(value['default'])}`" if "default" in value else ""
 
 
 _ANGLE = re.compile(r"<(?=[^`]*(?:`[^`]*`[^`]*)*\Z)")

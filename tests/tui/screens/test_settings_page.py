@@ -56,6 +56,20 @@ async def test_a_switch_is_found_by_typing_changed_at_once_and_taken_back(
         await page.sees("Ask anything")
 
 
+async def test_a_row_shows_its_default_and_enter_switches_away_from_it(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, project(environ, tmp_path), size=(150, 34)) as page:
+        await page.press(*OPEN)
+        await page.sees("Type to find a setting")
+        await find(page, "tui.tips", "tui.tips")
+        (row,) = [
+            line for line in (await page.sees("empty chat")).splitlines() if "tui.tips " in line and "on " in line
+        ]
+        assert row.split()[:3] == ["tui.tips", "on", "default"]
+        await page.press("enter")
+        await page.sees("Saved in")
+        assert own(environ)["tui"] == {"tips": False}
+
+
 async def test_a_number_is_typed_and_checked_as_in_the_file(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, project(environ, tmp_path), size=(150, 34)) as page:
         await page.press(*OPEN)

@@ -69,10 +69,6 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         """Whether the terminal has answered how it shows pictures."""
         self._apply_palette(self.look.palette)
 
-    def begin_keys(self) -> None:
-        """Deliver the keys that were pressed before the prompt existed, and all later ones at once."""
-        raise NotImplementedError
-
     def report(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show a message in the activity line."""
         raise NotImplementedError
@@ -81,6 +77,10 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         self, cancel: Callable[[], object] | None = None, *, lets_type: bool = False
     ) -> Callable[[], None]:
         """Keep keys for what is being loaded; return what ends that."""
+        raise NotImplementedError
+
+    def hold_from_key(self) -> tuple[Callable[[], None], bool]:
+        """Keep the key that is being handled and all later ones; return what ends that, and whether there is such a key."""
         raise NotImplementedError
 
     def restyle(self) -> None:

@@ -208,7 +208,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
     async def on_typed_delivered(self, event: "TypedDelivered") -> None:
         """Show the first frame with the text that was typed before it, or own the terminal for the last of it."""
         await self.chat.prompt.editor.written()
-        self.screen.call_after_refresh(self.show_frames if event.is_last else self.acquire_terminal)
+        self.screen.call_after_refresh(self.show_frames if event.is_last else self.acquire_after_typed)
 
     def on_terminal_gone(self) -> None:
         """Hang up: below `nohup` the signal is ignored until this process handles it, and may have come before."""

@@ -109,7 +109,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         else:
             seconds = self._clock() - self._opened_at
             if seconds >= SLOW_S:
-                self._app.acquire_terminal()
+                self._app.acquire_terminal_soon()
             what = self._options.server or short_path(str(self._options.directory), os.path.expanduser("~"))
             self._opening.show_wait(self._waits_for or f"Opening {what}", seconds)
 

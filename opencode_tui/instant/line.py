@@ -56,8 +56,8 @@ class TypedLine:
             if not used:
                 break
             at += used
-        if self._is_ending and rest[at:] == b"\x03":
-            self.wants_to_quit = True
+        if self._is_ending and rest[at:]:  # another key ends what the first press began
+            self.wants_to_quit, self._is_ending = rest.startswith(b"\x03", at), False
         self._rest = b"" if self.is_stuck else rest[at:]
 
     def _apply(self, rest: bytes, at: int) -> int:

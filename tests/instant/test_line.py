@@ -72,6 +72,7 @@ def test_ctrl_c_quits_when_it_is_typed_twice_without_a_text() -> None:
     once = line_of(b"abc\x03", b"\x03")
     assert once.is_stuck and not once.wants_to_quit
     assert line_of(b"\x03", b"\x03").wants_to_quit
+    assert not line_of(b"\x03", b"a", b"\x03").wants_to_quit  # it clears the text
     assert not line_of(b"\x03", b"a", b"\x1b[200~\x03").wants_to_quit
     assert not line_of(b"abc\r", b"\x03", b"\x03").wants_to_quit  # the text is sent first
 

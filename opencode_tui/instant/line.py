@@ -24,6 +24,8 @@ _ESCAPE, _BACKSPACE, _CTRL_C = 0x1B, 0x7F, 0x03
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 _JAMO = range(0x1100, 0x1200)
 """Letters that join to one."""
+_WIDE = (range(0x4E00, 0xA000), range(0xAC00, 0xD7A4))
+"""Ideographs, and the syllables of Hangul: letters of two cells. No letter before `_JAMO` is wider than one."""
 
 
 class TypedLine:
@@ -54,8 +56,8 @@ class TypedLine:
             if not used:
                 break
             at += used
-        if self._is_ending and rest[at:] == b"\x03":
-            self.wants_to_quit = True
+        if self._is_ending and rest[at:]:  # another key ends what the first press began
+            self.wants_to_quit, self._is_ending = rest.startswith(b"\x03", at), False
         self._rest = b"" if self.is_stuck else rest[at:]
 
     def _apply(self, rest: bytes, at: int) -> int:
@@ -117,6 +119,11 @@ def cells_of(letter: str) -> int:
     """Return how many cells a character has; 0 if that is not certain, or it is not printable."""
     if letter.isascii():
         return int(letter.isprintable())
+    if letter.isalpha():  # before the import below, which waits for its turn with each file that it looks for
+        if ord(letter) < _JAMO.start:
+            return 1
+        if any(ord(letter) in letters for letters in _WIDE):
+            return 2
     import unicodedata  # a large table, which few first keys need
 
     kind, width = unicodedata.category(letter), unicodedata.east_asian_width(letter)

@@ -100,10 +100,14 @@ class InstantScreen:
         """Whether the user asks to end the program."""
         return self._line.wants_to_quit
 
-    def read_typed(self) -> bytes:
-        """Return what was typed and was not returned before, none while a key waits or is cut; it is shown here as before."""
+    def read_typed(self, least: int = 1) -> bytes:
+        """Return what was typed and was not returned before; it is shown here as before.
+
+        None while a key waits or is cut, or while less than so many bytes were typed.
+        """
         with self._guard:
-            return self._unread() if self._line.is_whole else b""
+            is_enough = len(self._typed) - self._handed >= least
+            return self._unread() if is_enough and self._line.is_whole else b""
 
     def hand_over(self) -> bytes:
         """Give the terminal away with its modes on, which the caller then switches off; return the rest of what was typed."""

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import events
 
-from opencode_tui.schema.api.keybinds import BY_ID, QUIT
+from opencode_tui.schema.api.keybinds import BY_ID, QUIT, Action
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Kind
 from opencode_tui.tui.keys.common import closes_page
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from opencode_tui.tui.terminal_input import TypedDelivered
 
 _log = logging.getLogger(__name__)
+
+_EDITS = BY_ID["input_word_forward"].group
+"""The group of the actions that move in a text or delete a part of it: they do nothing in an empty prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self.chat = ChatScreen(options, self, clock)
         self._early: list[events.Key | events.Paste] | None = []
         self._hold: Hold | None = None
+        self._key: events.Key | None = None
+        """The key that is being handled, unless it is the second one of a sequence."""
 
     def get_default_screen(self) -> ChatScreen:
         """Return the chat."""
@@ -107,11 +112,8 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
                 self.app_focus = True  # focuses the widget again that the key is for
             if isinstance(event, events.Key) and await self._handle_key(event):
                 return
-            if (
-                isinstance(event, events.Paste)
-                and isinstance(self.screen, KeyedScreen)
-                and self.screen.handle_now(event)
-            ):
+            if isinstance(event, events.Paste) and isinstance(self.screen, KeyedScreen):
+                self.screen.handle_now(event)
                 return
             if isinstance(event, events.Key):
                 self._echo(event)
@@ -123,7 +125,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         """Keep all keys for what is being loaded, until the returned function is called; escape calls `cancel` and drops them.
 
         With `lets_type` text goes into the prompt until the first other key. Without `cancel` the keys that quit do so, but
-        the first one behind others is kept with them: it is for what they typed.
+        are kept as long as they would be for other kept keys.
         """
         hold = self._hold = Hold(cancel, lets_type)
         if not lets_type and self._early is None:
@@ -136,14 +138,24 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
 
         return release
 
+    def hold_from_key(self) -> tuple[Callable[[], None], bool]:
+        """Keep the key that is being handled and all later ones; return what ends that, and whether there is such a key."""
+        release = self.hold_until_shown()
+        if self._key is not None and self._early is not None:
+            self._early.insert(0, self._key)
+        return release, self._key is not None
+
     def _is_held(self, event: events.Key | events.Paste) -> bool:
         """Keep a key or paste that is for what is not shown yet; return whether it was kept."""
         hold = self._hold
         if hold is not None and isinstance(event, events.Key):
-            is_close = closes_page(self.router.keymap, event)
-            if hold.cancel is None and (is_close or (self._quits(event) and not self._is_for_kept(event))):
-                return False
-            if hold.cancel is not None and is_close:
+            if hold.cancel is None and self._quits(event):
+                if all(map(self._edits, self._early or ())):
+                    return False
+                if self._is_last_press(event):
+                    self.chat.leave()
+                    return True
+            if hold.cancel is not None and closes_page(self.router.keymap, event):
                 if self._early is not None:
                     self._early.clear()
                 hold.cancel()
@@ -151,16 +163,43 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         is_text = isinstance(event, events.Paste) or event.is_printable
         if self._early is None and hold is not None and not (hold.lets_type and is_text):
             self._early = []
+        if (
+            self._early is None
+            and self.screen_stack
+            and isinstance(self.screen, KeyedScreen)
+            and not self.screen.is_ready
+        ):
+            self._early = []
         if self._early is not None:
             self._early.append(event)
             if hold is not None and hold.cancel is None and isinstance(event, events.Key):
                 self.chat.on_any_key(event.key, is_printable=event.is_printable)
         return self._early is not None
 
-    def _is_for_kept(self, event: events.Key) -> bool:
-        """Return whether a key that quits is for what was typed before it, and is kept."""
-        last = self._early[-1] if self._early else event
-        return not (isinstance(last, events.Key) and self._quits(last))
+    def _is_last_press(self, event: events.Key) -> bool:
+        """Return whether a key quits after the kept ones: at its second press, and at the third one if the first clears a text.
+
+        One that deletes single characters may be for any text.
+        """
+        kept, presses = list(self._early or ()), 0
+        while kept and isinstance(last := kept[-1], events.Key) and self._quits(last):
+            kept.pop()
+            presses += 1
+        while kept and self._edits(kept[-1]):
+            kept.pop()
+        last = kept[-1] if kept else None
+        sends = isinstance(last, events.Key) and BY_ID["input_submit"] in self._prompt_actions(last)
+        if last is None or sends:
+            return presses > 0
+        return presses > 1 and all(one.group != _EDITS for one in self._prompt_actions(event))
+
+    def _edits(self, event: events.Key | events.Paste) -> bool:
+        """Return whether a kept key does nothing in an empty prompt."""
+        is_key = isinstance(event, events.Key) and not self._quits(event)
+        return is_key and {one.group for one in self._prompt_actions(event)} == {_EDITS}
+
+    def _prompt_actions(self, event: events.Key) -> Sequence[Action]:
+        return self.keymap.actions(event.key, ("prompt",))
 
     def _quits(self, event: events.Key) -> bool:
         quit_action = BY_ID[QUIT]
@@ -169,7 +208,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
     async def on_typed_delivered(self, event: "TypedDelivered") -> None:
         """Show the first frame with the text that was typed before it, or own the terminal for the last of it."""
         await self.chat.prompt.editor.written()
-        self.screen.call_after_refresh(self.show_frames if event.is_last else self.acquire_terminal)
+        self.screen.call_after_refresh(self.show_frames if event.is_last else self.acquire_after_typed)
 
     def on_terminal_gone(self) -> None:
         """Hang up: below `nohup` the signal is ignored until this process handles it, and may have come before."""
@@ -184,18 +223,26 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
                 self.echo(event.character, cell, editor.content_region.x)
 
     def begin_keys(self) -> None:
-        """Deliver the queued keys, and all later ones at once."""
+        """Deliver the kept keys, and all later ones at once."""
         self.call_later(self._deliver_early)
 
     async def _deliver_early(self) -> None:
+        """Deliver the first kept key, then the others behind what that one does: it may close a list, or show what keeps them."""
         early, self._early = self._early or [], None
-        for event in early:
-            await self.on_event(event)
+        if not early:
+            return
+        await self.on_event(early.pop(0))
+        is_kept = self._early is not None
+        if early:
+            self._early = [*(self._early or ()), *early]
+            if not is_kept:
+                self.begin_keys()  # in a message of its own: the result of a list that the key closed comes first
 
     async def _handle_key(self, event: events.Key) -> bool:
         screen = self.screen
         if isinstance(screen, ChatScreen):
             screen.begin_key(event)
+        self._key = None if self.router.is_in_sequence else event
         editor = screen.typed_editor if isinstance(screen, ChatScreen) else None
         if editor is not None and self.router.knows(event.key, TYPING):
             await editor.written()
@@ -203,7 +250,9 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             return True
         try:
             if not isinstance(screen, ChatScreen):
-                return isinstance(screen, KeyedScreen) and screen.handle_now(event)
+                if isinstance(screen, KeyedScreen):
+                    screen.handle_now(event)
+                return isinstance(screen, KeyedScreen)
             screen.begin_key(event)  # again: a question may have appeared while the editor was written
             screen.on_any_key(event.key, is_printable=event.is_printable)
             is_priority = not self.router.is_in_sequence and screen.handle_priority_key(event.key, event.character)
@@ -220,6 +269,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             self.show_failure(error)
             return True
         finally:
+            self._key = None
             if isinstance(screen, ChatScreen):
                 screen.end_key()
 

@@ -32,6 +32,10 @@ PICTURES_S = 2.0
 TYPED_S = 1.0
 """Seconds after which the app is shown although not all typed keys were handled."""
 
+DELIVERED_S, FEW_BYTES, ROUNDS = 5.0, 4, 3
+"""Seconds that the first page goes on to show keys while the app draws those before them. Fewer bytes than these, which came
+meanwhile, wait for the change of owners; more are drawn first as well, in so many rounds."""
+
 if TYPE_CHECKING:
     from opencode_tui.tui.dialogs.listing import ListContent
     from opencode_tui.tui.dialogs.overlay import Flatten
@@ -62,16 +66,14 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         self._first_screen: InstantScreen | None = None
         """The screen whose page the terminal shows until the first frame of the app."""
         self._can_use_keys = False
+        self._rounds = 0
+        """How often what was typed was to be drawn behind the first page."""
         self._pictures: Pictures | None = None
         """What shows pictures, from the first one on."""
         self._picture_setting = "auto"
         self._knows_pictures = False
         """Whether the terminal has answered how it shows pictures."""
         self._apply_palette(self.look.palette)
-
-    def begin_keys(self) -> None:
-        """Deliver the keys that were pressed before the prompt existed, and all later ones at once."""
-        raise NotImplementedError
 
     def report(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show a message in the activity line."""
@@ -81,6 +83,10 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
         self, cancel: Callable[[], object] | None = None, *, lets_type: bool = False
     ) -> Callable[[], None]:
         """Keep keys for what is being loaded; return what ends that."""
+        raise NotImplementedError
+
+    def hold_from_key(self) -> tuple[Callable[[], None], bool]:
+        """Keep the key that is being handled and all later ones; return what ends that, and whether there is such a key."""
         raise NotImplementedError
 
     def restyle(self) -> None:
@@ -105,18 +111,25 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
             if early.waits:
                 self.acquire_terminal()
             else:
-                self.set_timer(COMPLETE_S, self.acquire_terminal)
+                self.set_timer(COMPLETE_S, self.acquire_terminal_soon)
 
     def acquire_terminal_soon(self) -> None:
         """Own the terminal once what was typed until now is drawn, behind the first page, which goes on to show keys.
 
         The first keys cost the app several times more than all others; only those that follow wait for the change of owners.
         """
+        if self._rounds == 0:
+            self.set_timer(DELIVERED_S, self.acquire_terminal)
+            self.acquire_after_typed()
+
+    def acquire_after_typed(self) -> None:
+        """Have the app draw what was typed meanwhile, or own the terminal if that is little; a `TypedDelivered` message follows."""
         from opencode_tui.tui.terminal_input import TerminalInput  # it needs termios
 
-        if isinstance(self._driver, TerminalInput) and self._driver.deliver_typed():
-            self.set_timer(TYPED_S, self.acquire_terminal)
-        else:
+        self._rounds += 1
+        least = 1 if self._rounds == 1 else FEW_BYTES
+        is_last = self._rounds > ROUNDS or not isinstance(self._driver, TerminalInput)
+        if is_last or not self._driver.deliver_typed(least):
             self.acquire_terminal()
 
     def acquire_terminal(self) -> None:

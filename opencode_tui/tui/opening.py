@@ -21,11 +21,9 @@ class Opening:
         self._frame = frame
         self._app = app
         self.actions: list[str] = []
-        """The actions to run once the engine is open, in the order of their keys."""
-        self.on_sent: Callable[[], None] | None = None
-        """Set when the prompt is to be sent once the engine is open; to be called then: keys are kept for the next prompt."""
+        """The actions to run once the engine is open, before what kept keys do."""
         self.on_shown: Callable[[], None] | None = None
-        """To be called when the page is shown with which the screen starts: keys are kept for it until then."""
+        """To be called when the actions have run: keys are kept until then, from the first one that needs the engine on."""
         self._first_press = ""
         """The key that quits, if it was pressed at the first page, until another key."""
 
@@ -46,7 +44,8 @@ class Opening:
     def run(self, action_id: str) -> None:
         """Run an action later; quit at once, but at the second press of a key that edits the prompt on the first page.
 
-        That page names no key that quits.
+        That page names no key that quits. The key of another action is kept with all later ones, as what they do depends on
+        it: then each does what it does at a complete screen. A sequence of keys and a click are kept by their actions.
         """
         if action_id == QUIT:
             key = self._app.last_key
@@ -54,10 +53,10 @@ class Opening:
                 self._first_press = key
             else:
                 self.leave()
-        elif action_id == "input_submit":
-            self.on_sent = self._app.hold_until_shown()
         else:
-            self.actions.append(action_id)
+            self.on_shown, is_kept = self._app.hold_from_key()
+            if not is_kept:
+                self.actions.append(action_id)
 
     def is_for_prompt(self, _event: events.Key, _focused: Widget | None) -> bool:
         """Return whether a key is for the prompt although it has no focus."""

@@ -41,6 +41,9 @@ SLOW_S = 3.0
 TYPING = ("prompt", "completion", "recent", "chat", "app")
 """Scopes of the keys whose actions may depend on the text that is typed."""
 
+COMMAND = "/"
+"""What a prompt begins with that is a command."""
+
 RECALLS = ("history_previous", "history_next")
 """Actions that the prompt's box does, not its editor."""
 
@@ -106,7 +109,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         else:
             seconds = self._clock() - self._opened_at
             if seconds >= SLOW_S:
-                self._app.acquire_terminal()
+                self._app.acquire_terminal_soon()
             what = self._options.server or short_path(str(self._options.directory), os.path.expanduser("~"))
             self._opening.show_wait(self._waits_for or f"Opening {what}", seconds)
 
@@ -164,21 +167,20 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
             chat.do(show_place(chat, self._options.place))
         chat.refresh_chrome()
         self._app.use_keys_soon()
-        if self._opening.on_sent is not None:
-            submit(chat)
-            self._opening.on_sent()
         for action_id in self._opening.actions:
             if self.can(BY_ID[action_id]):
                 self.act(action_id)
-        if self._opening.on_shown is not None:
-            self._opening.on_shown()
-        if release is not None:
-            release()
         if self._options.prompt:
             typed = self.prompt.pop_draft()
             self.prompt.editor.put(self._options.prompt)
             submit(chat)
             self.prompt.put_back(typed)
+        if self._opening.on_shown is not None:
+            if self.prompt.editor.text.startswith(COMMAND):
+                await chat.completing.follow(is_typed=True)  # the first kept key may choose one
+            self._opening.on_shown()
+        if release is not None:
+            release()
 
     @property
     def typed_editor(self) -> Editor | None:
@@ -263,19 +265,21 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         editor = self.typed_editor
         if action.scope == "prompt":
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
-        if action.id == "help_view" and self._app.last_key == "question_mark":
-            return False  # the prompt decides by the text before it
-        return self._chat.can(action)
+        is_character = action.id == "help_view" and self._app.last_key == "question_mark"
+        is_in_text = self.prompt.editor.text != "" or editor is not self.prompt.editor
+        return not (is_character and is_in_text) and self._chat.can(action)
 
     def _may_write(self, editor: Editor, action_id: str) -> bool:
         if action_id in RECALLS:
-            return editor is self.prompt.editor and self.prompt.can_recall(action_id)
+            return editor is self.prompt.editor and (not self.is_open or self.prompt.can_recall(action_id))
         return editor.can(action_id)
 
     def act(self, action_id: str) -> None:
         """Run an action."""
         editor = self.typed_editor
-        if action_id in RECALLS:
+        if action_id in RECALLS and not self.is_open:
+            self._chat.run(action_id)  # the history is not read yet
+        elif action_id in RECALLS:
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:
             if not self.prompt.editor.continue_line():
@@ -292,14 +296,6 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         if self.prompt.is_shell != self._is_shell:
             self._is_shell = self.prompt.is_shell
             self.refresh_chrome()
-
-    def on_editor_help_requested(self, event: Editor.HelpRequested) -> None:
-        """Show the keyboard shortcuts, unless `?` is bound to something else."""
-        event.stop()
-        if self.is_open and "?" in self._app.keymap.keys("help_view"):
-            self._chat.run("help_view")
-        else:
-            self.prompt.editor.put_in("?")
 
     def show_leader(self, is_pending: bool) -> None:
         """Show or hide that the second key of a sequence is expected; after a moment list the keys."""

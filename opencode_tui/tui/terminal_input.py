@@ -242,12 +242,12 @@ class TerminalInput(LinuxDriver):
                 termios.tcsetattr(self.fileno, termios.TCSANOW, self._own_settings)
         signal.raise_signal(signal.SIGWINCH)
 
-    def deliver_typed(self) -> bool:
-        """Read the keys that were typed until now, which stay on the first page; return whether there were any.
+    def deliver_typed(self, least: int) -> bool:
+        """Read the keys that were typed until now, which stay on the first page; return whether these are so many bytes.
 
         A `TypedDelivered` message follows them.
         """
-        typed = self._early.read_typed() if self._early is not None else b""
+        typed = self._early.read_typed(least) if self._early is not None else b""
         if typed and self._acquired is not None:
             self._typed.append((typed, False))
             self._acquired.set()

@@ -28,6 +28,8 @@ STARTS = 20 if os.environ.get("BENCHMARK_QUICK") else 1500
 BEFORE = ("a", "word ", "ü", "字", "\x1b[D", "\x1b[H")
 """What is typed before the program owns the terminal, which then edits the line itself."""
 PIECES = (*BEFORE, "\x7f", "\x1b[C", "\x1b[F", "\x1b[200~two words\x1b[201~", "\x03x")
+LIST = "\x10th\x03"
+"""Opens the list of commands, filters and closes it."""
 SIZES = ((110, 34), (79, 25), (140, 40), (60, 20))
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGTSTP)
 MARK = "§"
@@ -83,6 +85,9 @@ def try_keys(chance: random.Random, folder: Path, environ: Mapping[str, str]) ->
         keys.insert(chance.randrange(len(keys) + 1), "\r")
     pauses = [chance.random() * 0.1 for _ in keys]
     sizes = [chance.choice(SIZES) if chance.random() < 0.15 else None for _ in keys]
+    if chance.random() < 0.2:  # behind all other random numbers: a former seed has the same keys otherwise
+        at = chance.randrange(len(keys) + 1)
+        keys[at:at], pauses[at:at], sizes[at:at] = [LIST], [chance.random() * 0.1], [None]
     print(f"keys {before!r}, {keys!r}, sizes {[size for size in sizes if size]}", end=": ", flush=True)
     found: list[tuple[str, list[str]]] = []
     home = Path(environ["HOME"])

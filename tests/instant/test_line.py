@@ -1,8 +1,12 @@
 """What is shown of typed bytes, and from which key on nothing more is."""
 
+import subprocess
+import sys
+import unicodedata
+
 import pytest
 
-from opencode_tui.instant.line import TypedLine
+from opencode_tui.instant.line import TypedLine, cells_of
 
 
 def line_of(*data: bytes, room: int = 40) -> TypedLine:
@@ -68,5 +72,22 @@ def test_ctrl_c_quits_when_it_is_typed_twice_without_a_text() -> None:
     once = line_of(b"abc\x03", b"\x03")
     assert once.is_stuck and not once.wants_to_quit
     assert line_of(b"\x03", b"\x03").wants_to_quit
+    assert not line_of(b"\x03", b"a", b"\x03").wants_to_quit  # it clears the text
     assert not line_of(b"\x03", b"a", b"\x1b[200~\x03").wants_to_quit
     assert not line_of(b"abc\r", b"\x03", b"\x03").wants_to_quit  # the text is sent first
+
+
+def test_letters_of_most_languages_need_no_table_and_have_the_width_that_it_says() -> None:
+    """The table is a file, and while the program is imported each look for a file waits for its turn."""
+    code = "import sys; from opencode_tui.instant.line import cells_of; print(*map(cells_of, 'üж字한'), [*sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("1 1 2 2 [") and "unicodedata" not in found.stdout
+    letters = [
+        chr(code)
+        for code in (*range(0x80, 0x3100), *range(0x4D00, 0x4F00), *range(0x9F00, 0xD800))
+        if chr(code).isalpha()
+    ]
+    for letter in letters:
+        is_wide = unicodedata.east_asian_width(letter) in "WF"
+        is_doubtful = 0x1100 <= ord(letter) < 0x1200 or (is_wide and unicodedata.category(letter) != "Lo")
+        assert cells_of(letter) == (0 if is_doubtful else 1 + is_wide), hex(ord(letter))

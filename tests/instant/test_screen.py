@@ -129,6 +129,17 @@ def test_what_was_read_before_the_terminal_is_handed_over_is_not_handed_on_again
     child.sees(b"b'\\x10'")
 
 
+def test_few_keys_wait_for_the_change_of_owners_and_more_are_read_before(start) -> None:
+    wait = "\nwhile len(screen.live()._typed) < {}: time.sleep(0.001)\n"
+    read = "print(screen.live().read_typed(3), flush=True)"
+    child = start(wait.format(2) + read + wait.format(3) + read)
+    child.sees(b"Ask anything")
+    child.type(b"ab")
+    child.sees(b"b''")
+    child.type(b"c")
+    child.sees(b"b'abc'")
+
+
 def test_what_the_terminal_itself_edited_before_is_handed_on_once_and_shown_once(start) -> None:
     child = start("print(screen.live().hand_over(), flush=True)", before=b"ab\x7fc")
     child.sees(repr(b"ac").encode())

@@ -23,7 +23,7 @@ def test_no_module_compares_a_key_with_an_action_of_a_page() -> None:
     """`escape` and its like are names of keys only in the table, and where a key has no action to be set."""
     spelled = re.compile(r"event\.key (?:==|in) ")
     places = sorted(name for name, text in SOURCES.items() if spelled.search(text))
-    assert places == ["dialogs/question.py", "dialogs/text_panel.py", "prompt/editor.py"]
+    assert places == ["dialogs/question.py", "dialogs/text_panel.py"]
 
 
 @each("action", SCOPED, ids=lambda action: action.id)

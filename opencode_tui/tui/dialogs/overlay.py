@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 
 from opencode_tui.tui.dialogs.listing import ListContent, Listing
 from opencode_tui.tui.keys.common import by_id, chooses, filters, leaves
-from opencode_tui.tui.keys.router import KeyedScreen, moves, router_of
+from opencode_tui.tui.keys.router import KeyedScreen, moves
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import look_of
@@ -29,8 +29,6 @@ class Overlay(KeyedScreen, ErrorBoundary, DismissOnce[str | None], ModalScreen[s
         self.scopes = (content.scope, "list") if content.scope else ("list",)
         self.listing = Listing(content)
         self._is_awaited = False
-        self._queued = 0
-        """Keys and pastes that were forwarded and are not handled yet."""
 
     def compose(self) -> ComposeResult:
         """Yield the list."""
@@ -48,28 +46,6 @@ class Overlay(KeyedScreen, ErrorBoundary, DismissOnce[str | None], ModalScreen[s
         self.listing.show(content)
         if self._is_awaited and not content.is_reading and self.listing.chosen is not None:
             self.dismiss(self.listing.chosen)
-
-    def handle_now(self, event: events.Key | events.Paste) -> bool:
-        """Handle a key at once unless it must wait for what was forwarded; return whether it was handled."""
-        if isinstance(event, events.Paste):
-            self.count_queued()
-            return False
-        action = router_of(self).find(event.key, self)
-        is_choice = action is not None and (action.id == "list_choose" or action.id in self.listing.content.extra)
-        if is_choice or self._queued or not self.listing.is_mounted:
-            self.count_queued()
-            return False
-        super().receive_key(event)
-        return True
-
-    def count_queued(self) -> None:
-        """Count a key or paste that is forwarded to this screen."""
-        self._queued += 1
-
-    def receive_key(self, event: events.Key) -> None:
-        """Handle a forwarded key."""
-        self._queued = max(0, self._queued - 1)
-        super().receive_key(event)
 
     def key_actions(self) -> Mapping[str, Callable[[], object]]:
         """Return the actions that filter, move, choose and close."""
@@ -109,7 +85,6 @@ class Overlay(KeyedScreen, ErrorBoundary, DismissOnce[str | None], ModalScreen[s
     def on_paste(self, event: events.Paste) -> None:
         """Filter by what was pasted."""
         event.stop()
-        self._queued = max(0, self._queued - 1)
         self.listing.type(event.text[:200])
 
     def on_click(self, event: events.Click) -> None:

@@ -132,30 +132,25 @@ class Keyed(KeyTarget, MessagePump):
 
 
 class KeyedScreen(Keyed):
-    """A screen over the chat. Keys and pastes are handled when they arrive, those before it is mounted right afterwards.
+    """A screen over the chat. Keys and pastes are handled when they arrive; the app keeps those before it is ready.
 
     In the queue of the screen those behind a key that closes it would still be for this screen, not for the next one.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._early: list[events.Key | events.Paste] | None = []
+    is_ready = False
+    """Whether it is mounted, so that it can handle keys."""
 
-    def handle_now(self, event: events.Key | events.Paste) -> bool:
-        """Handle a key or paste; return whether it was, or will be."""
-        if self._early is not None:
-            self._early.append(event)
-        elif isinstance(event, events.Key):
+    def handle_now(self, event: events.Key | events.Paste) -> None:
+        """Handle a key or paste."""
+        if isinstance(event, events.Key):
             self.receive_key(event)
         else:
             self.on_paste(event)
-        return True
 
     def on_mount(self) -> None:
-        """Handle what was typed before; handlers of subclasses have run already."""
-        early, self._early = self._early or [], None
-        for event in early:
-            self.handle_now(event)
+        """Have the app deliver what was typed before; handlers of subclasses have run already."""
+        self.is_ready = True
+        app_of(self).begin_keys()
 
 
 def moves(scope: str, page: int) -> Mapping[str, int]:
@@ -169,10 +164,19 @@ class HasRouter:
 
     router: KeyRouter
 
+    def begin_keys(self) -> None:
+        """Deliver the keys that were kept until now, and all later ones at once."""
+        raise NotImplementedError
+
+
+def app_of(widget: MessagePump) -> HasRouter:
+    """Return the app that a widget is in."""
+    return cast("HasRouter", widget.app)
+
 
 def router_of(widget: MessagePump) -> KeyRouter:
     """Return the router of the app that a widget is in."""
-    return cast("HasRouter", widget.app).router
+    return app_of(widget).router
 
 
 def keymap_of(widget: MessagePump) -> Keymap:

@@ -52,7 +52,6 @@ class PromptBox(ErrorBoundary, Horizontal):
         super().__init__()
         self._bar = Bar()
         self.editor = Editor()
-        self.editor.can_request_help = True
         self.history = History()
         self.stash: list[Draft] = []
         self.has_examples = False

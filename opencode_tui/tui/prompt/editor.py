@@ -84,12 +84,6 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             super().__init__()
             self.marker = marker
 
-    class HelpRequested(Message):
-        """`?` was typed in the empty editor."""
-
-    can_request_help = False
-    """Whether `?` in the empty editor shows help; checked here to preserve the order of characters."""
-
     restored_text = ""
     """The text that an undo put here. A slash typed behind it replaces it: the next command is not a part of that prompt."""
 
@@ -109,12 +103,8 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self.writes_out_pastes = False
 
     def on_key(self, event: events.Key) -> None:
-        """Request help for a first `?`."""
-        if event.key == "question_mark" and self.can_request_help and not self.text:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.HelpRequested())
-        elif event.character == "#" and _REFERENCE.search(self.before_cursor):
+        """Change the text before a character that does more than appear."""
+        if event.character == "#" and _REFERENCE.search(self.before_cursor):
             self.action_delete_left()  # the lines of a file belong to its name: `@parser.py#L3-5`
         elif event.character == "/":
             self._make_way_for_command()

@@ -85,7 +85,7 @@ class Opening:
     def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show no message: what happens before the engine is open is reported when it is."""
 
-    def show_leader_keys(self, _keys: Callable[[], Sequence[tuple[str, str, str]]] | None) -> None:
+    def show_leader_keys(self, _keys: Callable[[], Sequence[tuple[str, Action]]] | None) -> None:
         """List no keys that can follow the leader key."""
 
     def refresh_chrome(self) -> None:

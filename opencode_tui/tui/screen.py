@@ -303,9 +303,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         self._frame.activity.show_at_right(at_right)
         self._chat.show_leader_keys(self._leader_keys if is_pending else None)
 
-    def _leader_keys(self) -> Sequence[tuple[str, str, str]]:
-        keys = self._app.keymap.leader_keys(self.scopes)
-        return [(key, action.name, action.id) for key, action in keys if self.can(action)]
+    def _leader_keys(self) -> Sequence[tuple[str, Action]]:
+        return [one for one in self._app.keymap.leader_keys(self.scopes) if self.can(one[1])]
 
     # Requests of the conversation, the sidebar and the prompt, which are there once the engine is open.
 

@@ -40,6 +40,7 @@ class Action:
     of commands, `needed` what cannot be done without a key for it. OpenCode has the action too unless it `is_ours`:
     `command` is its name there for clients that drive the screen, `their_keys` are the default keys there if they differ,
     `newer` is its name in the settings of OpenCode 2 where that does not follow from the others. `tip` follows its key in a tip.
+    `short` is its name in the list of keys after the leader where that has little space.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Action:
     their_keys: str = ""
     newer: str = ""
     tip: str = ""
+    short: str = ""
 
     @property
     def is_shared(self) -> bool:
@@ -84,7 +86,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("app_background", "Quit; what runs goes on in the background", "none", "chat", "Program",
            slash="background detach", is_ours=True),
     Action("terminal_suspend", "Suspend to shell", "ctrl+z", "app", "Program"),
-    Action("sidebar_toggle", "Show or hide the sidebar", "<leader>b", "chat", "Program", newer="session.sidebar.toggle"),
+    Action("sidebar_toggle", "Show or hide the sidebar", "<leader>b", "chat", "Program", newer="session.sidebar.toggle",
+           short="Sidebar on or off"),
     Action("session_new", "New session", "<leader>n", slash="new clear", command="session.new"),
     Action("session_browser", "Session picker", "<leader>s", is_ours=True),
     Action("session_list", "Session manager", "<leader>l", slash="sessions resume continue", command="session.list"),
@@ -106,10 +109,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("cost_view", "Cost and tokens of this session", slash="cost usage", is_ours=True),
     Action("diff_view", "Changes", "<leader>d", slash="diff", is_ours=True, newer="diff.open"),
     Action("changes_view", "Review and commit changes", "<leader>h", slash="changes commit", is_ours=True,
-           tip="reviews changes: mark, comment, commit, push"),
+           tip="reviews changes: mark, comment, commit, push",
+           short="Review and commit"),
     Action("review_start", "Review the changes", slash="review", fact="by the model", is_ours=True),
     Action("running_view", "What runs and waits, in all folders", "<leader>z", slash="running ps", is_ours=True,
-           tip="shows what runs and waits in all folders"),
+           tip="shows what runs and waits in all folders",
+           short="What runs and waits"),
     Action("side_ask", "Ask a side question", "ctrl+q", slash="btw side", fact="not part of the session", is_ours=True,
            tip="asks about the session; nothing of it is kept in there"),
     Action("check_set", "Work until a command passes", slash="until", is_ours=True),
@@ -125,15 +130,19 @@ ACTIONS: tuple[Action, ...] = (
     Action("session_archive", "Archive this session", slash="archive", on_sessions="ctrl+a", is_ours=True),
     Action("session_pin", "Pin this session", on_sessions="ctrl+p", is_ours=True, newer="session.pin.toggle"),
     Action("session_restore", "Restore the last deleted or archived session", slash="restore", is_ours=True),
-    Action("session_child_cycle", "Next subagent session", "<leader>right", newer="session.child.next"),
-    Action("session_child_cycle_reverse", "Previous subagent session", "<leader>left", newer="session.child.previous"),
+    Action("session_child_cycle", "Next subagent session", "<leader>right", newer="session.child.next",
+           short="Next subagent"),
+    Action("session_child_cycle_reverse", "Previous subagent session", "<leader>left", newer="session.child.previous",
+           short="Previous subagent"),
     Action("session_parent", "Parent session", "<leader>up"),
     Action("messages_undo", "Undo the last turn", "<leader>u", slash="undo", fact="with preview", command="session.undo",
            tip="undoes the last turn, with what it changed in files"),
     Action("messages_redo", "Redo", "<leader>r", slash="redo", fact="until you send a message", command="session.redo"),
     Action("messages_copy", "Copy the last response", "<leader>y", "chat", "Chat", slash="copy"),
-    Action("messages_copy_part", "Copy a response or code block", "<leader>p", "chat", "Chat", slash="code", is_ours=True),
-    Action("file_open", "Open a named file in your editor", "<leader>o", "chat", "Chat", slash="open", is_ours=True),
+    Action("messages_copy_part", "Copy a response or code block", "<leader>p", "chat", "Chat", slash="code", is_ours=True,
+           short="Copy a code block"),
+    Action("file_open", "Open a named file in your editor", "<leader>o", "chat", "Chat", slash="open", is_ours=True,
+           short="Open a named file"),
     Action("messages_page_up", "Page up", "pageup,ctrl+alt+b", "chat", "Chat", command="session.page.up"),
     Action("messages_page_down", "Page down", "pagedown,ctrl+alt+f", "chat", "Chat", command="session.page.down"),
     Action("messages_line_up", "Line up", "ctrl+alt+y", "chat", "Chat", command="session.line.up"),
@@ -143,7 +152,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("messages_first", "To the first message", "ctrl+g,home", "chat", "Chat", command="session.first"),
     Action("messages_last", "To the last message", "ctrl+alt+g,end", "chat", "Chat", command="session.last"),
     Action("messages_focus", "Focus the conversation", "ctrl+up", "chat", "Chat", is_ours=True),
-    Action("messages_find", "Find in the conversation", "<leader>/", "chat", "Chat", slash="find", is_ours=True),
+    Action("messages_find", "Find in the conversation", "<leader>/", "chat", "Chat", slash="find", is_ours=True,
+           short="Find"),
     Action("messages_next", "Next message", "none", "chat", "Chat", newer="session.message.next"),
     Action("messages_previous", "Previous message", "none", "chat", "Chat", newer="session.message.previous"),
     Action("messages_last_user", "Your last message", "none", "chat", "Chat", newer="session.messages_last_user"),
@@ -175,13 +185,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("approvals_list", "Choose approvals", "none", "chat", "Agent and model", slash="approvals", is_ours=True),
     Action("history_search", "Search earlier prompts", "ctrl+r", "chat", "Prompt", slash="history", is_ours=True,
            tip="finds an earlier prompt"),
-    Action("editor_open", "Write the prompt in your editor", "<leader>e", "chat", "Prompt", slash="editor", newer="prompt.editor"),
+    Action("editor_open", "Write the prompt in your editor", "<leader>e", "chat", "Prompt", slash="editor", newer="prompt.editor",
+           short="Write in your editor"),
     Action("prompt_stash", "Stash prompt", "none", "chat", "Prompt", slash="stash", is_ours=True),
     Action("prompt_stash_pop", "Restore stashed prompt", "none", "chat", "Prompt", is_ours=True),
     Action("attachment_open", "View attachment", "<leader>v", "chat", "Prompt", is_ours=True, newer="prompt.images.view"),
-    Action("prompt_queue_edit", "Edit last queued message", "<leader>k", "chat", "Prompt", is_ours=True),
-    Action("prompt_queue_send", "Send queued message now", "<leader>return", "chat", "Prompt", is_ours=True),
-    Action("prompt_delivery_toggle", "Steer the turn or queue messages", "<leader>j", "chat", "Prompt", "queue", is_ours=True),
+    Action("prompt_queue_edit", "Edit last queued message", "<leader>k", "chat", "Prompt", is_ours=True,
+           short="Edit queued message"),
+    Action("prompt_queue_send", "Send queued message now", "<leader>return", "chat", "Prompt", is_ours=True,
+           short="Send queued message"),
+    Action("prompt_delivery_toggle", "Steer the turn or queue messages", "<leader>j", "chat", "Prompt", "queue", is_ours=True,
+           short="Steer or queue"),
     Action("vim_toggle", "Toggle vim mode", "none", "chat", "Prompt", slash="vim", is_ours=True),
     Action("input_submit", "Send", "return", "prompt", "Prompt", needed="send a prompt"),
     Action("input_newline", "New line", "shift+return,ctrl+return,alt+return,ctrl+j", "prompt", "Prompt"),

@@ -32,8 +32,8 @@ class _Format(Struct, frozen=True):
 _FORMATS: Mapping[str, _Format] = {
     "markdown": _Format(".md", "Markdown", "to read and to paste"),
     "page": _Format(".html", "Web page", "a self-contained page"),
-    "json": _Format(".json", "JSON", "all records, for opencode-tui import"),
-    "safe-page": _Format(".html", "Web page without secrets", "no keys, e-mail addresses, names", is_redacted=True),
+    "json": _Format(".json", "JSON", "for opencode-tui import"),
+    "safe-page": _Format(".html", "Web page without secrets", "no keys, addresses, names", is_redacted=True),
     "safe-markdown": _Format(".md", "Markdown without secrets", "the same", is_redacted=True),
 }
 

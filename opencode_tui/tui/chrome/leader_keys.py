@@ -1,6 +1,7 @@
 """The list of keys that can follow the leader key."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from textual import events
@@ -8,6 +9,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 from textual.timer import Timer
 
+from opencode_tui.schema.api.keybinds import Action
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
@@ -19,11 +21,63 @@ NARROWEST = 26
 KEY, GAP = 7, 2
 """Cells of a key, and between columns."""
 
+MARGIN = 2
+"""Cells left of the keys."""
+
+AROUND = 4
+"""Rows of the window outside the list: the title, an empty one, and the two below the prompt."""
+
 DELAY_S = 0.4
 """Seconds after the leader key until the keys are listed; who knows the second key presses it earlier."""
 
-LeaderKey = tuple[str, str, str]
-"""A key in readable form, the name and the ID of its action."""
+
+LeaderKey = tuple[str, Action]
+"""A key in readable form, and its action."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Keys below each other with their names, and the cells of both."""
+
+    keys: Sequence[LeaderKey]
+    names: Sequence[str]
+    key_cells: int
+    name_cells: int
+
+
+def columns_of(keys: Sequence[LeaderKey], width: int, height: int) -> Sequence[Column]:
+    """Return the keys in columns: as many as fit with whole names, equal ones before narrower ones, short names last.
+
+    Names are cut only where not even short ones fit in columns of that height.
+    """
+    full, short = [one.name for _, one in keys], [one.short or one.name for _, one in keys]
+    longest = KEY + GAP + max((cells(name) for name in full), default=0)
+    needed = -(-len(keys) // max(1, height))
+    equal = max(1, width // longest)
+    if needed <= equal:
+        return _columns(keys, full, equal, (KEY, width // equal - KEY))
+    for names in (full, short):
+        found = _columns(keys, names, needed)
+        if sum(one.key_cells + one.name_cells for one in found) - GAP <= width:
+            return found
+    most = max(1, min(needed, width // NARROWEST))
+    return _columns(keys, short, most, (KEY, width // most - KEY))
+
+
+def _columns(
+    keys: Sequence[LeaderKey], names: Sequence[str], count: int, cells_of: tuple[int, int] | None = None
+) -> Sequence[Column]:
+    """Return so many columns, each as wide as `cells_of` says, or as its own keys and names need."""
+    high = -(-len(keys) // count)
+    found: list[Column] = []
+    for at in range(0, len(keys), high or 1):
+        here, called = keys[at : at + high], names[at : at + high]
+        key, name = cells_of or (
+            max(cells(one) for one, _ in here) + GAP,
+            max(map(cells, called)) + GAP,
+        )
+        found.append(Column(here, called, key, name))
+    return found
 
 
 class LeaderKeys(Rows):
@@ -56,14 +110,9 @@ class LeaderKeys(Rows):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the height of the columns and an empty row above and below."""
-        most = max(4, viewport.height - 8)
-        return min(-(-len(self._keys) // self._columns(width, most - 2)) + 2, most)
-
-    def _columns(self, width: int, height: int) -> int:
-        """Return the number of columns: as many as fit with whole names, more where the keys need more rows than there are."""
-        longest = KEY + GAP + max((cells(name) for _, name, _ in self._keys), default=0)
-        needed = -(-len(self._keys) // max(1, height))
-        return max(1, (width - 2) // longest, min(needed, (width - 2) // NARROWEST))
+        most = max(4, viewport.height - AROUND)
+        columns = columns_of(self._keys, width - MARGIN, most - 2)
+        return min(max((len(one.keys) for one in columns), default=0) + 2, most)
 
     def on_click(self, event: events.Click) -> None:
         """Run the action of the clicked key."""
@@ -75,20 +124,21 @@ class LeaderKeys(Rows):
         """Return the keys from top to bottom, then from left to right."""
         fill = self.look.palette.area(self.area)
         room = height - 2
-        columns = self._columns(width, room)
-        high = -(-len(self._keys) // columns)
+        columns = columns_of(self._keys, width - MARGIN, room)
         empty = Strip.blank(width, fill)
-        rows = [self._row(self._keys[at::high], width, (width - 2) // columns) for at in range(min(high, room))]
-        return [empty, *rows, empty]
+        high = max((len(one.keys) for one in columns), default=0)
+        return [empty, *(self._row(columns, at, width) for at in range(min(high, room))), empty]
 
-    def _row(self, keys: Sequence[LeaderKey], width: int, column: int) -> Strip:
+    def _row(self, columns: Sequence[Column], at: int, width: int) -> Strip:
         palette, mark = self.look.palette, self.look.glyphs.ellipsis
-        pieces: list[Piece] = [("  ", palette.area(self.area))]
-        for key, name, action_id in keys:
-            meta = pressing(action_id)
-            words = pad(clip(name, column - KEY - GAP, mark), column - KEY)
+        pieces: list[Piece] = [(" " * MARGIN, palette.area(self.area))]
+        for column in columns:
+            if at >= len(column.keys):
+                continue
+            (key, action), room = column.keys[at], column.name_cells
+            meta = pressing(action.id)
             pieces += [
-                (pad(key, KEY), palette.style("accent", self.area, bold=True) + meta),
-                (words, palette.style("text", self.area) + meta),
+                (pad(key, column.key_cells), palette.style("accent", self.area, bold=True) + meta),
+                (pad(clip(column.names[at], room - GAP, mark), room), palette.style("text", self.area) + meta),
             ]
         return row(width, pieces, fill=palette.area(self.area), mark=mark)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +31,9 @@ EXAMPLES = ("create notes.md with a plan", "find TODO in this project", "list th
 """Prompts that the demo model can answer; `up` shows them, the last one first."""
 
 RECENT = "Recent sessions"
+
+TRY = "Try"
+"""The heading of the examples, which keys show too."""
 
 NOTE = 38
 """Column of the notes, from the left edge of the text."""
@@ -88,7 +92,7 @@ class Welcome(Rows):
             )
             notes = {} if notices.undo_off else {"create notes.md with a plan": "can be undone"}
             tries = [(one, notes.get(one, "")) for one in reversed(EXAMPLES)]
-            groups.append(("Try", "the demo works offline, on real files", tries))
+            groups.append((TRY, "the demo works offline, on real files", tries))
             keys = [
                 ("/login", "ChatGPT, OpenRouter, or any API key"),
                 ("opencode-tui auth login anthropic", "prompts for the key and saves it"),
@@ -159,9 +163,7 @@ class Welcome(Rows):
         """Return the text block, a little above the middle, in a low window with fewer empty rows."""
         block = min(width - 6, 78)
         left = max(3, (width - 66) // 2 if block == 78 else 3)
-        lines = self._lines(min(block, width - left - 2))
-        while len(lines) > height and [] in lines:
-            lines.remove([])
+        lines = self._lines(min(block, width - left - 2), height)
         above = max(0, (height - len(lines)) // 2 - 1)
         palette = self.look.palette
         fill = palette.area("background")
@@ -171,27 +173,30 @@ class Welcome(Rows):
         ]
         return [empty] * above + drawn
 
-    def _lines(self, block: int) -> list[Sequence[Piece]]:
+    def _lines(self, block: int, height: int) -> Sequence[Sequence[Piece]]:
+        """Return the rows of the text that a window of this height shows: what is least important is left out first."""
         palette = self.look.palette
-        muted, text = palette.style("muted"), palette.style("text")
-        bold = palette.style("text", bold=True)
-        lines: list[Sequence[Piece]] = [[("opencode-tui", bold), (f"  {__version__}", muted)], []]
-        lines += self._wrapped_sentence(block)
-        lines.append([])
-        for head, note, entries in self._groups:
-            if head == RECENT:
-                lines += [[], *self._recent_lines(note, entries, block)]
-                continue
-            lines += [[], self._entry(head, note, muted, muted, block)]
-            for words, fact in entries:
-                lines += [self._entry(words, fact, text, muted, block)] if fact else self._wrapped(words, text, block)
+        muted, bold = palette.style("muted"), palette.style("text", bold=True)
+        top: list[Sequence[Piece]] = [[("opencode-tui", bold), (f"  {__version__}", muted)]]
+        text = _Text(top, self._wrapped_sentence(block), [self._group(one, block) for one in self._groups])
         if self._tip:
             tip = wrap(self.look.words(self._tip), block - 5)
-            lines += [
-                [],
-                *([("Tip  " if number == 0 else " " * 5, muted), (words, muted)] for number, words in enumerate(tip)),
-            ]
-        return lines
+            text.tip = [[("Tip  " if at == 0 else " " * 5, muted), (words, muted)] for at, words in enumerate(tip)]
+        return text.fitted(height)
+
+    def _group(self, group: Group, block: int) -> "_Block":
+        palette = self.look.palette
+        muted, text = palette.style("muted"), palette.style("text")
+        head, note, entries = group
+        if head == RECENT:
+            first, *rest = self._recent_lines(note, entries, block)
+            return _Block(first, [rest])
+        shown = [
+            [self._entry(words, fact, text, muted, block)] if fact else self._wrapped(words, text, block)
+            for words, fact in entries
+        ]
+        first = self._entry(head, note, muted, muted, block)
+        return _Block(first, shown, keeps_last=entries[-1][0].startswith("/"), is_optional=head == TRY)
 
     def _recent_lines(self, note: str, entries: Sequence[tuple[str, str]], block: int) -> Iterator[Sequence[Piece]]:
         """Yield the heading and a line for each recent session, the chosen one on another background."""
@@ -236,6 +241,70 @@ class Welcome(Rows):
             )
         at = at or NOTE
         return [(pad(clip(words, at - 2, self.look.glyphs.ellipsis), at), style), (note, muted)]
+
+
+@dataclass(slots=True)
+class _Block:
+    """A heading, and the rows of each entry below it. `keeps_last` is set where the last one says what to do, `is_optional`
+    where keys show the entries too.
+    """
+
+    head: Sequence[Piece]
+    entries: list[Sequence[Sequence[Piece]]]
+    keeps_last: bool = False
+    is_optional: bool = False
+
+    def shorten(self) -> None:
+        """Leave out the last entry, or the one before it."""
+        del self.entries[-2 if self.keeps_last else -1]
+
+    def rows(self) -> Sequence[Sequence[Piece]]:
+        return [self.head, *(row for entry in self.entries for row in entry)]
+
+
+@dataclass(slots=True)
+class _Text:
+    """The parts of the text in their order; the tip is last."""
+
+    top: Sequence[Sequence[Piece]]
+    sentence: Sequence[Sequence[Piece]]
+    groups: list[_Block]
+    tip: Sequence[Sequence[Piece]] = ()
+
+    def fitted(self, height: int) -> Sequence[Sequence[Piece]]:
+        """Return the rows for a window of this height.
+
+        Headings keep the empty row above them while there are entries to leave out: without colors nothing else tells them
+        from entries. No heading is left without one.
+        """
+        for gap in (2, 1):
+            if len(rows := self._rows(gap)) <= height:
+                return rows
+        self.tip = ()
+        while len(rows := self._rows(1)) > height and (longest := self._longest) is not None:
+            longest.shorten()
+        if len(rows) > height and len(self._rows(0)) > height:
+            self.groups = [one for one in self.groups if not one.is_optional]
+        for gap, between in ((1, 1), (0, 1), (0, 0)):
+            if len(rows := self._rows(gap, between=between)) <= height:
+                return rows
+        while len(rows) > height and len(self.groups) > 1:
+            del self.groups[0]
+            rows = self._rows(0, between=0)
+        return rows[:height]
+
+    @property
+    def _longest(self) -> _Block | None:
+        """The group with the most entries, which can go without one."""
+        longest = max(self.groups, key=lambda one: len(one.entries), default=None)
+        return longest if longest is not None and len(longest.entries) > 1 else None
+
+    def _rows(self, gap: int, *, between: int = 1) -> list[Sequence[Piece]]:
+        """Return all rows: `gap` is 0 to 2 empty ones around the sentence, `between` those above a group."""
+        rows = [*self.top, *[[]] * min(gap, 1), *self.sentence, *[[]] * (gap - 1)]
+        for one in self.groups:
+            rows += [*[[]] * between, *one.rows()]
+        return [*rows, *([[], *self.tip] if self.tip else [])]
 
 
 @cache

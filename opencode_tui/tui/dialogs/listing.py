@@ -15,7 +15,7 @@ from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.keys.router import keymap_of
 from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.prompt.draft import clean
-from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
+from opencode_tui.tui.widgets.row import Piece, Rows, measure, notes_column, row
 
 WIDEST = 72
 TEXT = 3
@@ -182,7 +182,8 @@ class Listing(Rows, can_focus=True):
         at = next((number for number, (index, _) in enumerate(lines) if index == self._row), 0)
         self._top = min(max(self._top, at - room + 1), at if at > 1 else 0)
         self._top = max(0, min(self._top, len(lines) - room))
-        shown = [self._strip(index, words, width) for index, words in lines[self._top : self._top + room]]
+        notes_at = self._notes_at(width)
+        shown = [self._strip(index, words, width, notes_at) for index, words in lines[self._top : self._top + room]]
         if not lines:
             none = self.content.problem or "No matches"
             words = f"   Reading{self.look.glyphs.ellipsis}" if self.content.is_reading else f"   {none}"
@@ -222,10 +223,19 @@ class Listing(Rows, can_focus=True):
             lines.append((number, ""))
         return lines
 
-    def _strip(self, number: int, words: str, width: int) -> Strip:
+    def _notes_at(self, width: int) -> int:
+        """Return the column of the notes: further left than usual where that shows all of one."""
+        found = [one for one, _ in self._found if not one.key]
+        return TEXT + notes_column(
+            [(one.text, one.note) for one in found], width - TEXT - 1, usual=self.content.notes_at - TEXT
+        )
+
+    def _strip(self, number: int, words: str, width: int, notes_at: int) -> Strip:
         palette = self.look.palette
         if number < 0:
-            return row(width, [(f"   {words}", palette.style("muted", self.area))], fill=palette.area(self.area))
+            edge = [(" " * TEXT, palette.area(self.area))]
+            heading: list[Piece] = [(f"   {words}", palette.style("muted", self.area))]
+            return row(width, heading, edge, fill=palette.area(self.area), mark=self.look.glyphs.ellipsis)
         choice, hit = self._found[number]
         is_here = number == self._row
         area = "selection" if is_here else self.area
@@ -240,11 +250,11 @@ class Listing(Rows, can_focus=True):
             *self._letters(choice, hit, area, is_here),
         ]
         used = TEXT + cells(choice.text)
-        gap = max(2, self.content.notes_at - used)
-        room = (
-            width - used - gap - cells(choice.key) - TEXT - 1 if choice.key else width
-        )  # two cells between note and key
-        note = next((one for one in (choice.note, choice.brief) if one and cells(one) < room), "")
+        gap = max(2, notes_at - used)
+        # two cells between note and key; without a key a note may be cut
+        room = width - used - gap - (cells(choice.key) + TEXT + 1 if choice.key else 0)
+        fitting = next((one for one in (choice.note, choice.brief) if one and cells(one) < room), "")
+        note = fitting or ("" if choice.key else choice.brief or choice.note)
         if note:
             left += [(" " * gap, fill), (note, palette.style("muted", area))]
         right = (

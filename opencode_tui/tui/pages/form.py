@@ -64,6 +64,8 @@ class FormScreen(PageScreen):
         self._outcome = outcome
         self._done = done
         self._left = closed
+        self._is_missing = False
+        """Whether the message says what is missing."""
         self._values: dict[str, str] = {one.id: one.value for one in fields_of(values or {})} | dict(values or {})
 
     def fill(self) -> None:
@@ -98,8 +100,11 @@ class FormScreen(PageScreen):
         }
 
     def show_keys(self) -> None:
-        """Draw the row of keys again; above it what is missing."""
+        """Draw the row of keys again; above it what is missing, or what the list cuts of the selected field's hint."""
         self.foot.show([*self.page_actions(), leaves("cancel", self._cancel)], keeps_message=True)
+        one = self._field()
+        if not self._is_missing:
+            self.foot.show_message(self.cut_words() if one is not None and (one.choices or not one.value) else "")
 
     def type_text(self, text: str) -> None:
         """Add text to the selected field; of a choice a blank shows the next one."""
@@ -146,6 +151,7 @@ class FormScreen(PageScreen):
     def _write(self) -> None:
         outcome = self._outcome(self._values)
         if outcome.problem:
+            self._is_missing = True
             self.foot.show_message(screen_line(outcome.problem), "warning")
             return
         self.dismiss(None)
@@ -156,7 +162,7 @@ class FormScreen(PageScreen):
         self._left()
 
     def _show(self) -> None:
-        self.foot.show_message("")
+        self._is_missing = False
         fields, outcome = self._fields, self._outcome(self._values)
         rows = [row for one in fields for row in self._rows(one)]
         rows += [self._line(""), self._line(f"Writes {screen_line(outcome.path)}", "accent"), self._line("")]

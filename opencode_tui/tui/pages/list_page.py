@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.pages.page import ListRow, PageScreen
-from opencode_tui.tui.widgets.row import Piece, measure
+from opencode_tui.tui.widgets.row import Piece
 
 
 class ListPage(PageScreen):
@@ -82,17 +82,7 @@ class ListPage(PageScreen):
             self.foot.show_message(screen_line(self.error), "error")
             return
         if not (self.has_preview and self.has_class("-wide")):
-            self.foot.show_message(self._cut_words())
-
-    def _cut_words(self) -> str:
-        """Return the last column of the selected row if the list cuts it; else nothing."""
-        found = next((one for one in self.listing.entries if one.id and one.id == self.listing.chosen), None)
-        room = self.listing.size.width - 4
-        if found is None or room <= 0:
-            return ""
-        left, right = found.left("selection"), found.right("selection") if found.right is not None else ()
-        is_cut = measure(left) + measure(right) > room
-        return left[-1][0].strip() if is_cut else ""
+            self.foot.show_message(self.cut_words())
 
     def row(self, row_id: str, sign: tuple[str, str], columns: Sequence[tuple[str, str]]) -> ListRow:
         """Return a row: a sign and its color, then columns, each a safe text and its color; the name has that of text."""

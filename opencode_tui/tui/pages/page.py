@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from opencode_tui.text.cells import clip_middle, wrap
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
 from opencode_tui.tui.keys.common import by_id, closes
@@ -100,11 +101,18 @@ class QueryHead(PageHead):
         fill, text = palette.area(area), palette.style("text", area)
         bar: Piece = (f"{self.look.glyphs.user_bar} ", palette.style("accent", area))
         cursor: list[Piece] = [(" ", text + Style(reverse=True))] if self.is_editing else []
-        hint: list[Piece] = [] if self.typed else [(self.hint, palette.style("muted", area))]
+        hint: list[Piece] = [] if self.typed else [(self._fitting_hint(width - 5), palette.style("muted", area))]
         shown: list[Piece] = [(screen_line(self.typed), text)] if self.typed else []
         inside = row(max(0, width - 2), [bar, *shown, *cursor, *hint], fill=fill, mark=self.look.glyphs.ellipsis)
         edge = Segment(" ", palette.area("background"))
         return Strip([edge, *inside, edge], width)
+
+    def _fitting_hint(self, room: int) -> str:
+        """Return the hint; of a list of examples as many as fit."""
+        hint = self.hint
+        while cells(hint) > room and ", " in hint:
+            hint = hint.rpartition(", ")[0]
+        return hint
 
 
 class PageList(Rows, can_focus=True):
@@ -377,6 +385,19 @@ class PageScreen(KeyedScreen, ErrorBoundary, DismissOnce[str | None], inherit_bi
     def on_page_list_moved(self) -> None:
         """Update the keys for the selected row."""
         self.show_keys()
+
+    def cut_words(self) -> str:
+        """Return the last column of the selected row if the list cuts it, else nothing; to be shown above the keys."""
+        entries = self.listing.entries
+        if isinstance(entries, RowsOnDemand):
+            return ""
+        found = next((one for one in entries if one.id and one.id == self.listing.chosen), None)
+        room = self.listing.size.width - 4
+        if found is None or room <= 0:
+            return ""
+        left, right = found.left("selection"), found.right("selection") if found.right is not None else ()
+        is_cut = measure(left) + measure(right) > room
+        return left[-1][0].strip() if is_cut else ""
 
     def style(self, token: str, area: str = "background", *, bold: bool = False) -> Style:
         """Return a style of the look."""

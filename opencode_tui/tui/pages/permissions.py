@@ -124,7 +124,7 @@ class PermissionsScreen(ListPage):
             rows.append(self._words("Nothing. A question's key for always adds a rule."))
         given = [at for at in places if sources[at]]
         for title, found in (
-            (f"Rules of your settings for agent {rules.agent}, the last match wins", given),
+            (f"Rules of settings, agent {rules.agent} (last match wins)", given),
             ("Built-in rules", [at for at in places if not sources[at]]),
         ):
             if found:

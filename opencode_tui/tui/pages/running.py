@@ -173,7 +173,9 @@ class RunningScreen(ListPage):
         super().show_keys()
         row = self._row()
         if row is not None and not self.error:
-            self.foot.show_message(screen_line(f" {self.listing.look.glyphs.separator} ".join(_facts(row))))
+            said = [] if self._asking is not None else [self.cut_words()]  # the question says it
+            facts = [one for one in (*said, *_facts(row)) if one]
+            self.foot.show_message(screen_line(f" {self.listing.look.glyphs.separator} ".join(facts)))
 
     async def load(self) -> None:
         """Read what runs."""

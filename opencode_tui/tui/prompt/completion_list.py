@@ -7,13 +7,15 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
+from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.prompt.completion import Completion
-from opencode_tui.tui.widgets.row import Piece, Rows, row
+from opencode_tui.tui.widgets.row import Piece, Rows, notes_column, row
 
 MOST = 8
 """Rows of the list in a window of usual height; a third of a higher one."""
 
-NOTE = 30
+NAME, NOTE = 2, 30
+"""The columns in which names and notes begin, the latter from a name's own."""
 
 
 class Completions(Rows):
@@ -79,7 +81,9 @@ class Completions(Rows):
         """Return the visible rows."""
         room = self._room(height)
         top = self._top(room)
-        shown = [self._row(one, top + at == self._at, width) for at, one in enumerate(self.found[top : top + room])]
+        notes_at = notes_column([(one.shown, one.note) for one in self.found], width - NAME, usual=NOTE)
+        visible = self.found[top : top + room]
+        shown = [self._row(one, top + at == self._at, width, notes_at) for at, one in enumerate(visible)]
         return [*shown, self._count(width)] if room < height and self.found else shown
 
     def _count(self, width: int) -> Strip:
@@ -87,12 +91,12 @@ class Completions(Rows):
         words = f"  {self._at + 1} of {len(self.found)}"
         return row(width, [(words, palette.style("muted", self.area))], fill=palette.area(self.area))
 
-    def _row(self, one: Completion, is_here: bool, width: int) -> Strip:
+    def _row(self, one: Completion, is_here: bool, width: int, notes_at: int) -> Strip:
         palette = self.look.palette
         area = "selection" if is_here else self.area
         fill = palette.area(area)
         bar = (self.look.glyphs.user_bar, palette.style("accent", area)) if is_here else (" ", fill)
-        gap = " " * max(2, NOTE - len(one.shown))
+        gap = " " * max(2, notes_at - cells(one.shown))
         left: list[Piece] = [bar, (" ", fill), (one.shown, palette.style("text", area, bold=is_here))]
         if one.note:
             left.append((f"{gap}{one.note}", palette.style("muted", area)))

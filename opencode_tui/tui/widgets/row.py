@@ -33,6 +33,17 @@ def strip(pieces: Iterable[Piece], width: int | None = None) -> Strip:
     return Strip([Segment(text, style) for text, style in pieces if text], width)
 
 
+def notes_column(texts: Iterable[tuple[str, str]], width: int, *, usual: int) -> int:
+    """Return the column in which notes begin: `usual`, or where that cuts one behind the longest text, with a gap of two.
+
+    The texts are (name, note) of all rows, safe ones; both count from the same column.
+    """
+    rows = [(cells(name), cells(note)) for name, note in texts if note]
+    if all(max(usual, name + 2) + note <= width for name, note in rows):
+        return usual
+    return min(usual, max((name for name, _ in rows), default=usual) + 2)
+
+
 def change_counts(look: Look, additions: int, deletions: int, area: str) -> list[Piece]:
     """Return `+18 −1` in their colors, without zeros."""
     pieces: list[Piece] = []

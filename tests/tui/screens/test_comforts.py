@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.tui.chrome.welcome import tips
 from opencode_tui.tui.keys.keymap import Keymap
 from tests.support.provider.model_script import Answer
@@ -26,9 +27,9 @@ async def test_the_keys_after_the_leader_are_not_listed_once_the_second_key_has_
 ) -> None:
     async with screen(environ, folder) as page:
         listed = page.app.chat.opened.leader_keys
-        listed.show_soon(lambda: [("l", "All sessions", "session_list")])
+        listed.show_soon(lambda: [("l", BY_ID["session_list"])])
         listed.show_soon(None)
-        listed._show_waited(lambda: [("l", "All sessions", "session_list")])  # as a busy loop calls it after the stop
+        listed._show_waited(lambda: [("l", BY_ID["session_list"])])  # as a busy loop calls it after the stop
         assert not listed.display
 
 
@@ -143,7 +144,7 @@ async def test_cost_permissions_and_settings_are_pages(environ: dict[str, str], 
         await page.sees("1 session of this project cost $")
         await page.press("escape")
         await page.send("/permissions")
-        assert "git push *" in await page.sees("Rules of your settings for agent build")
+        assert "git push *" in await page.sees("Rules of settings, agent build (last match wins)")
         await page.press("escape")
         await page.send("/config apikey")
         assert "[hidden]" in await page.sees("provider.fake.options.apiKey")

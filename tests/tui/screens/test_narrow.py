@@ -8,6 +8,7 @@ import pytest
 from opencode_tui.tui.dialogs.listing import Listing
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import look, screen, screen_lines, screen_text
+from tests.tui.screens.test_comfort_looks import SITUATIONS as COMFORTS
 from tests.tui.screens.test_looks import SITUATIONS, Situation, opened_app, press
 from tests.tui.screens.test_page_looks import SITUATIONS as PAGES
 from tests.tui.screens.test_panel_looks import SITUATIONS as PANELS
@@ -89,3 +90,64 @@ async def test_without_colors_the_current_match_differs_from_the_others() -> Non
         found = [one.style for strip in screen_lines(app) for one in strip if one.text == "parse" and one.style]
         assert sorted(bool(style.reverse) for style in found) == [False, True]
         assert sorted(bool(style.underline) for style in found) == [False, True]
+
+
+@pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.parametrize(("width", "height"), [(60, 24), (80, 24), (100, 24)])
+async def test_the_keys_after_the_leader_have_whole_names(width: int, height: int) -> None:
+    text = await text_of(COMFORTS["leader-keys"], width, height)
+    listed = [row for row in text.splitlines() if "Choose an agent" in row or "Parent session" in row]
+    assert len(listed) == 2, "the first and the last key are there"
+    assert "…" not in text
+
+
+@pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.parametrize("height", [14, 16, 20, 24, 30])
+async def test_each_heading_of_a_low_start_page_has_an_entry(height: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/you")
+    rows = (await text_of(SITUATIONS["first-run-in-an-untrusted-folder"], 60, height)).splitlines()
+    heads = ("   Try  ", "   Add a key", "   Inactive until", "   Settings")
+    shown = [at for at, row in enumerate(rows) if row.startswith(heads)]
+    assert shown, rows
+    for at in shown:
+        assert rows[at + 1].strip() and not rows[at + 1].startswith((*heads, " ▎")), (rows[at], rows)
+        if height >= 20:
+            assert not rows[at - 1].strip(), "without colors only the empty row tells a heading from an entry"
+    if height >= 14:
+        assert any("/trust  review and trust" in row for row in rows)
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_notes_move_to_the_names_before_they_are_cut() -> None:
+    text = await text_of(SITUATIONS["commands-completed"], 60)
+    assert "/connect      Connect a provider (API key)" in text and "…" not in text
+    assert "ended by OpenAI: invalid_grant" in await text_of(PANELS["login-accounts"], 60)
+    wide = await text_of(SITUATIONS["commands-completed"], 80)
+    assert "/copy                         Copy the last response" in wide
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_a_heading_of_a_list_keeps_the_margin() -> None:
+    text = await text_of(COMFORTS["code-blocks-to-copy"], 60)
+    (heading,) = [row for row in text.splitlines() if "The last row of every CSV" in row and "…" in row]
+    assert len(heading) <= 57
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_the_hint_of_a_field_is_whole_below_the_fields() -> None:
+    text = await text_of(COMFORTS["new-agent"], 60)
+    assert "you choose it, and agents call it" in text
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_examples_in_a_hint_are_whole() -> None:
+    text = await text_of(PAGES["search-without-a-query"], 60)
+    (hint,) = [row for row in text.splitlines() if "a phrase" in row]
+    assert hint.endswith("tool:bash")
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_the_last_column_of_what_runs_is_whole_below_the_list() -> None:
+    runs = replace(PAGES["what-runs-in-80-columns"], act=press("ctrl+x", "z", "down"))
+    text = await text_of(runs, 60)
+    assert "process 41 ended in the middle of it" in text

@@ -97,6 +97,12 @@ def quick_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opencode_tui.engine.waits.NAMED_AGAIN_S", 0.05)
 
 
+@pytest.fixture
+def no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no wait have a name: what the row says while a test holds an answer does not change after a second."""
+    monkeypatch.setattr("opencode_tui.engine.waits.NAMED_AFTER_S", 3600)
+
+
 @asynccontextmanager
 async def broken(
     environ: dict[str, str],

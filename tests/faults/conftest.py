@@ -1,7 +1,6 @@
 """A folder whose program reaches the other side through a proxy that breaks connections, and short ways to see how that ends."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ CANCEL_S = 0.3
 """Seconds in which an interruption ends a wait."""
 
 ATTEMPTS = 5
-"""A machine with much work may delay one measurement, not each of these."""
+"""A slow disk or a collection of garbage may delay one measurement, not each of these."""
 
 
 @dataclass
@@ -79,10 +78,6 @@ async def quickest(measure: Callable[[], Awaitable[float]], limit_s: float = CAN
             break
         best = min(best, await measure())
     return best
-
-
-def timed(began: float) -> float:
-    return time.monotonic() - began
 
 
 @pytest.fixture

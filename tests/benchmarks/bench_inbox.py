@@ -1,11 +1,14 @@
 """Eight sessions in four folders at once: what `ps`, the page of what runs and the page for phones list, compared with the records.
 
-    python -m tests.benchmarks.bench_inbox [--seed N] [--moments N]
+    python -m tests.benchmarks.bench_inbox [--seed N] [--moments N] [--only lists|keys]
 
 Real terminals, a real web server, a scripted model. Each session works, asks once, and ends; questions are answered at random
 moments, by `answer` and by the page for phones, and one engine is killed on the way. A moment counts when the records before and
 after a look say the same. A list that differs is looked at again, as a call is stored before its question is asked: one that
 still differs is a fault. The processor time of a key on the page is measured meanwhile.
+
+Then letters are typed where longer sessions work, in turns with letters on a screen of a user without sessions: what other programs
+do makes both late. Beside it stands how late without what the scheduler gave to others, the same on a quiet machine.
 """
 
 import argparse
@@ -13,9 +16,12 @@ import json
 import os
 import random
 import re
+import select
 import signal
+import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -35,16 +41,25 @@ from tests.support.browser.web import PASSWORD, web_server
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
+from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
 FOLDERS, EACH = 4, 2
 STEPS = 14
+LONG_STEPS = rounds(60, 20)
 MOMENTS = rounds(60, 6)
 KEYS = rounds(200, 20)
 LOOKS = 6
 SETTLE_S = 1.0
 """Seconds between two looks: the page reads its list every two seconds."""
 KEY_MS = 11
+LETTERS = [chr(code) for code in (*range(0x410, 0x450), *range(0x531, 0x557))]
+"""No text of the screen has them."""
+LETTERS_AT_ONCE = 10
+"""Letters into one terminal before the next one has its turn; the first is not counted, as much may have waited to be drawn."""
+LOST_S = 5.0
+SLACK = 1.25
+"""How much later a letter may be drawn than on a screen without sessions, where other programs make that one late too."""
 WORDS = {"asks you": "asks", "stopped": "stopped", "retries": "retries", "works": "works"}
 Listed = Mapping[str, str]
 """The state of each session that is listed, by its name."""
@@ -106,10 +121,10 @@ class Desk:
         return [row for row in rows if row["state"] not in ENDED_STATES]
 
 
-def task(name: str, chosen: random.Random) -> str:
+def task(name: str, chosen: random.Random, steps: int) -> str:
     """Return a prompt whose answer is some steps, one of which asks."""
-    asks_at = chosen.randrange(2, STEPS - 2)
-    commands = [f"echo {name}; sleep {chosen.uniform(0.2, 1):.1f}" for _ in range(STEPS)]
+    asks_at = chosen.randrange(2, steps - 2)
+    commands = [f"echo {name} {step}; sleep {chosen.uniform(0.2, 1):.1f}" for step in range(steps)]
     commands[asks_at] = f"echo {name} && touch asked-{name}"
     calls = (json.dumps({"command": one, "description": "a step"}) for one in commands)
     return f"{name} work <<slow 10>> " + " ".join(f"<<tool bash {one}>>" for one in calls)
@@ -160,7 +175,7 @@ def compare(desk: Desk, look: Callable[[], Listed]) -> tuple[str, int]:
     return said, late
 
 
-def begin(desk: Desk, stack: ExitStack, chosen: random.Random) -> list[ScreenTerminal]:
+def begin(desk: Desk, stack: ExitStack, chosen: random.Random, *, steps: int = STEPS) -> list[ScreenTerminal]:
     """Open the terminals and send the prompts."""
     terminals: list[ScreenTerminal] = []
     for number, folder in enumerate(desk.folders):
@@ -169,7 +184,7 @@ def begin(desk: Desk, stack: ExitStack, chosen: random.Random) -> list[ScreenTer
         for each in range(EACH):
             name = f"s{number * EACH + each}"
             terminal.sees("Ask anything")
-            terminal.paste(task(name, chosen))
+            terminal.paste(task(name, chosen, steps))
             terminal.press("enter")
             terminal.read_until(lambda name=name: name in desk.names().values())
             if each + 1 < EACH:
@@ -225,6 +240,104 @@ def key_ms(page: ScreenTerminal) -> float:
     return max(0.0, typed - alone) * 1000 / KEYS
 
 
+class Typing:
+    """Letters that are typed one by one, and how soon each was drawn: ms with and without what the scheduler gave to others."""
+
+    def __init__(self) -> None:
+        self.passed: list[float] = []
+        self.used: list[float] = []
+        self.lost = 0
+        """Letters that were not drawn although no question had come."""
+        self._next = 0
+
+    def type_into(self, terminal: ScreenTerminal) -> None:
+        """Type some letters into a prompt and remove them, unless a question has its place."""
+        terminal.rest(timeout=0.3)
+        if terminal.process.poll() is not None or asks(terminal):
+            return
+        for number in range(LETTERS_AT_ONCE):
+            letter = LETTERS[self._next % len(LETTERS)]
+            self._next += 1
+            found = echo_ms(terminal, letter)
+            if found is None:
+                if not asks(terminal):
+                    self.lost += 1
+                    print(f"the letter {letter} was lost:\n{terminal.shown()}", flush=True)
+                return
+            if number:
+                self.passed.append(found[0])
+                self.used.append(found[1])
+            terminal.read_for(0.05)
+        terminal.press(*(["backspace"] * LETTERS_AT_ONCE))
+
+    def p95_ms(self, whose: str) -> float:
+        """Print the times, and return their 95th percentile."""
+        passed, used = (statistics.quantiles(times, n=20, method="inclusive")[-1] for times in (self.passed, self.used))
+        print(
+            f"{len(self.used)} letters {whose}: p95 {passed:.1f} ms, without the scheduler {used:.1f} ms, "
+            f"median {statistics.median(self.passed):.1f} and {statistics.median(self.used):.1f} ms"
+        )
+        return passed
+
+
+def asks(terminal: ScreenTerminal) -> bool:
+    """Return whether a question has the place of the prompt."""
+    return "Waiting for your" in terminal.shown()
+
+
+def echo_ms(terminal: ScreenTerminal, letter: str) -> tuple[float, float] | None:
+    """Return how soon a typed letter is drawn, with and without what the scheduler gave to others; None when it is not."""
+    wanted, drawn, end = letter.encode(), b"", time.monotonic() + LOST_S
+    pid = terminal.process.pid
+    # the first thread of a process is that of its screen
+    watch = Stopwatch(f"self/task/{threading.get_native_id()}", f"{pid}/task/{pid}")
+    os.write(terminal._master, wanted)
+    while wanted not in drawn and (left := end - time.monotonic()) > 0:
+        if select.select([terminal._master], [], [], left)[0]:
+            drawn += os.read(terminal._master, 65_536)
+    passed = watch.passed
+    used = max(0.0, watch.seconds)
+    terminal.take(drawn)
+    return (passed * 1000, min(used, passed) * 1000) if wanted in drawn else None
+
+
+def type_letters(desk: Desk, screen: ScreenTerminal, seed: int) -> list[Figure]:
+    """Type until all sessions have ended; answer what they ask, so that they do. Return how soon letters were drawn."""
+    beside, alone = Typing(), Typing()
+    with ExitStack() as stack:
+        terminals = begin(desk, stack, random.Random(seed), steps=LONG_STEPS)
+        while desk.truth():
+            for terminal in terminals:
+                beside.type_into(terminal)
+                alone.type_into(screen)
+            for row in [row for row in desk.rows() if row["state"] == "asks"]:
+                desk.line.run("answer", row["asks"][0]["id"], "yes")
+                desk.answered.add(desk.names()[row["sessionID"]])
+        for terminal in terminals:
+            terminal.press("ctrl+d", "ctrl+d")
+            terminal.ends()
+    ours, floor = beside.p95_ms("beside eight sessions"), alone.p95_ms("on a screen without sessions")
+    return [
+        Figure("a letter beside eight sessions, p95", ours, max(KEY_MS, floor * SLACK)),
+        Figure("letters that were lost", beside.lost + alone.lost, 0, ""),
+    ]
+
+
+@contextmanager
+def alone_screen(root: Path, server: ModelServer) -> Generator[ScreenTerminal]:
+    """Open the screen of a user without sessions."""
+    (root / "alone-home").mkdir()
+    (root / "alone").mkdir()
+    settings = {"model": "fake/fake-model"}
+    environ = isolated_environment(root / "alone-home")
+    line = CommandLine(root / "alone", environ, provider=server.config(), settings=settings)
+    with ScreenTerminal(["-m", "opencode_tui"], folder=line.folder, environ=line.variables()) as terminal:
+        terminal.sees("Ask anything")
+        yield terminal
+        terminal.press("ctrl+d", "ctrl+d")
+        terminal.ends()
+
+
 def measure(desk: Desk, options: argparse.Namespace) -> list[Figure]:
     """Look at random moments until all has ended; return the figures."""
     chosen = random.Random(options.seed)
@@ -278,18 +391,31 @@ def measure(desk: Desk, options: argparse.Namespace) -> list[Figure]:
     ]
 
 
+def run(part: str, root: Path, server: ModelServer, options: argparse.Namespace) -> list[Figure]:
+    """Run a part, and end all that it started."""
+    desk = Desk(root, server)
+    try:
+        if part == "lists":
+            return measure(desk, options)
+        with alone_screen(root, server) as screen:
+            return type_letters(desk, screen, options.seed)
+    finally:
+        desk.line.kill_survivors()
+
+
 def main() -> int:
     """Measure and report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=4711)
     parser.add_argument("--moments", type=int, default=MOMENTS)
+    parser.add_argument("--only", choices=("lists", "keys"), help="one of the two parts")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, ModelServer() as server:
-        desk = Desk(Path(name), server)
-        try:
-            return report(measure(desk, options))
-        finally:
-            desk.line.kill_survivors()
+    figures: list[Figure] = []
+    for part in ("lists", "keys"):
+        if options.only in (None, part):
+            with tempfile.TemporaryDirectory() as name, ModelServer() as server:
+                figures += run(part, Path(name), server, options)
+    return report(figures)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """A folder whose program reaches the other side through a proxy that breaks connections, and short ways to see how that ends."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ CANCEL_S = 0.3
 """Seconds in which an interruption ends a wait."""
 
 ATTEMPTS = 5
-"""A machine with much work may delay one measurement, not each of these."""
+"""A slow disk or a collection of garbage may delay one measurement, not each of these."""
 
 
 @dataclass
@@ -81,10 +80,6 @@ async def quickest(measure: Callable[[], Awaitable[float]], limit_s: float = CAN
     return best
 
 
-def timed(began: float) -> float:
-    return time.monotonic() - began
-
-
 @pytest.fixture
 def closing_limits() -> None:
     """Keep the limits of the program: what they do is tested here."""
@@ -95,6 +90,12 @@ def quick_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a wait have a name after 50 ms instead of 1 s, and again too."""
     monkeypatch.setattr("opencode_tui.engine.waits.NAMED_AFTER_S", 0.05)
     monkeypatch.setattr("opencode_tui.engine.waits.NAMED_AGAIN_S", 0.05)
+
+
+@pytest.fixture
+def no_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no wait have a name: what the row says while a test holds an answer does not change after a second."""
+    monkeypatch.setattr("opencode_tui.engine.waits.NAMED_AFTER_S", 3600)
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 import subprocess
-import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -17,9 +16,10 @@ from opencode_tui.client.remote import RemoteClient, open_remote
 from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.error import LinkLostError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
-from tests.faults.conftest import CANCEL_S, quickest, timed, until
+from tests.faults.conftest import CANCEL_S, quickest, until
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.stopwatch import Stopwatch
 
 PASSWORD = "of-the-test"
 SHORT_S = 0.4
@@ -110,10 +110,10 @@ async def test_a_call_to_a_server_that_is_stopped_is_canceled_at_once(environ: d
         async def measured() -> float:
             asking = asyncio.create_task(world.client.sessions.list())
             await until(lambda: world.client._link._unanswered > 0)
-            began = time.monotonic()
+            watch = Stopwatch()
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await asking
-            return timed(began)
+            return watch.seconds
 
         assert await quickest(measured) < CANCEL_S

@@ -9,10 +9,11 @@ import pytest
 
 from opencode_tui.engine.lsp import server as language_server
 from opencode_tui.engine.lsp.connection import ServerGoneError
-from tests.faults.conftest import CANCEL_S, quickest, timed
+from tests.faults.conftest import CANCEL_S, quickest
 from tests.support.faults import pipe
 from tests.support.lsp.world import Bench
 from tests.support.shell.bench import survivors
+from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import PATIENCE_S
 
 EDIT_S = 0.3
@@ -38,14 +39,14 @@ async def test_an_edit_does_not_wait_longer_than_its_time(bench: Bench, control:
     control.write_text(kind)
 
     async def measure() -> float:
-        began = time.monotonic()
-        assert (await bench.edit("a.bug", f"BUG {began}\n", limit_s=EDIT_S)).text == ""
-        return timed(began) - EDIT_S
+        watch = Stopwatch()
+        assert (await bench.edit("a.bug", f"BUG {time.monotonic()}\n", limit_s=EDIT_S)).text == ""
+        return watch.seconds - EDIT_S
 
     assert await quickest(measure) < CANCEL_S
-    began = time.monotonic()
+    watch = Stopwatch()
     await bench.servers.close()
-    assert timed(began) < 10
+    assert watch.seconds < 10
 
 
 async def test_a_server_that_does_not_start_has_a_deadline_and_a_reason(
@@ -66,10 +67,10 @@ async def test_a_question_to_a_server_that_does_not_start_is_canceled_at_once(be
     async def measure() -> float:
         question = asyncio.create_task(bench.servers.server_for(path, limit_s=PATIENCE_S))
         await asyncio.sleep(0.1)
-        began = time.monotonic()
+        watch = Stopwatch()
         question.cancel()
         await asyncio.wait({question})
-        return timed(began)
+        return watch.seconds
 
     assert await quickest(measure) < CANCEL_S
     await bench.servers.close()
@@ -94,9 +95,9 @@ async def test_a_real_server_that_breaks_while_it_starts_has_a_deadline_and_a_re
     path = real.write("a.py", "x = 1\n")
     with pytest.raises(ServerGoneError, match="scripted is off: "):
         await real.servers.server_for(path, limit_s=PATIENCE_S)
-    began = time.monotonic()
+    watch = Stopwatch()
     await real.servers.close()
-    assert timed(began) < 10
+    assert watch.seconds < 10
     assert survivors(str(control)) == []
 
 
@@ -108,9 +109,9 @@ async def test_an_edit_does_not_wait_for_a_real_server_that_breaks(real: Bench, 
         control.write_text(kind)
 
         async def measure() -> float:
-            began = time.monotonic()
-            await real.edit("a.py", f"x: int = '{began}'\n", limit_s=EDIT_S)
-            return timed(began) - EDIT_S
+            watch = Stopwatch()
+            await real.edit("a.py", f"x: int = '{time.monotonic()}'\n", limit_s=EDIT_S)
+            return watch.seconds - EDIT_S
 
         assert await quickest(measure) < CANCEL_S
         control.unlink()
@@ -129,10 +130,10 @@ async def test_a_symbol_that_a_server_does_not_answer_is_not_waited_for(bench: B
         asking = asyncio.create_task(bench.servers.find_symbol(path, name="x", line=None, limit_s=PATIENCE_S))
         await asyncio.sleep(0.05)
         assert not asking.done()
-        began = time.monotonic()
+        watch = Stopwatch()
         asking.cancel()
         await asyncio.wait({asking})
-        return timed(began)
+        return watch.seconds
 
     assert await quickest(measure) < CANCEL_S
     await bench.servers.close()

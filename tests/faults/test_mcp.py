@@ -17,7 +17,7 @@ from opencode_tui.config.settings.settings import McpLocalSettings, McpRemoteSet
 from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.engine.mcp.server import NOT_ANSWERING
 from opencode_tui.engine.mcp.servers import McpServers
-from tests.faults.conftest import CANCEL_S, quickest, timed
+from tests.faults.conftest import CANCEL_S, quickest
 from tests.support.faults import pipe
 from tests.support.faults.proxy import At, Fault, FaultProxy, Kind, never_accepting
 from tests.support.mcp import sdk_server
@@ -25,6 +25,7 @@ from tests.support.mcp import server as small_server
 from tests.support.mcp.world import server_world
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
+from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import PATIENCE_S
 
 SHORT_S = 0.3
@@ -43,9 +44,9 @@ async def served(environ: dict[str, str], folder: Path, entry: Any) -> AsyncGene
     try:
         yield servers
     finally:
-        began = time.monotonic()
+        watch = Stopwatch()
         await servers.close()
-        assert timed(began) < 10
+        assert watch.seconds < 10
 
 
 def behind_pipes(control: Path) -> McpLocalSettings:
@@ -71,11 +72,11 @@ async def time_of_cancellation(servers: McpServers, text: str = "hello") -> floa
     call = asyncio.create_task(echo(servers, text))
     await asyncio.sleep(0.1)
     assert not call.done()
-    began = time.monotonic()
+    watch = Stopwatch()
     call.cancel()
     with suppress(asyncio.CancelledError):
         await call
-    return timed(began)
+    return watch.seconds
 
 
 async def recover(servers: McpServers) -> None:

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import sysconfig
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInpu
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.model import require_model_ref
 from opencode_tui.storage.paths import find_paths
-from tests.faults.conftest import quickest, timed, until
+from tests.faults.conftest import quickest, until
 from tests.support.faults.failing_disk import MISSING, FailingDisk
 from tests.support.faults.proxy import Fault, FaultProxy, never_accepting
 from tests.support.mcp import server as small_server
@@ -35,6 +34,7 @@ from tests.support.world.engine import opened
 from tests.support.world.machine import PYTHON
 from tests.support.world.pages import Pages, serve
 from tests.support.world.repo import make_repo
+from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import PATIENCE_S
 
 LONG = "one two three four five six seven eight nine ten " * 20
@@ -377,10 +377,10 @@ async def test_in_the_engine_of_the_screen(
                 with pytest.raises(RunAborted):
                     await turn
                 await until(lambda: not scene.stored().unfinished)
-            began = time.monotonic()
+            watch = Stopwatch()
         await asyncio.wait({turn})
         assert scene.stored().unfinished == []
-        return timed(began)
+        return watch.seconds
 
     for is_interrupted in (True, False):
         assert await quickest(partial(measure, is_interrupted=is_interrupted), CLOSE_LIMIT_S) < CLOSE_LIMIT_S

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from opencode_tui.engine.plugin import loader
 from opencode_tui.engine.tool.search import ripgrep
 from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted
-from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, timed, until
+from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, until
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.processes import is_running
+from tests.support.world.stopwatch import Stopwatch
 
 SHORT_S = 0.4
 """Seconds that each of them has here."""
@@ -99,11 +99,11 @@ async def interrupted(world: Broken, has_begun: Callable[[], bool]) -> float:
     session = await world.world.new_session()
     turn = world.start(session)
     await until(has_begun)
-    began = time.monotonic()
+    watch = Stopwatch()
     await world.world.client.prompts.abort(session.id)
     with pytest.raises(RunAborted):
         await turn
-    took = timed(began)
+    took = watch.seconds
     assert await world.is_idle()
     return took
 
@@ -169,11 +169,11 @@ async def test_a_command_of_the_user_whose_pipe_another_process_holds_ends_and_i
             command = "trap '' TERM; touch begun; setsid sleep 3600 & kill -STOP $$"
             running = asyncio.create_task(prompts.shell(session.id, ShellInput(agent="build", command=command)))
             await until((work / "begun").exists)
-            began = time.monotonic()
+            watch = Stopwatch()
             await prompts.abort(session.id)
             with pytest.raises(RunAborted):
                 await running
-            return timed(began)
+            return watch.seconds
 
         assert await quickest(measured) < CANCEL_S
         assert await world.is_idle()

@@ -3,7 +3,6 @@
 import asyncio
 import re
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,10 @@ from opencode_tui.engine.provider import http
 from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.error import AuthError, ProviderError, RunAborted
 from opencode_tui.schema.session.part import RetryPart
-from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, timed, until
+from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, until
 from tests.support.faults.proxy import KINDS, Fault, closed_port, never_accepting
 from tests.support.provider.model_script import Answer, failure
+from tests.support.world.stopwatch import Stopwatch
 
 SILENCE_MS = 250
 LONG = "one two three four five six seven eight nine ten " * 20
@@ -64,11 +64,11 @@ async def test_each_wait_has_a_name_and_ends_at_once_when_it_is_interrupted(
             found.statuses.clear()
             turn = found.start(session, LONG)
             await until(lambda: wanted in found.waits)
-            began = time.monotonic()
+            watch = Stopwatch()
             await found.world.client.prompts.abort(session.id)
             with pytest.raises(RunAborted):
                 await turn
-            return timed(began)
+            return watch.seconds
 
         assert await quickest(measure) < CANCEL_S
         assert await found.is_idle()

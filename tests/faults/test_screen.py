@@ -29,7 +29,9 @@ async def test_the_row_names_a_wait_with_its_seconds_and_its_deadline(
         await page.sees("Done")
 
 
-async def test_a_change_is_shown_before_the_next_second_of_a_run(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_a_change_is_shown_before_the_next_second_of_a_run(
+    environ: dict[str, str], tmp_path: Path, no_names: None
+) -> None:
     """The row once said for a second after a tool that the model was waited for, although text came."""
     end = threading.Event()
     async with screen(environ, tmp_path, Answer(text="begun here and ended", holds=(("ended", end),))) as page:

@@ -26,7 +26,7 @@ from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.engine.tool.search_service import BRAVE
 from opencode_tui.schema.error import OpencodeError, ToolError
 from opencode_tui.storage.paths import find_paths
-from tests.faults.conftest import CANCEL_S, quickest, timed, until
+from tests.faults.conftest import CANCEL_S, quickest, until
 from tests.support.faults.proxy import Fault, FaultProxy
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import provider_config
@@ -36,6 +36,7 @@ from tests.support.world.distribution import installed
 from tests.support.world.engine import opened
 from tests.support.world.in_process import in_process
 from tests.support.world.pages import Pages, serve
+from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.tools import Workbench
 
 SHORT_S = 0.4
@@ -204,11 +205,11 @@ async def test_a_share_that_is_canceled_ends_at_once(environ: dict[str, str], tm
                 before = proxy.faults
                 task = asyncio.create_task(share.create("ses_1"))
                 await until(lambda: proxy.faults > before)
-                began = time.monotonic()
+                watch = Stopwatch()
                 task.cancel()
                 await asyncio.wait({task})
                 assert task.cancelled()
-                return timed(began)
+                return watch.seconds
 
             assert await quickest(measure) < CANCEL_S
             await share.close()

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -15,10 +14,11 @@ from opencode_tui.schema.session.session import BusyStatus
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.storage.locks import Locks
 from opencode_tui.text.wait import wait_words
-from tests.faults.conftest import ATTEMPTS, CANCEL_S, timed
+from tests.faults.conftest import ATTEMPTS, CANCEL_S
 from tests.support.faults.engine_process import EngineProcess, engine_process
 from tests.support.faults.failing_disk import FailingDisk, Fault
 from tests.support.provider.model_script import Answer, Call
+from tests.support.world.stopwatch import OWN, Stopwatch
 from tests.support.world.waiting import PATIENCE_S
 
 FAULTS: dict[Fault, str] = {
@@ -122,11 +122,11 @@ async def until_it_waits_for_the_disk(engine: EngineProcess, session: str) -> st
 
 
 async def time_of_abort(engine: EngineProcess, session: str, turn: "asyncio.Task[None]") -> float:
-    began = time.monotonic()
+    watch = Stopwatch(OWN, f"{engine.process.pid}/task/*")
     assert await engine.client.prompts.abort(session)
     with pytest.raises(SessionError, match=r"interrupted|aborted"):
         await turn
-    return timed(began)
+    return watch.seconds
 
 
 async def line_about_the_disk(events: EventReader) -> str:

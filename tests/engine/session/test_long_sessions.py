@@ -7,7 +7,7 @@ import pytest
 
 from opencode_tui.client.local import LocalClient
 from opencode_tui.engine.engine import open_engine
-from opencode_tui.engine.session.records.loading import SHORT, load_recent, load_session
+from opencode_tui.engine.session.records.loading import SHORT, load_recent, load_session, read_groups
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession
@@ -111,6 +111,15 @@ def test_random_long_histories_give_the_same_request(paths):
         assert filter_compacted(recent) == filter_compacted(whole)
         shorter += len(recent) < len(whole)
     assert shorter > 10
+
+
+def test_a_reader_of_the_whole_session_has_few_messages_in_memory_at_a_time(paths):
+    session_id, files = put(paths, history("ses_1")), LoggedFiles()
+    groups = read_groups(Storage(paths, files=files), session_id)
+    first = next(groups)
+    assert reads(files, "message") == len(first.messages) < LONG / 2
+    whole = load_session(Storage(paths), session_id)
+    assert [*first.messages, *(message for group in groups for message in group.messages)] == whole.messages
 
 
 def reads(files, kind):

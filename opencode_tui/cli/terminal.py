@@ -26,8 +26,13 @@ def print_result(text: str) -> None:
 
 def print_json(value: object) -> None:
     """Write one JSON value to stdout, in ASCII, without control characters except line feeds."""
-    text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False)
-    sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
+    sys.stdout.write(json_text(value) + "\n")
+
+
+def json_text(value: object, depth: int = 0) -> str:
+    """Return a JSON value as `print_json` writes it, with its lines after the first at a depth of other values."""
+    text = json.dumps(value, indent=2, ensure_ascii=True, allow_nan=False).replace("\x7f", "\\u007f")
+    return text.replace("\n", "\n" + "  " * depth) if depth else text
 
 
 def say(message: str, *, is_below: bool = False) -> None:

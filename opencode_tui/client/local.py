@@ -1,6 +1,6 @@
 """The client inside the process: for one folder, and for all folders of one engine."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from opencode_tui.engine.instance import ConfinedRun, Instance
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.schema.error import BusyError, ConfigError
 from opencode_tui.schema.event.event import GlobalDisposed
+from opencode_tui.schema.session.history import MessageWithParts
 
 _KILLED = 137
 """The exit code of a check that reached a limit, as of a killed program."""
@@ -87,6 +88,13 @@ class LocalClient(LocalFacets):
             return ended.exit_code
         feed(f"\n{ended.limit}\n".encode())
         return _KILLED
+
+    async def stored_messages(self, session_id: str) -> Iterator[MessageWithParts]:
+        """Return all messages of a session, oldest first, read from the disk while the caller goes on: blocking, not on the loop.
+
+        For a command that writes a session of any length; it may read on after the client is closed.
+        """
+        return await self._engine.store.stored(session_id)
 
     async def assign_session(self, session_id: str, directory: Path) -> None:
         """Make a session and its agents' sessions belong to another folder of the project, for when this one is removed."""

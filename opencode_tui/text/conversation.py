@@ -1,6 +1,6 @@
 """A conversation as Markdown for a user to read or send."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from opencode_tui.schema.session.history import MessageWithParts
@@ -12,12 +12,12 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolState
 from opencode_tui.text.safe_text import make_safe
 
 
-def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
-    """Return the whole conversation; text that the program wrote only for the model is omitted.
+def to_markdown(info: SessionInfo, messages: Iterable[MessageWithParts]) -> Iterator[str]:
+    """Yield the whole conversation in pieces; text that the program wrote only for the model is omitted.
 
     Nothing in it steers a terminal: control, direction and invisible characters are written out.
     """
-    lines = [
+    head = [
         f"# {' '.join(info.title.split())}",
         "",
         f"**Session ID:** {make_safe(info.id)}",
@@ -26,13 +26,18 @@ def to_markdown(info: SessionInfo, messages: Sequence[MessageWithParts]) -> str:
         "",
         "---",
     ]
+    yield _safe(head)
     for message in messages:
-        lines += ["", f"## {_head(message)}", ""]
+        lines = ["", f"## {_head(message)}", ""]
         for part in message.parts:
             lines += _part(part)
         if isinstance(message.info, AssistantMessage) and (error := message.info.shown_error) is not None:
             lines += [f"**Error:** {describe_stored(error, message.info.provider_id, message.info.model_id)}", ""]
         lines += ["---"]
+        yield _safe(lines)
+
+
+def _safe(lines: Iterable[str]) -> str:
     return make_safe("\n".join(lines).replace("\r\n", "\n"), multiline=True) + "\n"
 
 

@@ -14,10 +14,7 @@ INFO = session_info(SESSION, updated=0, title="A title")
 
 
 def shown(*messages) -> list[str]:
-    return [
-        re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "DATE", line)
-        for line in render_conversation(INFO, messages, PLAIN).splitlines()
-    ]
+    return [re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "DATE", line) for line in render_conversation(INFO, messages, PLAIN)]
 
 
 def test_requests_answers_and_tools_are_shown_in_order():
@@ -69,9 +66,9 @@ def test_what_the_program_wrote_for_the_model_is_left_out():
 def test_nothing_stored_steers_the_terminal(terminal, hostile):
     info = INFO.changed(title=hostile, directory=hostile)
     style = terminal(60, is_live=True)
-    assert steering(render_conversation(info, [user(hostile), assistant(hostile)], style)) == []
+    assert steering("\n".join(render_conversation(info, [user(hostile), assistant(hostile)], style))) == []
 
 
 def test_a_time_beyond_the_calendar_is_a_question_mark():
     time = SessionTime(created=10**18, updated=0)
-    assert "?" in render_conversation(INFO.changed(time=time), [], PLAIN)
+    assert "?" in "".join(render_conversation(INFO.changed(time=time), [], PLAIN))

@@ -2,6 +2,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
+from opencode_tui.storage.paths import find_paths
+from tests.support.sessions.records import assistant, session_info, user, write_records
+
 
 def test_export_without_an_id_is_the_session_used_last(commands, session_id):
     exported = json.loads(commands.run("export").stdout)
@@ -10,6 +15,18 @@ def test_export_without_an_id_is_the_session_used_last(commands, session_id):
         ["user", "assistant"],
     )
     assert commands.run("export", session_id).stdout == commands.run("export").stdout
+
+
+@pytest.mark.parametrize("turns", [0, 1, 250])
+def test_a_session_of_any_length_is_the_json_of_the_whole(commands, environ, turns):
+    info = session_info("ses_1", title="a \x7f title", directory=str(commands.folder))
+    messages = [message for number in range(turns) for message in (user(f"{number}\n\x7f"), assistant("é\n"))]
+    messages = [message.changed(info=message.info.changed(session_id=info.id)) for message in messages]
+    write_records(find_paths(environ), info, messages)
+    written = commands.run("export", info.id).stdout
+    whole = json.loads(written)
+    assert (whole["info"]["title"], whole["messages"]) == (info.title, [message.to_dict() for message in messages])
+    assert written == json.dumps(whole, indent=2).replace("\x7f", "\\u007f") + "\n"
 
 
 def test_export_without_any_session_fails(commands):

@@ -9,9 +9,10 @@ import click
 from opencode_tui.cli.completion_values import complete_sessions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from opencode_tui.client.client import Client
+    from opencode_tui.client.local import LocalClient
     from opencode_tui.redaction.session import Redactor
     from opencode_tui.schema.session.history import MessageWithParts
     from opencode_tui.schema.session.session import SessionInfo
@@ -38,32 +39,31 @@ def export(
     user name and your home folder with placeholders.
     """
     from opencode_tui.cli.engine_access import with_client  # not for the help
-    from opencode_tui.cli.progress_line import progress_line
-    from opencode_tui.cli.terminal import print_json
 
     if sum((is_json, markdown is not None, page is not None)) > 1:
         raise click.UsageError("--json, --markdown and --html exclude each other.")
 
-    async def work(client: "Client") -> "tuple[SessionInfo, list[MessageWithParts]]":
+    async def work(client: "LocalClient") -> "tuple[SessionInfo, Iterable[MessageWithParts]]":
         info = await _choose(client, session_id)
-        return info, list(await client.messages.list(info.id))
+        return info, await client.stored_messages(info.id)
 
-    info, messages = with_client(work, doing="Reading the session")
+    info, messages = with_client(work)
+    redactor = None
     if is_redacted or tools:
         from opencode_tui.text.export.redact import redact_info, redact_messages, users_redactor
 
         redactor = users_redactor(tools, is_full=is_redacted)
-        info, messages = redact_info(info, redactor), list(redact_messages(messages, redactor))
-        _report(redactor)
+        info, messages = redact_info(info, redactor), redact_messages(messages, redactor)
     if markdown is not None:
         from opencode_tui.text.conversation import to_markdown
 
-        _write([to_markdown(info, messages)], markdown)
+        _write(to_markdown(info, messages), markdown)
     elif page is None:
-        with nullcontext() if sys.stdout.isatty() else progress_line("Writing the session"):
-            print_json({"info": info.to_dict(), "messages": [message.to_dict() for message in messages]})
+        _write(_json(info, messages), "-")
     else:
         _write_page(info, messages, page)
+    if redactor is not None:
+        _report(redactor)
 
 
 async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
@@ -84,10 +84,25 @@ def _report(redactor: "Redactor") -> None:
     say(f"left out: {words}" if words else "left out: nothing was found; read the export before you send it")
 
 
-def _write_page(info: "SessionInfo", messages: "list[MessageWithParts]", name: str) -> None:
+def _json(info: "SessionInfo", messages: "Iterable[MessageWithParts]") -> "Iterator[str]":
+    """Yield the JSON as `print_json` would write all of it."""
+    from opencode_tui.cli.terminal import json_text
+
+    yield f'{{\n  "info": {json_text(info.to_dict(), 1)},\n  "messages": ['
+    end = "]"
+    for message in messages:
+        yield f"{',' if end != ']' else ''}\n    {json_text(message.to_dict(), 2)}"
+        end = "\n  ]"
+    yield f"{end}\n}}\n"
+
+
+def _write_page(info: "SessionInfo", messages: "Iterable[MessageWithParts]", name: str) -> None:
+    from opencode_tui.cli.progress_line import progress_line
     from opencode_tui.text.export.html import session_page
 
-    _write(session_page(info, messages), name)
+    with progress_line("Reading the session"):
+        read = list(messages)  # the list of prompts and the sums come first
+    _write(session_page(info, read), name)
 
 
 def _write(pieces: "Iterable[str]", name: str) -> None:
@@ -99,8 +114,10 @@ def _write(pieces: "Iterable[str]", name: str) -> None:
     from opencode_tui.client.user_files import write_new
 
     if name == "-":
-        for piece in pieces:
-            sys.stdout.write(piece)
+        # Progress is no line between those of the output.
+        with nullcontext() if sys.stdout.isatty() else progress_line("Writing the session"):
+            for piece in pieces:
+                sys.stdout.write(piece)
         return
     path = Path(name).expanduser()
     with progress_line("Writing the file"):

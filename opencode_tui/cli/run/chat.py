@@ -280,8 +280,8 @@ class PlainChat:
         from opencode_tui.cli.commands.session.session import render_conversation
 
         session = await self._client.sessions.get(self._shown().id)
-        text = render_conversation(session, await self._client.messages.list(session.id), PLAIN)
-        self._print(text.rstrip("\n"))
+        lines = render_conversation(session, await self._client.messages.list(session.id), PLAIN)
+        self._print("\n".join(lines).rstrip("\n"))
 
     async def _rename(self, rest: str) -> None:
         if not rest:

@@ -127,4 +127,4 @@ def _pieces(ending: str, info: SessionInfo, messages: Sequence[MessageWithParts]
         case _:
             from opencode_tui.text.conversation import to_markdown
 
-            return [to_markdown(info, messages)]
+            return to_markdown(info, messages)

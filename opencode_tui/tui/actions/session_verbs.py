@@ -90,7 +90,7 @@ async def _export(chat: Chat, row: Row) -> None:
     if isinstance(row.of, SessionInfo):
         messages = await chat.control.client.messages.list(row.id)
         path = chat.control.client.directory / f"session-{row.id}.md"
-        await asyncio.to_thread(write_new, path, [to_markdown(row.of, messages)])
+        await asyncio.to_thread(write_new, path, to_markdown(row.of, messages))
 
 
 async def _restore(chat: Chat, row: Row) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from opencode_tui.client.local import LocalClient
 from opencode_tui.engine.engine import open_engine
-from opencode_tui.engine.session.records.loading import SHORT, load_recent, load_session
+from opencode_tui.engine.session.records.loading import SHORT, load_recent, load_session, read_groups
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession
@@ -111,6 +111,15 @@ def test_random_long_histories_give_the_same_request(paths):
         assert filter_compacted(recent) == filter_compacted(whole)
         shorter += len(recent) < len(whole)
     assert shorter > 10
+
+
+def test_a_reader_of_the_whole_session_has_few_messages_in_memory_at_a_time(paths):
+    session_id, files = put(paths, history("ses_1")), LoggedFiles()
+    groups = read_groups(Storage(paths, files=files), session_id)
+    first = next(groups)
+    assert reads(files, "message") == len(first.messages) < LONG / 2
+    whole = load_session(Storage(paths), session_id)
+    assert [*first.messages, *(message for group in groups for message in group.messages)] == whole.messages
 
 
 def reads(files, kind):
@@ -230,6 +239,27 @@ async def test_an_open_session_holds_after_a_compaction_the_messages_from_there_
         kept = held(store, "ses_1")
         assert kept == names[-len(kept) :] and len(kept) == 100
         assert [one.info.id for one in await world.client.messages.list("ses_1")] == names
+
+
+async def test_a_compaction_reads_older_messages_once_and_not_at_all_when_the_last_one_was_ours(
+    environ, tmp_path, paths
+):
+    """The last compaction of this session has no ledger; the report says what the new one keeps."""
+    files, made = LoggedFiles(), summed_up(history("ses_1"))
+    oldest = f"/part/{made[0].info.id}/"
+    with ModelServer() as server:
+        content = json.dumps({"provider": provider_config(server.base_url)})
+        async with open_engine({**environ, "OPENCODE_CONFIG_CONTENT": content}, files=files) as engine:
+            instance = await engine.instance(tmp_path)
+            put(paths, made, directory=str(tmp_path), project_id=instance.folder.project.id)
+            world = World(LocalClient(engine, instance), server)
+            for _ in range(2):
+                server.script(Answer(text="fine"))
+                await world.prompt("go on", session=await world.client.sessions.get("ses_1"))
+                server.summary_answers.append(Answer(text="all of it"))
+                report = await world.client.context.compact("ses_1", CompactSession())
+                assert "request 0\n" in report.kept
+                assert sum(oldest in call.path for call in files.calls if call.act == "read") == 1
 
 
 async def test_what_is_not_on_the_disk_yet_stays_in_memory_with_all_after_it(paths):

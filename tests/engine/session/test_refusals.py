@@ -94,7 +94,7 @@ async def test_a_refusal_is_a_sentence_with_the_providers_reason(environ, tmp_pa
         after = await world.client.prompts.prompt(info.session_id, again)
         assert isinstance(after.info, AssistantMessage) and after.info.failure is None
         assert "refused to answer" in message_html(stored, str(tmp_path))
-        assert "**Error:**" in to_markdown(await world.client.sessions.get(info.session_id), [stored])
+        assert "**Error:**" in "".join(to_markdown(await world.client.sessions.get(info.session_id), [stored]))
     item = end_of(info, [])
     assert isinstance(item, ErrorItem) and "refused to answer" in words_of(item.error, item.provider).title
 

@@ -28,12 +28,13 @@ def test_texts_thoughts_attachments_calls_and_their_errors_are_written_in_order(
         '**Tool: bash**\n\n**Input:**\n```json\n{\n  "command": "false"\n}\n```\n\n**Error:**\n```\nit failed\n```',
         "Done.",
     ]
-    page = to_markdown(session_info(), [REQUEST, answer])
+    page = "".join(to_markdown(session_info(), [REQUEST, answer]))
     found = [page.find(piece) for piece in pieces]
     assert -1 not in found and found == sorted(found), page
     assert "iVBOR" not in page and "rules" not in page
 
 
 def test_an_output_cannot_end_its_fence() -> None:
-    page = to_markdown(session_info(), [assistant(call("1", output="```\n# not a heading\n````"), parent=REQUEST)])
+    answer = assistant(call("1", output="```\n# not a heading\n````"), parent=REQUEST)
+    page = "".join(to_markdown(session_info(), [answer]))
     assert "`````\n```\n# not a heading\n````\n`````" in page

@@ -2,12 +2,15 @@
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import click
 
 from opencode_tui.cli.completion_values import complete_models, complete_sessions
 from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.session_choice import choose_session, session_title
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.table import print_table
@@ -35,6 +38,9 @@ from opencode_tui.schema.session.undo import UndoOnly
 from opencode_tui.text.quantity import age, duration, moment
 from opencode_tui.text.safe_text import make_safe
 from opencode_tui.text.session_tree import build_tree
+
+if TYPE_CHECKING:
+    from opencode_tui.client.local import LocalClient
 
 _STYLE = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 
@@ -350,12 +356,15 @@ def _list_sessions(*, limit: int | None, is_archived: bool, style: str) -> None:
 def _show_session(session_id: str, *, limit: int | None) -> None:
     """Print a conversation."""
 
-    async def work(client: Client) -> str:
+    async def work(client: "LocalClient") -> tuple[SessionInfo, Iterable[MessageWithParts]]:
         info = await choose_session(client, session_id)
-        messages = await client.messages.list(info.id, limit)
-        return render_conversation(info, messages, style_of(sys.stdout, os.environ))
+        return info, await (client.stored_messages(info.id) if limit is None else client.messages.list(info.id, limit))
 
-    sys.stdout.write(with_client(work, doing="Reading the session") + "\n")
+    info, messages = with_client(work)
+    # Progress is no line between those of the conversation.
+    with nullcontext() if sys.stdout.isatty() else progress_line("Reading the session"):
+        for line in render_conversation(info, messages, style_of(sys.stdout, os.environ)):
+            sys.stdout.write(line + "\n")
 
 
 def _show_tree() -> None:
@@ -406,19 +415,19 @@ _Block = tuple[str, list[str]]
 """A kind (`request`, `prose`, `work`) and its lines: adjacent `work` blocks have no empty line between them."""
 
 
-def render_conversation(info: SessionInfo, messages: Sequence[MessageWithParts], style: Style) -> str:
-    """Return the text, without a line feed at its end."""
+def render_conversation(info: SessionInfo, messages: Iterable[MessageWithParts], style: Style) -> Iterator[str]:
+    """Yield the lines."""
     title = make_safe(" ".join(info.title.split()))
     facts = style.words(make_safe(f"{info.id} · {info.directory} · {moment(info.time.created)}"))
-    lines = [style.paint(title, "bold"), style.paint(facts, "muted")]
+    yield style.paint(title, "bold")
+    yield style.paint(facts, "muted")
     last = ""
     for message in messages:
         for kind, block in _blocks(message, info.revert, style):
             if kind != "work" or last != "work":
-                lines.append("")
-            lines.extend(block)
+                yield ""
+            yield from block
             last = kind
-    return "\n".join(lines)
 
 
 def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style) -> Iterator[_Block]:

@@ -278,7 +278,7 @@ class ManualCompaction(Struct, frozen=True):
         interrupted, and the errors of a model call.
         """
         if wish.dry_run:
-            return await self._look(session_id, wish)
+            return await self._look(session_id, wish, is_whole=True)
         await self.runs.registry.ensure_idle(session_id)
         reports: list[CompactionReport] = []
 
@@ -295,8 +295,11 @@ class ManualCompaction(Struct, frozen=True):
         await self.runs.start(session_id, body, policy=policy or AskPerson()).answer()
         return reports[0]
 
-    async def _look(self, session_id: str, wish: CompactSession) -> CompactionReport:
-        """Return a preview of a compaction. Raises SessionError when there is nothing to summarize."""
+    async def _look(self, session_id: str, wish: CompactSession, *, is_whole: bool = False) -> CompactionReport:
+        """Return a preview of a compaction, with what it would keep if `is_whole`, for which all messages may have to be read.
+
+        Raises SessionError when there is nothing to summarize.
+        """
         info = await self.store.get(session_id)
         messages = visible(await self.ledgers.recent(info), info.revert)
         sent = filter_compacted(messages)
@@ -309,7 +312,7 @@ class ManualCompaction(Struct, frozen=True):
             model=model.ref,
             messages=len(sent),
             before=self._size(sent, self.requests.model(user, user.model)),
-            kept=(await self.ledgers.read(info, model, None)).text,
+            kept=(await self.ledgers.read(info, model, None)).text if is_whole else "",
         )
 
     async def _report(
@@ -318,6 +321,7 @@ class ManualCompaction(Struct, frozen=True):
         messages = await self.store.recent(before.session_id)
         user = newest_request(messages)
         return before.changed(
+            kept=await self.ledgers.kept_text(before.session_id),
             after=self._size(filter_compacted(messages), self.requests.model(user, user.model)),
             summary="".join(part.text for part in parts if isinstance(part, TextPart)),
             message_id=summary.id,

@@ -123,6 +123,12 @@ class SessionLedgers(Struct, frozen=True):
         """Return the messages from the last compaction on; all while an undo is active, which may hide that compaction."""
         return await (self.store.recent(info.id) if info.revert is None else self.store.read_whole(info.id))
 
+    async def kept_text(self, session_id: str) -> str:
+        """Return the text that the newest compaction keeps, with the user's changes; empty without one of ours."""
+        info = await self.store.get(session_id)
+        _, kept = await self._kept(info)
+        return "" if kept is None else edited_ledger(kept, ledger_edits_of(info)).text
+
     async def change(self, session_id: str, change: LedgerChange) -> LedgerView:
         """Add, replace, remove or restore an entry; the next request has it. Return the ledger.
 
@@ -139,11 +145,15 @@ class SessionLedgers(Struct, frozen=True):
 
     async def _write_kept(self, info: SessionInfo) -> None:
         """Write the text anew that the newest compaction kept, if there is one of ours."""
-        part = _kept_part(visible(await self.recent(info), info.revert))
-        kept = None if part is None else kept_ledger_of(part)
+        part, kept = await self._kept(info)
         if part is not None and kept is not None:
             text = edited_ledger(kept, ledger_edits_of(info)).text
             await self.store.update_part(part.changed(text=as_reminder(text) if text else ""))
+
+    async def _kept(self, info: SessionInfo) -> tuple[TextPart | None, KeptLedger | None]:
+        """Return the text that the newest compaction keeps, and its entries where it is one of ours."""
+        part = _kept_part(visible(await self.recent(info), info.revert))
+        return part, None if part is None else kept_ledger_of(part)
 
 
 def _changed(

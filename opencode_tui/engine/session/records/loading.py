@@ -24,6 +24,9 @@ _HALF_FIELD = 1 << 47
 SHORT = 400
 """Messages of a session that is always read whole: less than what most models are sent at once."""
 
+_GROUP = 200
+"""Messages that a reader of a whole session has in memory at a time."""
+
 _MIN_RECENT = 100
 """Messages that are read at least: what the screen, a fork and a run look at first."""
 
@@ -45,6 +48,15 @@ def load_session(storage: Storage, session_id: str, session: Key | None = None) 
     """Read all messages with their parts, oldest first; `session` is the key of the session's record, if it has one."""
     history = open_history(storage, session, session_id)
     return _load(storage, history, session_id, history.names(), None)
+
+
+def read_groups(storage: Storage, session_id: str, session: Key | None = None) -> Iterator[Loaded]:
+    """Yield what `load_session` returns in groups, read while the caller goes on: a long session needs no memory for all of it."""
+    history = open_history(storage, session, session_id)
+    names = history.names()
+    size = len(names) if spans_wrap(names) else _GROUP  # else only the messages themselves give the order
+    for at in range(0, len(names), size or 1):
+        yield _load(storage, history, session_id, names[at : at + size], None)
 
 
 def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None = None) -> Loaded:

@@ -12,7 +12,7 @@ import logging
 import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, KeysView, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, KeysView, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -27,6 +27,7 @@ from opencode_tui.engine.session.records.loading import (
     load_recent,
     load_session,
     load_tail,
+    read_groups,
     read_requests,
     recent_start,
 )
@@ -450,6 +451,20 @@ class SessionStore:
         """Return all messages with their parts, oldest first, without keeping in memory what is not there yet."""
         return await self.tail(session_id, sys.maxsize)
 
+    async def stored(self, session_id: str) -> Iterator[MessageWithParts]:
+        """Return all messages with their parts as they are on disk, oldest first, for a thread that may block.
+
+        They are read while the caller goes on, also after the store is closed.
+        """
+        key = await self._find(session_id)
+
+        def read() -> Iterator[MessageWithParts]:
+            for loaded in read_groups(self._storage, session_id, key):
+                self._report_damaged(session_id, loaded)
+                yield from loaded.messages
+
+        return read()
+
     async def sum_up_older(
         self, session_id: str, sum_up: Callable[[Iterable[UserMessage]], list[FileDiff] | None]
     ) -> list[FileDiff] | None:
@@ -726,7 +741,11 @@ class SessionStore:
             return None
 
     def _note(self, session_id: str, loaded: Loaded) -> None:
-        for problem in loaded.damaged:
-            logger.warning("session %s: %s", session_id, problem)
+        self._report_damaged(session_id, loaded)
         if loaded.is_copying and self._copy_on is not None:
             self._copy_on(session_id)
+
+    @staticmethod
+    def _report_damaged(session_id: str, loaded: Loaded) -> None:
+        for problem in loaded.damaged:
+            logger.warning("session %s: %s", session_id, problem)

@@ -68,7 +68,7 @@ async def test_tokens_that_a_tool_reads_are_in_no_record_page_or_shared_session(
         session = await world.client.sessions.create(CreateSession(title="Named, so that no title is asked for"))
         await world.prompt("read copy.txt", session=session, model=PLAN)
         messages = list(await world.client.messages.list(session.id))
-        pages = ["".join(session_page(session, messages)), to_markdown(session, messages)]
+        pages = ["".join(session_page(session, messages)), "".join(to_markdown(session, messages))]
         assert len(pages) == 2 and all("a copy of all sign-ins" in page for page in pages)
         assert [leaked([*tokens, id_token], page) for page in pages] == [[], []]
         # What the user pastes is in the records; it is left out of what others get.

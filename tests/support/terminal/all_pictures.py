@@ -33,7 +33,7 @@ FILES = (
 )
 WIDTHS = (60, 80, 100, 140, 200)
 LOOKS = {"dark": look(), "light": look(dark=False), "none": look(depth="none")}
-LOOKS = 20
+MOST_LOOKS = 20
 """Most looks at a screen until it is the same twice: a running turn never is."""
 _VARIANT = re.compile(r"-(?:light|dark|in-\d+-.*|in-a-.*window.*|without-colors.*|in-256-colors)$")
 _WAYS = re.compile(r"f1|\? |esc|ctrl\+p|help|enter")
@@ -58,9 +58,7 @@ async def take(situation: Situation) -> tuple[list[Strip], str, str]:
     async with app.run_test(size=situation.size) as pilot:
         await act(pilot)
         shown, before = screen_lines(app), None
-        for _ in range(
-            LOOKS
-        ):  # what the engine answers later, such as the start page, is there on a loaded machine too
+        for _ in range(MOST_LOOKS):  # the start page comes later, on a loaded machine after the first picture
             if shown == before and app._can_use_keys:
                 break
             await pilot.pause(0.1)

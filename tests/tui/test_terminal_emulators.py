@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -70,12 +70,17 @@ def needed(*programs: str) -> None:
 
 @contextmanager
 def started(
-    command: Sequence[str], environ: dict[str, str], folder: Path, **pipes: object
-) -> Iterator[subprocess.Popen[bytes]]:
+    command: Sequence[str], environ: dict[str, str], folder: Path, *, stdout: int | None = None
+) -> Generator[subprocess.Popen[bytes]]:
     """Run a program in the background, and end it."""
     with (folder / f"{Path(command[0]).name}.log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=folder, env=environ, stdin=subprocess.DEVNULL, stdout=pipes.get("stdout", log), stderr=log
+            command,
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=log if stdout is None else stdout,
+            stderr=log,
         )
         try:
             yield process
@@ -89,7 +94,7 @@ def started(
 
 
 @contextmanager
-def display(environ: dict[str, str], folder: Path) -> Iterator[str]:
+def display(environ: dict[str, str], folder: Path) -> Generator[str]:
     """Start a virtual display; yield its name."""
     command = ["Xvfb", "-displayfd", "1", "-screen", "0", "1400x900x24", "-nolisten", "tcp", "+extension", "GLX"]
     with started(command, environ, folder, stdout=subprocess.PIPE) as server:

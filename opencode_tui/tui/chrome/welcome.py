@@ -191,7 +191,7 @@ class Welcome(Rows):
         if head == RECENT:
             first, *rest = self._recent_lines(note, entries, block)
             return _Block(first, [rest])
-        shown = [
+        shown: list[Sequence[Sequence[Piece]]] = [
             [self._entry(words, fact, text, muted, block)] if fact else self._wrapped(words, text, block)
             for words, fact in entries
         ]
@@ -301,10 +301,11 @@ class _Text:
 
     def _rows(self, gap: int, *, between: int = 1) -> list[Sequence[Piece]]:
         """Return all rows: `gap` is 0 to 2 empty ones around the sentence, `between` those above a group."""
-        rows = [*self.top, *[[]] * min(gap, 1), *self.sentence, *[[]] * (gap - 1)]
+        empty: Sequence[Piece] = ()
+        rows = [*self.top, *[empty] * min(gap, 1), *self.sentence, *[empty] * (gap - 1)]
         for one in self.groups:
-            rows += [*[[]] * between, *one.rows()]
-        return [*rows, *([[], *self.tip] if self.tip else [])]
+            rows += [*[empty] * between, *one.rows()]
+        return [*rows, *([empty, *self.tip] if self.tip else [])]
 
 
 @cache

@@ -183,7 +183,11 @@ class Listing(Rows, can_focus=True):
         self._top = min(max(self._top, at - room + 1), at if at > 1 else 0)
         self._top = max(0, min(self._top, len(lines) - room))
         notes_at = self._notes_at(width)
-        shown = [self._strip(index, words, width, notes_at) for index, words in lines[self._top : self._top + room]]
+        visible = lines[self._top : self._top + room]
+        while len(visible) > 1 and visible[-1][0] < 0:  # a heading whose choices are below
+            visible.pop()
+        shown = [self._strip(index, words, width, notes_at) for index, words in visible]
+        shown += [empty] * (min(room, len(lines) - self._top) - len(shown))
         if not lines:
             none = self.content.problem or "No matches"
             words = f"   Reading{self.look.glyphs.ellipsis}" if self.content.is_reading else f"   {none}"

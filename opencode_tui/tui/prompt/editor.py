@@ -282,6 +282,18 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
             "input_delete_word_backward": self.action_delete_word_left,
         }
 
+    def get_cursor_line_start_location(self, smart_home: bool = False) -> tuple[int, int]:
+        """Return the start of the line, also of one that is wrapped; Textual's is that of the visual row."""
+        line, column = self.cursor_location
+        text = self.document.get_line(line)
+        indent = len(text) - len(text.lstrip()) if text.strip() else 0
+        return (line, indent if smart_home and (column == 0 or column > indent) else 0)
+
+    def get_cursor_line_end_location(self) -> tuple[int, int]:
+        """Return the end of the line, also of one that is wrapped."""
+        line = self.cursor_location[0]
+        return line, len(self.document.get_line(line))
+
     def _row_edges(self) -> tuple[tuple[int, int], tuple[int, int]]:
         """Return the start and end of the visual row; a long line has several."""
         line, column = self.cursor_location

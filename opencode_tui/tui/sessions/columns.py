@@ -78,7 +78,8 @@ class SessionColumns:
         style = self._look.palette.style
         sign, *name = session_pieces(one, self._look, area, is_loud=False, gap="  ")
         agents = len(one.of.session_ids) - 1 if isinstance(one.of, TrashedSession) else 0
-        words = f"  and {plural(agents, 'subagent session')}" if agents else ""
+        noun = "subagent session" if self._width() >= STATE_FROM else "subagent"
+        words = f"  and {plural(agents, noun)}" if agents else ""
         words = "  in the text" if one.id in self._sessions.found_in_text else words
         mark = self._look.glyphs.checked if len(self._look.glyphs.checked) == 1 else "+"  # one cell, as the sign
         is_marked = one.id in self._sessions.marked

@@ -33,6 +33,8 @@ FILES = (
 )
 WIDTHS = (60, 80, 100, 140, 200)
 LOOKS = {"dark": look(), "light": look(dark=False), "none": look(depth="none")}
+MOST_LOOKS = 20
+"""Most looks at a screen until it is the same twice: a running turn never is."""
 _VARIANT = re.compile(r"-(?:light|dark|in-\d+-.*|in-a-.*window.*|without-colors.*|in-256-colors)$")
 _WAYS = re.compile(r"f1|\? |esc|ctrl\+p|help|enter")
 
@@ -55,9 +57,15 @@ async def take(situation: Situation) -> tuple[list[Strip], str, str]:
     app, act = opened_app(situation)
     async with app.run_test(size=situation.size) as pilot:
         await act(pilot)
+        shown, before = screen_lines(app), None
+        for _ in range(MOST_LOOKS):  # the start page comes later, on a loaded machine after the first picture
+            if shown == before and app._can_use_keys:
+                break
+            await pilot.pause(0.1)
+            before, shown = shown, screen_lines(app)
         palette = app.look.palette
         text, back = (one if one.startswith("#") else "" for one in (palette.text, palette.background))
-        return screen_lines(app), text or "#202020", back or "#f4f4f4"
+        return shown, text or "#202020", back or "#f4f4f4"
 
 
 def problems(rows: Sequence[Strip]) -> list[str]:

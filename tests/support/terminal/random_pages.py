@@ -89,7 +89,7 @@ class PageStress:
             seen = await self._shown(for_it)
             if not seen:
                 return [
-                    f"round {number}: {place.name} does not show {for_it!r}: {self.page.text()[:600]}",
+                    f"round {number}: {place.name} does not show {for_it!r}: {self._state()}\n{self.page.text()[:600]}",
                     *await self._reset(),
                 ]
         await self._close()
@@ -115,10 +115,16 @@ class PageStress:
 
     async def _shown(self, text: str) -> bool:
         try:
-            await self.page.sees(text, timeout=PATIENCE_S / 6)
+            await self.page.sees(text)
         except AssertionError:
             return False
         return True
+
+    def _state(self) -> str:
+        """Return what an empty page is due to: its screens, what is focused, whether drawing is held, and kept keys."""
+        app = self.page.app
+        screens = [f"{type(one).__name__} {one.size.width}×{one.size.height}" for one in app.screen_stack]
+        return f"{screens}, focus {app.focused}, updates held {app._batch_count}, keys kept {app._early}, {app._hold}"
 
     async def _close(self) -> None:
         """Press escape until the prompt has the keys, once what loads is shown; never twice where it would open something."""

@@ -33,3 +33,21 @@ async def test_a_frame_between_the_removal_of_an_editor_and_the_next_layout_can_
         await page.sees("to be seen")
         await panel.remove()
         assert len(frames) == 1
+
+
+async def test_keys_for_a_line_are_about_all_rows_of_a_wrapped_one(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, tmp_path, size=(60, 24)) as page:
+        editor = page.app.chat.prompt.editor
+        line = " ".join(f"word{number}" for number in range(20))
+        editor.put(f"first\n{line}")
+        await page.press("ctrl+a")
+        assert editor.cursor_location == (1, 0)
+        await page.press("ctrl+e")
+        assert editor.cursor_location == (1, len(line))
+        await page.press("alt+a")
+        assert editor.cursor_location[1] > 0
+        await page.press("ctrl+e", "ctrl+u")
+        assert editor.text == "first\n"
+        editor.put(f"first\n{line}")
+        await page.press("ctrl+a", "ctrl+k")
+        assert editor.text == "first\n"

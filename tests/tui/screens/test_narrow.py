@@ -151,3 +151,15 @@ async def test_the_last_column_of_what_runs_is_whole_below_the_list() -> None:
     runs = replace(PAGES["what-runs-in-80-columns"], act=press("ctrl+x", "z", "down"))
     text = await text_of(runs, 60)
     assert "process 41 ended in the middle of it" in text
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_no_heading_ends_the_visible_part_of_a_list() -> None:
+    rows = (await text_of(PANELS["login-providers"], 60, 24)).splitlines()
+    last = next(at for at, row in enumerate(rows) if "enter connect" in row)
+    assert [row for row in rows[:last] if row.strip()][-1].split()[0] == "Groq"
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_the_subagents_of_a_deleted_session_are_named_whole() -> None:
+    assert "and 1 subagent " in await text_of(PANELS["trash-light"], 60)

@@ -27,7 +27,7 @@ from opencode_tui.schema.api.inbox import (
     State,
     Waiting,
 )
-from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError
+from opencode_tui.schema.error import BusyError, LinkLostError, NotFoundError, OpencodeError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.session.diff import FileDiff
@@ -93,10 +93,10 @@ class Inbox:
     async def rows(self) -> list[Running]:
         """Return what runs, waits or was stopped, in the order of `view`. Raises StorageError."""
         listed = await asyncio.gather(*map(_rows_of, self._engines))
-        found = [row for rows in listed for row in rows]
-        self._engine_of = {
-            row.info.id: engine for engine, rows in zip(self._engines, listed, strict=True) for row in rows
-        }
+        answers = [(engine, rows) for engine, rows in zip(self._engines, listed, strict=True) if rows is not None]
+        self._engines = [engine for engine, _ in answers]
+        found = [row for _, rows in answers for row in rows]
+        self._engine_of = {row.info.id: engine for engine, rows in answers for row in rows}
         found += await self._others({row.info.id for row in found})
         return sorted(found, key=lambda row: (ORDER.index(row.state), -row.info.time.updated))
 
@@ -122,27 +122,32 @@ class Inbox:
 
     async def find(self, request_id: str) -> "tuple[Client, Asked]":
         """Return a question that waits, with the client to answer it. Raises NotFoundError when it was answered, or never was."""
-        for engine in self._engines:
-            for client in engine.clients:
-                for asked in await _asked(client):
-                    if asked.id == request_id:
-                        return client, asked
-        raise NotFoundError(f"nothing asks {request_id}: it was answered, or its run ended; see `opencode-tui ps`")
+        for client in (client for engine in self._engines for client in engine.clients):
+            try:
+                found = [asked for asked in await _asked(client) if asked.id == request_id]
+            except LinkLostError:  # its engine has ended, and with it what it asked
+                continue
+            if found:
+                return client, found[0]
+        raise _nothing_asks(request_id)
 
     async def reasons(self, request_id: str, about: AskedSubject) -> AskedReasons:
         """Return why a permission request asks. Raises NotFoundError when it was answered, or never was."""
         client, asked = await self.find(request_id)
-        agent = await _agent_of(client, asked)
         try:
-            report = await client.rules.explain(about.permission, about.subject, agent=agent or None)
-        except OpencodeError:  # an agent that is gone: the question is put without its rules
-            report = None
-        return AskedReasons.trusted(
-            agent=agent,
-            report=report,
-            places=await client.project.places(),
-            no_sandbox=(await client.settings.sandbox()).reason,
-        )
+            agent = await _agent_of(client, asked)
+            try:
+                report = await client.rules.explain(about.permission, about.subject, agent=agent or None)
+            except OpencodeError:  # an agent that is gone: the question is put without its rules
+                report = None
+            return AskedReasons.trusted(
+                agent=agent,
+                report=report,
+                places=await client.project.places(),
+                no_sandbox=(await client.settings.sandbox()).reason,
+            )
+        except LinkLostError:
+            raise _nothing_asks(request_id) from None
 
     async def stop(self, session_id: str, *, background: bool) -> Running:
         """Interrupt a session with its subagents, and with `background` end its background commands; return what it was.
@@ -313,8 +318,23 @@ async def _connect(stack: AsyncExitStack, record: EngineRecord) -> Engine | None
     return Engine(record.process.pid, [client, *clients], statuses)
 
 
-async def _rows_of(engine: Engine) -> list[Running]:
-    """Return the sessions of one engine that run or wait."""
+def _nothing_asks(request_id: str) -> NotFoundError:
+    return NotFoundError(f"nothing asks {request_id}: it was answered, or its run ended; see `opencode-tui ps`")
+
+
+async def _rows_of(engine: Engine) -> list[Running] | None:
+    """Return the sessions of one engine that run or wait; None when it has ended since it responded.
+
+    The owner files name its sessions then. The error may not reach the caller's client: it would wait for its own engine to change.
+    """
+    try:
+        return await _running_rows(engine)
+    except LinkLostError as error:
+        logger.info("the engine of process %s has ended: %s", engine.pid, error)
+        return None
+
+
+async def _running_rows(engine: Engine) -> list[Running]:
     first = engine.clients[0]
     roots: dict[str, SessionInfo] = {}
     states: dict[str, AnyStatus] = {}

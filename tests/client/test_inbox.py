@@ -26,6 +26,7 @@ from opencode_tui.storage.process_identity import ProcessIdentity, current_proce
 from opencode_tui.storage.run_lock import OWNER_SUFFIX
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.waiting import until
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
@@ -195,6 +196,29 @@ async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_anot
             await inbox.stop(theirs, background=True)
         with pytest.raises(NotFoundError, match="does not run"):
             await inbox.stop(killed, background=True)
+
+
+async def test_an_engine_that_is_killed_after_it_responded_does_not_end_the_look_at_the_others(
+    desk: Desk, tmp_path: Path
+):
+    """The error of its connection reached the page of what runs, which waited for its own engine to change, for ever."""
+    here = await desk.open(tmp_path / "one")
+    working = await desk.send(here, 'clean up <<tool bash {"command": "rm notes.txt"}>>')
+    (tmp_path / "two").mkdir()
+    with ScreenTerminal(["-m", "opencode_tui"], folder=tmp_path / "two", environ=desk.environ) as terminal:
+        await asyncio.to_thread(terminal.sees, "Ask anything")
+        terminal.paste('clean up <<tool bash {"command": "rm more.txt"}>>')
+        terminal.press("enter")
+        await asyncio.to_thread(terminal.sees, "run once")
+        async with inbox_of(desk.environ) as inbox:
+            before = {row.pid: row for row in await inbox.rows()}
+            killed = before[terminal.process.pid]
+            terminal.process.kill()
+            terminal.process.wait()
+            with pytest.raises(NotFoundError, match="its run ended"):
+                await inbox.find(killed.waiting[0].asked.id)
+            after = {row.info.id: (row.state, row.is_reachable) for row in await inbox.rows()}
+            assert after == {working: ("asks", True), killed.info.id: ("stopped", False)}
 
 
 async def test_what_sessions_did_since_a_moment_is_read_from_their_records(

@@ -77,7 +77,7 @@ def quit(chat: Chat) -> None:
     """Quit; ask first while runs or background commands are active that would end with this process."""
     control = chat.control
     busy, commands = chat.working
-    is_working = bool(busy or commands) or chat.sender.has_unsent
+    is_working = bool(busy or commands) or chat.sender.is_waiting  # the engine may have it before its status is here
     if not is_working or not control.client.ends_runs:
         chat.leave()
         return

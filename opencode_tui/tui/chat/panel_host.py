@@ -1,7 +1,7 @@
 """The panel that replaces the prompt: panels of the user's actions come before questions of agents."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from textual import events
@@ -39,6 +39,8 @@ class PanelHost:
         self._question: AskingPanel | None = None
         self._text_panel: TextPanel | None = None
         self._loading: str | None = None
+        self._answered: set[str] = set()
+        """The IDs of questions whose answer is sent, or on its way: none is shown again, unless that fails."""
         self._arranged: Widget | None = None
         """The panel that was shown last: it goes on accepting keys when something comes behind it."""
 
@@ -89,7 +91,7 @@ class PanelHost:
 
         Calls that run side by side may ask in another order than theirs: a question that accepts no key yet gives way.
         """
-        waiting = self._control.questions()
+        waiting = self._waiting()
         if waiting and self._question is not None and self._question.is_guarded and self._request_id != waiting[0].id:
             self._close_question()
         if self._question is not None and self._request_id not in {one.id for one in waiting}:
@@ -99,6 +101,10 @@ class PanelHost:
             self._parts.do(self._load(waiting[0]))
         elif self._question is not None:
             self._question.set_place((1, len(waiting)))
+
+    def _waiting(self) -> list[Asking]:
+        """Return the questions that wait for the user."""
+        return [one for one in self._control.questions() if one.id not in self._answered]
 
     @property
     def _request_id(self) -> str:
@@ -112,7 +118,7 @@ class PanelHost:
         finally:
             if self._loading == request.id:
                 self._loading = None
-        waiting = self._control.questions()
+        waiting = self._waiting()
         if not waiting or waiting[0].id != request.id:  # answered, or one of an earlier call came meanwhile
             self.sync()
             return
@@ -125,7 +131,7 @@ class PanelHost:
         self._chrome.refresh()
 
     async def _make(self, request: Asking) -> AskingPanel:
-        place = (1, len(self._control.questions()))
+        place = (1, len(self._waiting()))
         if isinstance(request, QuestionRequest):
             plan = await load_plan(self._control.client, request, is_local=self._control.is_alone)
             if plan is not None:
@@ -133,7 +139,7 @@ class PanelHost:
                     request,
                     plan,
                     place=place,
-                    build=lambda yes: self._parts.do(self._build(request, yes)),
+                    build=lambda yes: self._send(request, lambda: self._build(request, yes)),
                     keep=lambda no: self._ask_what_to_change(request, no),
                     edit=self._edit_plan if self._control.is_alone else None,
                 )
@@ -141,20 +147,19 @@ class PanelHost:
                 request,
                 place=place,
                 answer=lambda answers: self._answer_question(request, answers),
-                dismiss=lambda: self._parts.do(self._dismiss(request)),
+                dismiss=lambda: self._send(request, lambda: self._control.client.questions.reject(request.id)),
                 write=lambda: self._ask_for_answer(request),
             )
         case = await load_case(self._control.client, request, origin=self._origin(request.session_id))
-        do, reply = self._parts.do, self._reply
         acts: Mapping[Act, Callable[[], None]] = {
-            "once": lambda: do(reply(request, "once")),
-            "host": lambda: do(reply(request, "always", host=True)),
-            "always": lambda: do(reply(request, "always")),
+            "once": lambda: self._reply(request, "once"),
+            "host": lambda: self._reply(request, "always", host=True),
+            "always": lambda: self._reply(request, "always"),
             "edit": lambda: self._edit_rule(request),
             "reject": lambda: self._ask_for_reason(request),  # what the agent should do instead
-            "leave": lambda: do(reply(request, "reject")),
+            "leave": lambda: self._reply(request, "reject"),
         }
-        return PermissionPanel(case, place=place, acts=acts, decline=lambda: do(self._decline(request)))
+        return PermissionPanel(case, place=place, acts=acts, decline=lambda: self._parts.do(self._decline(request)))
 
     def _origin(self, session_id: str) -> str:
         info = self._control.folder.sessions.get(session_id)
@@ -166,7 +171,7 @@ class PanelHost:
         ask = TextAsk(
             "Reject: what should the agent do instead?", "reject", hint="leave empty to stop the turn", bar="warning"
         )
-        self._open_text_panel(ask, lambda word: self._parts.do(self._reply(request, "reject", message=word or None)))
+        self._open_text_panel(ask, lambda word: self._reply(request, "reject", message=word or None))
 
     def _edit_rule(self, request: PermissionRequest) -> None:
         """Ask for the rule to store; several patterns are lines."""
@@ -181,7 +186,7 @@ class PanelHost:
         def done(text: str) -> None:
             patterns = [line.strip() for line in text.split("\n") if line.strip()]
             if patterns:
-                self._parts.do(self._reply(request, "always", always=patterns))
+                self._reply(request, "always", always=patterns)
 
         self._open_text_panel(ask, done)
 
@@ -196,7 +201,7 @@ class PanelHost:
         self._open_text_panel(TextAsk("Type your answer", "answer"), done)
 
     async def _build(self, request: QuestionRequest, yes: str) -> None:
-        await self._send_answers(request, [[yes]])
+        await self._control.client.questions.reply(request.id, [[yes]])
         choice = self._control.choice
         if BUILDER in {one.name for one in choice.agents}:
             choice.agent = BUILDER  # which works on the plan now
@@ -216,7 +221,25 @@ class PanelHost:
         self._text_panel = None
         self._arrange(is_back=is_back)
 
-    async def _reply(
+    def _send(self, request: Asking, work: Callable[[], Awaitable[object]]) -> None:
+        """Close a question and do the work that answers it, once: a key right behind the one that answers is not for it.
+
+        Until the engine has the answer the question still waits there; only one whose answer fails is shown again.
+        """
+        if request.id not in self._answered:
+            self._answered.add(request.id)
+            self._close_question()
+            self._parts.do(self._sent(request, work))
+
+    async def _sent(self, request: Asking, work: Callable[[], Awaitable[object]]) -> None:
+        try:
+            await work()
+        except Exception:
+            self._answered.discard(request.id)
+            self.sync()
+            raise
+
+    def _reply(
         self,
         request: PermissionRequest,
         reply: Reply,
@@ -225,10 +248,12 @@ class PanelHost:
         always: Sequence[str] | None = None,
         host: bool = False,
     ) -> None:
-        self._close_question()
-        await self._control.client.permissions.reply(request.id, reply, message, always=always, host=host)
-        if reply == "always":
-            self._chrome.show_note("done", *stored_words(request, always, host=host))
+        async def work() -> None:
+            await self._control.client.permissions.reply(request.id, reply, message, always=always, host=host)
+            if reply == "always":
+                self._chrome.show_note("done", *stored_words(request, always, host=host))
+
+        self._send(request, work)
 
     async def _decline(self, request: PermissionRequest) -> None:
         await self._control.client.permissions.decline(request.id)
@@ -245,15 +270,7 @@ class PanelHost:
             self._question.show_plan(text)
 
     def _answer_question(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
-        self._parts.do(self._send_answers(request, answers))
-
-    async def _send_answers(self, request: QuestionRequest, answers: Sequence[Sequence[str]]) -> None:
-        self._close_question()
-        await self._control.client.questions.reply(request.id, answers)
-
-    async def _dismiss(self, request: QuestionRequest) -> None:
-        self._close_question()
-        await self._control.client.questions.reject(request.id)
+        self._send(request, lambda: self._control.client.questions.reply(request.id, answers))
 
     def _close_question(self) -> None:
         self._remove(self._text_panel)

@@ -1,13 +1,15 @@
 """A panel that asks for confirmation of an action."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from rich.style import Style
 
 from opencode_tui.text.cells import breaks
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel
+from opencode_tui.tui.keys.common import CANCEL
 from opencode_tui.tui.keys.router import KeyAction
 from opencode_tui.tui.widgets.row import Piece
 
@@ -27,18 +29,28 @@ class Confirmation:
 
 
 class ConfirmPanel(Panel):
-    """Shows a question of the program."""
+    """Shows a question of the program. It is answered once; it can be canceled after that, as what the answer began may fail."""
 
     def __init__(self, question: Confirmation) -> None:
         super().__init__()
         self._question = question
+        self._is_answered = False
+        self._answers = [
+            one if one.id == CANCEL else replace(one, act=partial(self._answer, one.act)) for one in question.answers
+        ]
         self.scopes = (question.scope, "panel")
         self.is_asked_for = question.is_asked_for
 
     @property
     def answers(self) -> Sequence[KeyAction]:
         """The answers."""
-        return self._question.answers
+        return self._answers
+
+    def _answer(self, act: Callable[[], object]) -> None:
+        """Do it once: work in the background may close the panel behind keys that came with the one that answered."""
+        if not self._is_answered:
+            self._is_answered = True
+            act()
 
     def title(self) -> tuple[Sequence[Piece], Sequence[Piece]]:
         """Return the question."""

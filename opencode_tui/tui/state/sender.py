@@ -50,11 +50,6 @@ class Sender:
         """Return whether something was sent whose answer has not ended; its run may not have begun."""
         return self._calls > 0
 
-    @property
-    def has_unsent(self) -> bool:
-        """Return whether something was sent that the engine does not have yet."""
-        return bool(self._unsent)
-
     async def wait_given(self) -> None:
         """Wait until the engine has all that was sent so far: then it goes on without this screen."""
         while self._unsent:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import PermissionReplied
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.session.session import BusyStatus
@@ -37,9 +38,12 @@ def asked(kind: str, *always: str, command: str = COMMAND, **facts: Any) -> Perm
 
 @asynccontextmanager
 async def question(
-    request: PermissionRequest, size: tuple[int, int] = (110, 34)
+    request: PermissionRequest, size: tuple[int, int] = (110, 34), *, is_slow: bool = False, fault: str = ""
 ) -> AsyncGenerator[tuple[Page, list[tuple[Any, ...]]]]:
-    """Show a question; the list gets what is replied: (reply, message, always)."""
+    """Show a question; the list gets what is replied: (reply, message, always).
+
+    A slow engine does not say that the question is answered; with a fault the first reply fails so.
+    """
     preload.load()
     story = Story()
     story.user("do it", "1")
@@ -50,9 +54,12 @@ async def question(
     def reply(
         _id: str, reply: Reply, message: str | None = None, *, always: list[str] | None = None, host: bool = False
     ) -> bool:
-        script.permissions.clear()
-        client.send(PermissionReplied(session_id=SESSION, request_id=_id, reply=reply))
         replies.append((reply, message, always, *(["host"] if host else [])))
+        if fault and len(replies) == 1:
+            raise ConfigError(fault)
+        if not is_slow:
+            script.permissions.clear()
+            client.send(PermissionReplied(session_id=SESSION, request_id=_id, reply=reply))
         return True
 
     client.permissions.answer(reply=reply)
@@ -117,6 +124,39 @@ async def test_a_key_right_after_escape_from_what_a_key_opened_answers_the_quest
         await page.sees_no_more("Waiting for your approval")
         assert [reply[0] for reply in replies] == ["once"]
         assert page.app.chat.prompt.editor.text == ""
+
+
+@pytest.mark.parametrize(("first", "second"), [("y", "y"), ("y", "a"), ("a", "escape")])
+async def test_keys_that_come_at_once_answer_once(first: str, second: str) -> None:
+    async with question(OUTSIDE) as (page, replies):
+        await page.sees("a always allow")
+        await page.answer()
+        page._deliver(first)
+        await page.press(second)
+        await page.sees_no_more("Waiting for your approval")
+        assert [reply[0] for reply in replies] == ["once" if first == "y" else "always"]
+
+
+async def test_an_answered_question_is_not_shown_again_while_the_engine_still_has_it() -> None:
+    async with question(OUTSIDE, is_slow=True) as (page, replies):
+        await page.sees("a always allow")
+        await page.answer("y")
+        await page.sees_no_more("a always allow")
+        page.app.chat.opened.chrome.refresh()  # as the timer of the row does
+        await page.press("f12")
+        assert "a always allow" not in page.text()
+        assert len(replies) == 1
+
+
+async def test_a_question_whose_answer_fails_is_shown_again() -> None:
+    async with question(OUTSIDE, fault="the server is gone") as (page, replies):
+        await page.sees("a always allow")
+        await page.answer("y")
+        await page.sees("the server is gone")
+        await page.sees("a always allow")
+        await page.answer("y")
+        await page.sees_no_more("Waiting for your approval")
+        assert len(replies) == 2
 
 
 async def test_a_stored_rule_is_named_with_its_undo() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.api.keybinds import BY_ID
+from opencode_tui.storage.paths import find_paths
 from opencode_tui.tui.chrome.welcome import tips
 from opencode_tui.tui.keys.keymap import Keymap
 from tests.support.provider.model_script import Answer
@@ -76,6 +77,23 @@ async def test_a_rule_is_added_to_the_instructions_after_a_preview(environ: dict
         await page.sees("Rule added")
         assert (folder / "AGENTS.md").read_text() == "# Rules\n- no tabs\n- run the tests with pytest -q\n"
         assert page.session_id is None
+
+
+@pytest.mark.parametrize(("first", "second"), [("y", "y"), ("y", "g"), ("y", "escape")])
+async def test_keys_that_come_at_once_confirm_once(
+    environ: dict[str, str], folder: Path, first: str, second: str
+) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("# use tabs")
+        await page.sees("Keep this rule?")
+        await page.answer()
+        page._deliver(first)
+        await page.press(second)
+        await page.sees("Rule added")
+        await page.sees_no_more("Keep this rule?")
+    paths = find_paths(environ)
+    written = [path.read_text() for path in (folder / "AGENTS.md", paths.config / "AGENTS.md") if path.exists()]
+    assert [text.count("use tabs") for text in written] == [1]
 
 
 async def test_a_rule_is_not_written_through_a_link(environ: dict[str, str], folder: Path, tmp_path: Path) -> None:

@@ -422,3 +422,18 @@ async def test_a_question_behind_the_question_about_quitting_does_not_make_it_ig
         await page.press("y")
         assert chat.prompt.editor.text == ""
         await page.ends()
+
+
+async def test_a_prompt_that_the_engine_has_and_whose_run_is_not_known_here_is_asked_about_before_quitting(
+    environ: dict[str, str], folder: Path
+) -> None:
+    """Its status came after the key: the program quit without a question, and the turn ended."""
+    async with screen(environ, folder) as page:
+        with page.app.chat.opened.sender._call() as give:
+            give()
+            await page.press("ctrl+x", "q")
+            await page.sees("Quit while the agent is running?")
+            await page.answer("escape")
+            await page.sees_no_more("Quit while")
+        await page.press("ctrl+x", "q")
+        await page.ends()

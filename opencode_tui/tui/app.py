@@ -195,8 +195,9 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
 
     def _edits(self, event: events.Key | events.Paste) -> bool:
         """Return whether a kept key does nothing in an empty prompt."""
-        is_key = isinstance(event, events.Key) and not self._quits(event)
-        return is_key and {one.group for one in self._prompt_actions(event)} == {_EDITS}
+        if not isinstance(event, events.Key) or self._quits(event):
+            return False
+        return {one.group for one in self._prompt_actions(event)} == {_EDITS}
 
     def _prompt_actions(self, event: events.Key) -> Sequence[Action]:
         return self.keymap.actions(event.key, ("prompt",))

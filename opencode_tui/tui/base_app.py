@@ -128,8 +128,8 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
 
         self._rounds += 1
         least = 1 if self._rounds == 1 else FEW_BYTES
-        is_last = self._rounds > ROUNDS or not isinstance(self._driver, TerminalInput)
-        if is_last or not self._driver.deliver_typed(least):
+        driver = self._driver if self._rounds <= ROUNDS else None
+        if not isinstance(driver, TerminalInput) or not driver.deliver_typed(least):
             self.acquire_terminal()
 
     def acquire_terminal(self) -> None:

@@ -43,8 +43,8 @@ signal.signal(signal.SIGUSR1, look)
 from opencode_tui.__main__ import main
 sys.exit(main())
 """
-"""Runs the program, which at SIGUSR1 writes to a file what is in its memory: classes of objects, modules, also those that nobody can
-import any more, and names of threads. It collects nothing."""
+"""Runs the program, which at SIGUSR1 writes to a file what is in its memory: classes of objects, modules (also those that nobody
+can import any more) and names of threads. It collects nothing."""
 Start = Callable[..., ScreenTerminal]
 
 

@@ -28,8 +28,8 @@ class TerminalApp(App[T]):
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
-        self._capture_stdout = Printed(self, stderr=False)  # pyright: ignore[reportAttributeAccessIssue] - used as a file
-        self._capture_stderr = Printed(self, stderr=True)  # pyright: ignore[reportAttributeAccessIssue]
+        self._capture_stdout = Printed(self._print, stderr=False)  # pyright: ignore[reportAttributeAccessIssue] - used as a file
+        self._capture_stderr = Printed(self._print, stderr=True)  # pyright: ignore[reportAttributeAccessIssue]
         self._canvas = Canvas()
 
     def show_failure(self, error: Exception) -> None:

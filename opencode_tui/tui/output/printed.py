@@ -5,26 +5,20 @@ Textual: an engine that goes on without its screen would not get rid of either (
 """
 
 import weakref
-from typing import Protocol
-
-
-class Prints(Protocol):
-    """Shows printed text, as an app of Textual does."""
-
-    def _print(self, text: str, *, stderr: bool = False) -> None: ...
+from collections.abc import Callable
 
 
 class Printed:
-    """A file whose text an app shows, as long as there is one."""
+    """A file whose text a method of the app shows, as long as there is an app."""
 
-    def __init__(self, app: Prints, *, stderr: bool) -> None:
-        self._shown = weakref.ref(app)
+    def __init__(self, show: Callable[..., None], *, stderr: bool) -> None:
+        self._show = weakref.WeakMethod(show)
         self._stderr = stderr
 
     def write(self, text: str) -> None:
         """Show text in the app, if there still is one."""
-        if (app := self._shown()) is not None:
-            app._print(text, stderr=self._stderr)  # pyright: ignore[reportPrivateUsage] - as Textual's own class does
+        if (show := self._show()) is not None:
+            show(text, stderr=self._stderr)
 
     def flush(self) -> None:
         """Do nothing: the app shows each text at once."""

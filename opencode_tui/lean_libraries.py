@@ -6,6 +6,9 @@ half of its import. Textual loads a list of commands with a dozen widgets. `prep
 filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`), httpcore has everything twice (`part`).
 Dataclasses of libraries have a dozen methods each, compiled from text when the class is made: a tenth of what one prompt computes
 before its request, though few of them are ever called. They are compiled at their first call.
+
+Modules of `_LATE` import others that only few of their functions use, TLS among them, which an engine needs that asks a model over
+HTTPS. What they get instead imports the module when something of it is used: `ssl` alone is a megabyte of objects.
 """
 
 import builtins
@@ -26,6 +29,20 @@ _PLUGINS = "pydantic.plugin._loader"
 _SCHEMAS = "pydantic_core.core_schema"
 _TYPES = ("typing", "typing_extensions")
 _COMMANDS = "textual.command"
+_LATE: "Mapping[str, tuple[str, ...]]" = {
+    "asyncio.base_events": ("ssl", ".sslproto"),
+    "asyncio.selector_events": ("ssl", ".sslproto"),
+    "opencode_tui_httpcore._async.connection": ("ssl",),
+    "opencode_tui_httpcore._async.connection_pool": ("ssl",),
+    "opencode_tui_httpcore._async.http11": ("ssl",),
+    "opencode_tui_httpcore._async.interfaces": ("ssl",),
+    "opencode_tui_httpcore._backends.base": ("ssl",),
+    "opencode_tui_httpcore._models": ("ssl",),
+    "textual.app": ("mimetypes", "platformdirs"),
+    "textual.suggestions": ("difflib",),
+}
+"""Modules and what they import late, as they write it. Of what they import by name they may only call functions."""
+
 _LAZY_METHODS = frozenset({"annotated_types", "anyio", "h11", "pydantic"})
 """Libraries whose dataclasses get their methods at the first call. Nobody reads the signatures of these classes."""
 
@@ -42,8 +59,8 @@ def prepare(environ: "MutableMapping[str, str]") -> None:
         module.__dict__["get_plugins"] = tuple
         sys.modules[_PLUGINS] = module
     sys.modules.setdefault(_COMMANDS, _Unused(_COMMANDS))
-    if _SCHEMAS not in sys.modules:
-        sys.meta_path.insert(0, _SchemaFinder())
+    if not any(isinstance(one, _Finder) for one in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())  # pyright: ignore[reportArgumentType] - a finder needs no more than this method
     _compile_methods_late()
 
 
@@ -143,27 +160,77 @@ class _Shape(dict[str, object]):
         """Accept the argument of `TypedDict`."""
 
 
-class _SchemaFinder:
-    """Finds the module of the schemas, once, and has it run with `_Shape`."""
+class _Late(ModuleType):
+    """In the place of a module, which is imported when something of it is used."""
+
+    def __getattr__(self, name: str) -> object:
+        """Return what the module has by a name."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if self.__name__ == "ssl" and name == "SSLSocket" and "ssl" not in sys.modules:
+            return _NoSocket  # asyncio asks of each socket whether it is one: without the module there is none
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+class _LateFunctions(ModuleType):
+    """In the place of a module of which functions are imported by name."""
+
+    def __getattr__(self, name: str) -> "Callable[..., object]":
+        """Return a function that imports the module when it is called."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _late(name, lambda: getattr(importlib.import_module(self.__name__), name))
+
+
+class _NoSocket:
+    """A class without objects."""
+
+
+class _Finder:
+    """Finds the modules that get something else than they import, and has them run with an import of their own."""
 
     def find_spec(
         self, name: str, path: "Sequence[str] | None", _target: ModuleType | None = None
     ) -> "ModuleSpec | None":
         """Return how the module is loaded; None for all others."""
-        if name != _SCHEMAS:
+        importing = _import if name == _SCHEMAS else _late_import(_LATE[name]) if name in _LATE else None
+        if importing is None:
             return None
-        sys.meta_path.remove(self)
         from importlib.machinery import PathFinder, SourceFileLoader
 
         class Loader(SourceFileLoader):
             def exec_module(self, module: ModuleType) -> None:
-                module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import}
+                module.__dict__["__builtins__"] = {**vars(builtins), "__import__": importing}
                 super().exec_module(module)
 
         found = PathFinder.find_spec(name, path)
         if found is not None and type(found.loader) is SourceFileLoader:
             found.loader = Loader(name, found.loader.path)
         return found
+
+
+def _late_import(late: "Sequence[str]") -> "Callable[..., Any]":
+    """Return an import, as `__import__` does it, that imports these late."""
+
+    def find(
+        name: str, names: "Any" = None, local: "Any" = None, wanted: "Sequence[str] | None" = None, level: int = 0
+    ) -> "Any":
+        written = "." * level + name
+        if written in late:
+            return (_LateFunctions if wanted else _Late)(_absolute(written, names))
+        if level and not name and wanted and f".{wanted[0]}" in late:  # `from . import sslproto`
+            above = ModuleType("late")
+            setattr(above, wanted[0], _Late(_absolute(f"{written}{wanted[0]}", names)))
+            return above
+        return builtins.__import__(name, names, local, wanted or (), level)
+
+    return find
+
+
+def _absolute(written: str, names: "Mapping[str, object]") -> str:
+    """Return the whole name of a module that is imported as it is `written`, where these names are."""
+    inner = written.lstrip(".")
+    return f"{names['__package__']}.{inner}" if inner != written else inner
 
 
 def _import(name: str, *others: "Any") -> object:

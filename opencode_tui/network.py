@@ -11,7 +11,6 @@ Verification), https://nodejs.org/api/cli.html (NODE_EXTRA_CA_CERTS). Imported w
 
 import ipaddress
 import os
-import ssl
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -23,6 +22,8 @@ from msgspec import Struct
 from opencode_tui.schema.error import ConfigError, with_remedy
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 _CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
@@ -128,7 +129,7 @@ def explain(reason: str, url: str, route: Route | None = None) -> str:
     return f"{reason},{used.words}; {used.remedy}" if used.proxy else reason
 
 
-def tls_context(environ: Mapping[str, str] | None = None) -> ssl.SSLContext:
+def tls_context(environ: Mapping[str, str] | None = None) -> "ssl.SSLContext":
     """Return the TLS settings of requests, the same object for the same variables. Blocks at first: loads the certificates.
 
     Raises ConfigError for a variable that names no certificates.
@@ -139,7 +140,9 @@ def tls_context(environ: Mapping[str, str] | None = None) -> ssl.SSLContext:
 
 
 @cache
-def _make_context(variable: str, path: str, extra: str) -> ssl.SSLContext:
+def _make_context(variable: str, path: str, extra: str) -> "ssl.SSLContext":
+    import ssl  # a megabyte, which plain HTTP does not need
+
     import certifi
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the certificate and the name of the other side
@@ -152,7 +155,9 @@ def _make_context(variable: str, path: str, extra: str) -> ssl.SSLContext:
     return context
 
 
-def _load(context: ssl.SSLContext, variable: str, path: str) -> None:
+def _load(context: "ssl.SSLContext", variable: str, path: str) -> None:
+    import ssl
+
     try:
         if os.path.isdir(path):
             context.load_verify_locations(capath=path)
@@ -226,7 +231,7 @@ def fetch(
         raise httpx.ReadTimeout(f"no complete answer within {limit_s:g} s") from None
 
 
-def _proxy(route: Route, context: ssl.SSLContext) -> "httpx.Proxy | None":
+def _proxy(route: Route, context: "ssl.SSLContext") -> "httpx.Proxy | None":
     import httpx
 
     if route.proxy is None:

@@ -10,11 +10,11 @@ from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 _PROGRAM = """
 import sys, typing
 from opencode_tui import lean_libraries
-before = [*sys.meta_path]
 environ = {}
 lean_libraries.prepare(environ)
 import pydantic, pydantic_core.core_schema as schemas, typing_extensions
-assert sys.meta_path == before and environ == {lean_libraries.PLUGIN_SCAN: "__all__"}
+lean_libraries.prepare(environ)
+assert [type(one).__name__ for one in sys.meta_path].count("_Finder") == 1 and environ == {lean_libraries.PLUGIN_SCAN: "__all__"}
 assert not hasattr(schemas.StringSchema, "__required_keys__"), "the types were built"
 assert schemas.str_schema(min_length=1) == {"type": "str", "min_length": 1}
 class Point(typing_extensions.TypedDict):
@@ -23,8 +23,22 @@ class Point(typing_extensions.TypedDict):
 adapter = pydantic.TypeAdapter(list[Point])
 assert adapter.validate_python([{"x": "1"}]) == [{"x": 1}]
 assert adapter.json_schema()["$defs"]["Point"]["required"] == ["x"]
+import asyncio, textual.app, textual.suggestions
+async def talk():
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    assert await reader.read() == b""
+    writer.close()
+    server.close()
+asyncio.run(talk())
+assert not {"ssl", "asyncio.sslproto", "platformdirs", "difflib", "mimetypes"} & {*sys.modules}
+assert textual.app.user_downloads_path().is_absolute()
+import ssl
+context = ssl.create_default_context()
+assert asyncio.base_events.ssl.SSLContext is ssl.SSLContext and asyncio.base_events.ssl.SSLSocket is ssl.SSLSocket
+assert asyncio.selector_events.sslproto.SSLProtocol is __import__("asyncio.sslproto").sslproto.SSLProtocol
 import httpx
-assert httpx.get and not {"rich", "pygments"} & {*sys.modules}
+assert httpx.get and not {"rich.markdown", "pygments"} & {*sys.modules}
 with open(sys.argv[1], "w") as file, open(sys.argv[1]) as other:
     assert lean_libraries.lock_descriptor(file.fileno())
     assert not lean_libraries.lock_descriptor(other.fileno())
@@ -32,7 +46,6 @@ with open(sys.argv[1], "w") as file, open(sys.argv[1]) as other:
     assert filelock.SoftFileLease and not filelock.lock_descriptor(other.fileno(), blocking=False)
     lean_libraries.unlock_descriptor(file.fileno())
     assert filelock.lock_descriptor(other.fileno(), blocking=False)
-import textual.app
 assert "textual.widgets._directory_tree" not in sys.modules
 import annotated_types as types, dataclasses
 assert "method" in types.Gt.__eq__.__code__.co_freevars, "the methods were compiled"

@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import typing
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -36,6 +37,8 @@ while os.tcgetpgrp(0) == group and time.monotonic() < until:
     time.sleep(0.01)
 os.killpg(group, signal.SIGCONT)
 """
+_SCREEN = ("opencode_tui.tui", "opencode_tui.extras.themes", "rich", "textual")
+"""What only the screen imports, with all below it: a third of the code in this process."""
 _SHELL_S = 3.0
 """Seconds that a shell has to take the terminal back."""
 
@@ -113,7 +116,19 @@ async def go_on(client: SharedClient, rest_s: float, report: Callable[[], None])
 
 
 def free_screen() -> None:
-    """Give the memory of the screen back to the system; blocks for a tenth of a second. Nothing may refer to the app any more."""
+    """Give the memory of the screen back to the system, that of its code too; blocks for a tenth of a second.
+
+    Nothing may refer to the app any more, and nothing that goes on to a module of `_SCREEN` or to something in it that knows
+    its module, such as a function. Who needs one nevertheless imports it again.
+    """
+    for name in [one for one in sys.modules if one in _SCREEN or one.startswith(tuple(f"{top}." for top in _SCREEN))]:
+        del sys.modules[name]
+        above, _, last = name.rpartition(".")
+        if above in sys.modules:
+            vars(sys.modules[above]).pop(last, None)
+    typing.clear_overloads()
+    for clear in getattr(typing, "_cleanups", ()):  # the types that were made last, `App[Any]` among them
+        clear()
     gc.unfreeze()  # the start has frozen what was there, the app among it
     gc.collect()
     gc.freeze()

@@ -34,7 +34,8 @@ out = sys.argv.pop()
 def look(*_):
     gc.unfreeze()
     kinds = {type(one).__name__ for one in gc.get_objects()}
-    found = {"kinds": sorted(kinds), "threads": [one.name for one in threading.enumerate()]}
+    names = {one["__name__"] for one in gc.get_objects() if isinstance(one, dict) and "__spec__" in one and "__name__" in one}
+    found = {"kinds": sorted(kinds), "threads": [one.name for one in threading.enumerate()], "modules": sorted(map(str, names))}
     with open(out + ".new", "w") as file:
         json.dump(found, file)
     os.rename(out + ".new", out)
@@ -42,7 +43,8 @@ signal.signal(signal.SIGUSR1, look)
 from opencode_tui.__main__ import main
 sys.exit(main())
 """
-"""Runs the program, which at SIGUSR1 writes the classes of its objects and the names of its threads to a file; collects nothing."""
+"""Runs the program, which at SIGUSR1 writes to a file what is in its memory: classes of objects, modules (also those that nobody
+can import any more) and names of threads. It collects nothing."""
 Start = Callable[..., ScreenTerminal]
 
 
@@ -359,28 +361,30 @@ def test_nothing_of_the_screen_is_left_in_an_engine_without_a_terminal(
 ) -> None:
     found = tmp_path / "found"
 
-    def look(pid: int) -> tuple[set[str], set[str]]:
+    def look(pid: int) -> tuple[set[str], set[str], set[str]]:
         found.unlink(missing_ok=True)
         os.kill(pid, signal.SIGUSR1)
         wait_until(found.exists)
         seen = json.loads(found.read_text())
-        return set(seen["kinds"]), set(seen["threads"])
+        return set(seen["kinds"]), set(seen["threads"]), {one.partition(".")[0] for one in seen["modules"]}
 
     words = ["-c", LOOKS_INTO_ITSELF, str(found)]
     with ScreenTerminal(words, folder=line.folder, environ=line.variables()) as terminal:
         terminal.sees("Ask anything")
         held.begin(terminal)
-        kinds, threads = look(terminal.process.pid)
+        kinds, threads, libraries = look(terminal.process.pid)
         assert {"OpenCodeApp", "ChatScreen", "EngineThread"} <= kinds
         assert {"textual-output", "engine"} <= threads
+        assert {"textual", "rich", "pydantic"} <= libraries
         terminal.hang_up()
         pid = detached(paths)
         for number in (signal.SIGSTOP, signal.SIGCONT):  # what continues it does not bring the screen back
             os.kill(pid, number)
-        kinds, threads = look(pid)
+        kinds, threads, libraries = look(pid)
         assert "EngineThread" in kinds and "engine" in threads
         assert not {"OpenCodeApp", "ChatScreen", "TerminalInput"} & kinds
         assert not {"textual-output", "textual-input"} & threads
+        assert "pydantic" in libraries and not {"textual", "rich"} & libraries
         held.let_go()
         assert terminal.process.wait(PATIENCE_S) == 0
 

@@ -21,11 +21,11 @@ from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import say
 from opencode_tui.cli.typeahead import TypeaheadGuard
 from opencode_tui.text.safe_text import make_safe
-from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import Ending, StartOptions
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
+    from opencode_tui.tui.app import OpenCodeApp
 
     Opening = Callable[[Any, StartOptions, Callable[[int | None], None]], AbstractAsyncContextManager[Client]]
     """Opens the client, given the module `engine_access`, which is imported after the first frame.
@@ -167,8 +167,10 @@ async def _show_app(
 ) -> "tuple[Client | None, Ending | None]":
     """Return what the app returned, and the client that it used, if any, which `engine` closes.
 
-    Nothing else here refers to the app, so that its memory is free when the engine goes on without it.
+    Nothing else here refers to the app, so that its memory and its code are free when the engine goes on without it.
     """
+    from opencode_tui.tui.app import OpenCodeApp  # a name of this module would keep the code of the screen
+
     app = OpenCodeApp(options)
     shown = asyncio.create_task(app.run_async())
     painted = asyncio.create_task(app.painted.wait())
@@ -185,7 +187,7 @@ async def _show_app(
 
 
 async def _attach(
-    app: OpenCodeApp,
+    app: "OpenCodeApp",
     shown: "asyncio.Task[Ending | None]",
     log_level: str | None,
     opening: "Opening",
@@ -264,7 +266,7 @@ def _load() -> Any:
     return importlib.import_module("opencode_tui.cli.engine_access")
 
 
-def _end_on_signals(app: OpenCodeApp) -> None:
+def _end_on_signals(app: "OpenCodeApp") -> None:
     loop = asyncio.get_running_loop()
     for number in _ENDS:  # ctrl+c is a key: SIGINT comes from another program
         with suppress(NotImplementedError):

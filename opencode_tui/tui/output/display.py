@@ -1,15 +1,14 @@
 """An app that writes only changed cells to its terminal, and the compositor that draws only changed lines."""
 
-import weakref
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.color import ColorSystem
 from rich.console import RenderableType
 from rich.style import Style
 from textual import events
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
-from textual.app import App, _PrintCapture  # pyright: ignore[reportPrivateUsage] - the class of two fields of an app
+from textual.app import App
 from textual.filter import LineFilter
 from textual.geometry import Region
 from textual.screen import Screen
@@ -18,25 +17,10 @@ from textual.strip import Strip
 from opencode_tui.tui.output.canvas import Canvas, Pen, Row, pen_of
 from opencode_tui.tui.output.painter import Frame
 from opencode_tui.tui.output.pictures import Shown
+from opencode_tui.tui.output.printed import Printed
 from opencode_tui.tui.output.terminal_output import FRAME, TerminalOutput
 
 T = TypeVar("T")
-
-
-class _Printed(_PrintCapture):
-    """What `print` writes to while the app runs. Threads and default arguments keep it for good, so it does not keep the app."""
-
-    def __init__(self, app: App[Any], *, stderr: bool) -> None:  # pyright: ignore[reportMissingSuperCall] - it keeps the app
-        self._shown = weakref.ref(app)
-        self.stderr = stderr
-
-    def write(self, text: str) -> None:
-        """Show text in the app, if there still is one."""
-        if (app := self._shown()) is not None:
-            app._print(text, stderr=self.stderr)  # pyright: ignore[reportPrivateUsage] - as Textual's own
-
-    def flush(self) -> None:
-        """Do nothing: the app shows each text at once."""
 
 
 class TerminalApp(App[T]):
@@ -44,8 +28,8 @@ class TerminalApp(App[T]):
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
         super().__init__(ansi_color=ansi_color)
-        self._capture_stdout = _Printed(self, stderr=False)
-        self._capture_stderr = _Printed(self, stderr=True)
+        self._capture_stdout = Printed(self._print, stderr=False)  # pyright: ignore[reportAttributeAccessIssue] - used as a file
+        self._capture_stderr = Printed(self._print, stderr=True)  # pyright: ignore[reportAttributeAccessIssue]
         self._canvas = Canvas()
 
     def show_failure(self, error: Exception) -> None:

@@ -1,0 +1,32 @@
+"""What `print` writes to while the app runs.
+
+Threads and default arguments of libraries keep it for good. So it keeps neither the app nor, through names of its module,
+Textual: an engine that goes on without its screen would not get rid of either (`cli/detached.py`).
+"""
+
+import weakref
+from collections.abc import Callable
+
+
+class Printed:
+    """A file whose text a method of the app shows, as long as there is an app."""
+
+    def __init__(self, show: Callable[..., None], *, stderr: bool) -> None:
+        self._show = weakref.WeakMethod(show)
+        self._stderr = stderr
+
+    def write(self, text: str) -> None:
+        """Show text in the app, if there still is one."""
+        if (show := self._show()) is not None:
+            show(text, stderr=self._stderr)
+
+    def flush(self) -> None:
+        """Do nothing: the app shows each text at once."""
+
+    def isatty(self) -> bool:
+        """Say, as Textual's own class does, that it is a terminal."""
+        return True
+
+    def fileno(self) -> int:
+        """Return a descriptor that is none."""
+        return -1

@@ -141,11 +141,6 @@ class BaseApp(HasLook, HasRouter, TerminalApp[Ending], inherit_bindings=False):
             self._first_screen = early
             self.set_timer(TYPED_S, self.show_frames)
 
-    @property
-    def shows_first_page(self) -> bool:
-        """Whether the terminal shows the first page although the app owns it."""
-        return self._first_screen is not None
-
     def show_frames(self) -> None:
         """Show the app in the place of the first page, once."""
         early, self._first_screen = self._first_screen, None

@@ -25,7 +25,9 @@ class Opening:
         self.on_shown: Callable[[], None] | None = None
         """To be called when the actions have run: keys are kept until then, from the first one that needs the engine on."""
         self._first_press = ""
-        """The key that quits, if it was pressed at the first page, until another key."""
+        """The key that quits, if it was pressed once, until another key."""
+        self._wait: tuple[str, float] | None = None
+        """What the activity line says is waited for, and for how many seconds."""
 
     def begin_with(self, action_id: str) -> None:
         """Run an action before those of keys once the engine is open; all keys are for what it shows."""
@@ -34,23 +36,30 @@ class Opening:
 
     def show_wait(self, what: str, seconds: float) -> None:
         """Show in the activity line what is waited for, and for how long: `Opening ~/work  3 s`."""
-        words, key = screen_line(what), self._app.keymap.first("app_exit")
-        self._frame.activity.show(Activity("busy", words, duration(seconds), key, "quit", "app_exit"))
+        self._wait = what, seconds
+        key, act = self._first_press or self._app.keymap.first(QUIT), "again to quit" if self._first_press else "quit"
+        self._frame.activity.show(Activity("busy", screen_line(what), duration(seconds), key, act, QUIT))
+
+    def _show_press(self) -> None:
+        """Show what the key that quits does now, if a wait is shown."""
+        if self._wait is not None:
+            self.show_wait(*self._wait)
 
     def can(self, action: Action) -> bool:
         """Return whether an action can run later: there is no conversation whose item it could be for."""
         return action.scope != "item"
 
     def run(self, action_id: str) -> None:
-        """Run an action later; quit at once, but at the second press of a key that edits the prompt on the first page.
+        """Run an action later; quit at once, but at the second press of a key that edits the prompt, as at a complete screen.
 
-        That page names no key that quits. The key of another action is kept with all later ones, as what they do depends on
-        it: then each does what it does at a complete screen. A sequence of keys and a click are kept by their actions.
+        The key of another action is kept with all later ones, as what they do depends on it: then each does what it does at a
+        complete screen. A sequence of keys and a click are kept by their actions.
         """
         if action_id == QUIT:
             key = self._app.last_key
-            if self._app.shows_first_page and not self._first_press and self._app.keymap.actions(key, ("prompt",)):
+            if not self._first_press and self._app.keymap.actions(key, ("prompt",)):
                 self._first_press = key
+                self._show_press()
             else:
                 self.leave()
         else:
@@ -68,8 +77,9 @@ class Opening:
 
     def begin_key(self, key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: a first press."""
-        if key != self._first_press:
+        if self._first_press and key != self._first_press:
             self._first_press = ""
+            self._show_press()
 
     def complete(self, _key: str) -> bool:
         """Return whether a key chooses a completion: there are none yet."""

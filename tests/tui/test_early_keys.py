@@ -45,6 +45,8 @@ CASES = {
     "slash-command-chosen": ("slash", "t", "h", "e", "enter", "escape", "x"),
     "slash-command-moved-to": ("slash", "t", "down", "up", "enter", "escape", "x"),
     "slash-command-behind-a-prompt": ("word", "enter", "slash", "t", "h", "e", "enter", "escape", "x"),
+    "press-once": ("ctrl+c", "x"),
+    "press-once-before-a-text": ("ctrl+c", PASTE, "ctrl+c", "x"),
     "empty-enter": ("enter", "ctrl+c", "word", "ctrl+c", "two"),
 }
 
@@ -105,3 +107,18 @@ async def test_keys_before_the_engine_is_open_do_what_they_do_later(
                 page.app.attach(page.world.client)
             found.append(await result(page, before, found[0][1] if found else messages))
     assert found[0] == found[1]
+
+
+async def test_the_key_that_quits_is_pressed_twice_before_the_engine_is_open(
+    environ: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
+    async with screen(environ, folder, options=StartOptions(folder, state=tmp_path), is_attached=False) as page:
+        await page.pilot._wait_for_screen()
+        page.app.chat._opening.show_wait("Opening work", 3)
+        deliver(page, "ctrl+c")
+        await page.sees("ctrl+c again to quit")
+        deliver(page, "left")
+        await page.sees("ctrl+c quit")
+        deliver(page, "ctrl+c")
+        deliver(page, "ctrl+c")
+        await page.ends()

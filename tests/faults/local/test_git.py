@@ -78,5 +78,7 @@ def test_the_screen_says_that_it_is_opening_while_git_stalls_and_opens_without_i
         with ScreenTerminal(words, folder=folder, environ=line.variables()) as terminal:
             terminal.sees(f"Opening {folder}")
             terminal.press("ctrl+c")
+            terminal.sees("again to quit")
+            terminal.press("ctrl+c")
             assert terminal.ends(timeout=PATIENCE_S) == 0
         assert line.survivors(grace_s=5) == []

@@ -1,10 +1,13 @@
 """Undo through the client: the same in the process and over HTTP."""
 
+import asyncio
+
 import pytest
 
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NotFoundError, NothingToRevertError
 from opencode_tui.storage.locks import Locks
 from tests.support.provider.model_script import Answer, Call
+from tests.support.world.waiting import PATIENCE_S
 
 UNKNOWN = "ses_000000000000doesnotexist00"
 
@@ -101,7 +104,11 @@ async def test_what_cannot_be_undone_is_said_by_its_class(api, paths):
 async def test_nothing_is_to_mend_in_a_whole_session_and_nobody_mends_where_another_works(api, paths):
     session = await api.new_session()
     await api.say(session, "one")
-    before = await api.client.messages.list(session.id)
+    async with asyncio.timeout(PATIENCE_S):
+        while not (before := await api.client.messages.list(session.id))[
+            0
+        ].info.summary:  # it may come after the answer
+            await asyncio.sleep(0.01)
     await api.client.undo.recover(session.id)
     assert await api.client.messages.list(session.id) == before
     lock = Locks(paths).session_run(session.id)

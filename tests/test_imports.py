@@ -14,7 +14,6 @@ import opencode_tui
 from opencode_tui.cli.main import DEFAULT_COMMAND, commands
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
-from tests.support.provider.model_server import ModelServer
 from tests.support.rows import each
 from tests.support.world.repo import make_repo
 
@@ -206,18 +205,3 @@ except SystemExit as end:
 print([name for name in {UNUSED!r} if name in sys.modules])"""
     stdout = loaded_after(code, tmp_path, {**environ, "OPENCODE_OF_ANOTHER_PROGRAM": "1"})[2]
     assert stdout.splitlines()[-1] == "[]"
-
-
-def test_a_model_that_is_asked_without_tls_needs_no_library_for_it(tmp_path: Path, environ: dict[str, str]) -> None:
-    code = """import sys
-sys.argv[1:] = ["run", "hello"]
-from opencode_tui.__main__ import main
-try:
-    main()
-except SystemExit as end:
-    assert not end.code"""
-    with ModelServer() as server:
-        settings = json.dumps({"provider": server.config(), "model": "fake/fake-model"})
-        names, _, stdout = loaded_after(code, tmp_path, {**environ, "OPENCODE_CONFIG_CONTENT": settings})
-    assert "Echo: hello" in stdout
-    assert "h11" in names and names & {"anyio", "ssl", "_ssl", "certifi"} == set()

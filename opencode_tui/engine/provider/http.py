@@ -289,7 +289,7 @@ class HttpProvider:
 
 def _make_client(endpoint: Endpoint) -> "http_core.AsyncConnectionPool":
     """Return a client. Blocks: imports httpcore and, for https, loads the certificates (about 0.1 s)."""
-    from opencode_tui.engine.provider import http_core, http_network  # with the first request: it loads httpcore
+    from opencode_tui.engine.provider import http_core  # with the first request: it loads httpcore
     from opencode_tui.network import tls_context  # only with the first request
 
     route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
@@ -307,7 +307,6 @@ def _make_client(endpoint: Endpoint) -> "http_core.AsyncConnectionPool":
         max_keepalive_connections=8,
         keepalive_expiry=_KEEPALIVE_S,
         max_connections=None,
-        network_backend=http_network.Network(),
     )
 
 

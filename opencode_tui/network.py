@@ -141,7 +141,7 @@ def tls_context(environ: Mapping[str, str] | None = None) -> "ssl.SSLContext":
 
 @cache
 def _make_context(variable: str, path: str, extra: str) -> "ssl.SSLContext":
-    import ssl  # a megabyte, which plain HTTP does not need
+    import ssl  # a megabyte, which nothing needs before the first request
 
     import certifi
 

@@ -7,8 +7,8 @@ filelock has locks of a dozen kinds, of which the program uses one (`lock_descri
 Dataclasses of libraries have a dozen methods each, compiled from text when the class is made: a tenth of what one prompt computes
 before its request, though few of them are ever called. They are compiled at their first call.
 
-Modules of `_LATE` import others that only few of their functions use, TLS among them, which nothing needs before the first request to
-a model. What they get instead imports the module when something of it is used: `ssl` alone is a megabyte of objects.
+Modules of `_LATE` import others that only few of their functions use, TLS among them, which nothing needs before the first request
+to a model. What they get instead imports the module when something of it is used: `ssl` alone is a megabyte of objects.
 """
 
 import builtins

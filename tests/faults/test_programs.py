@@ -119,7 +119,7 @@ async def test_a_hook_that_does_not_end_has_a_name_and_a_deadline(
     async with broken(environ, work, None, settings=hook("kill -STOP $$", timeout=SHORT_S)) as world:
         session = await world.world.prompt("hello")
         assert await world.world.answer(session) == "Echo: hello"
-        assert world.waits[0] == "hook"
+        assert "hook" in world.waits  # beside the disk, which may be slow
         notices = await world.world.client.settings.notices()
         assert [one for one in notices.warnings if f"longer than {SHORT_S:g} s" in one]
         assert await world.is_idle()
@@ -137,7 +137,7 @@ async def test_a_plugin_that_does_not_end_has_a_name_and_a_deadline(
     async with broken(environ, work, None) as world:
         session = await world.world.prompt("hello")
         assert await world.world.answer(session) == "Echo: hello"
-        assert world.waits[0] == "hook"
+        assert "hook" in world.waits  # beside the disk, which may be slow
         notices = await world.world.client.settings.notices()
         assert [one for one in notices.warnings if f"longer than {SHORT_S:g} s" in one]
 

@@ -30,7 +30,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.engine import World, opened, react, while_reacting
 from tests.support.world.repo import Repo, make_repo
-from tests.support.world.waiting import PATIENCE_S, wait_until
+from tests.support.world.waiting import PATIENCE_S, until, wait_until
 
 
 def call(tool: str, **arguments: Any) -> str:
@@ -215,6 +215,7 @@ def test_a_read_splits_no_character_and_names_what_it_leaves_out(tmp_path: Path)
 async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, folder: Path) -> None:
     session = await world.prompt(f"go {start('echo 1 > mine; ' + UNTIL_GO + '; echo 2 | tee -a mine')}")
     write = call("write", filePath="written", content="w\n")
+    await until(lambda: (folder / "mine").exists() and (folder / "mine").read_text() == "1\n")
     await world.prompt(f"more {write} {call('bash', command='echo c > other', description='x')}", session=session)
     (folder / "go").touch()
     await until_ended(world)
@@ -261,7 +262,7 @@ async def test_closing_the_program_ends_them_in_every_tier(environ: dict[str, st
     settings |= {"permission": {"bash": "allow"}}
     async with opened(environ, folder, settings=settings) as world:
         await world.prompt(f"go {start(f'echo x > made; setsid {SLEEP}.05 & {SLEEP}.05')}")
-        assert len(processes_with(f"{SLEEP}.05")) >= 1
+        await until(lambda: processes_with(f"{SLEEP}.05"))
     assert processes_with(f"{SLEEP}.05") == []
 
 

@@ -229,7 +229,7 @@ async def test_changes_of_other_calls_while_it_runs_stay_theirs(world: World, fo
 
 async def test_deleting_the_session_ends_its_commands(world: World) -> None:
     session = await world.prompt(f"go {start(f'{SLEEP}.03')}")
-    assert processes_with(f"{SLEEP}.03")
+    await until(lambda: processes_with(f"{SLEEP}.03"))
     await world.client.sessions.remove(session.id)
     assert (processes_with(f"{SLEEP}.03"), await world.client.background.list()) == ([], [])
 

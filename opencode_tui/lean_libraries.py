@@ -177,7 +177,7 @@ class _LateFunctions(ModuleType):
 
 
 class _NoSocket:
-    """A class without objects."""
+    """Stands for `ssl.SSLSocket` until `ssl` is imported: no object is one."""
 
 
 class _Finder:
@@ -204,7 +204,7 @@ class _Finder:
 
 
 def _late_import(late: "Sequence[str]") -> "Callable[..., Any]":
-    """Return an import, as `__import__` does it, that imports these late."""
+    """Return a function like `__import__` that imports these modules at their first use."""
 
     def find(
         name: str, names: "Any" = None, local: "Any" = None, wanted: "Sequence[str] | None" = None, level: int = 0

@@ -24,9 +24,9 @@ class Printed:
         """Do nothing: the app shows each text at once."""
 
     def isatty(self) -> bool:
-        """Say, as Textual's own class does, that it is a terminal."""
+        """Return True, as the class of Textual does that this one replaces."""
         return True
 
     def fileno(self) -> int:
-        """Return a descriptor that is none."""
+        """Return -1: there is no descriptor."""
         return -1

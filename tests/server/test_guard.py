@@ -1,9 +1,12 @@
 """No route can be reached without the password, from a foreign page, or by a foreign name: made from the route table."""
 
+import asyncio
+
 import httpx
 import pytest
 
 from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route
+from tests.support.world.waiting import PATIENCE_S
 
 RIGHT = httpx.BasicAuth("opencode", PASSWORD)
 THREATS = {
@@ -56,6 +59,9 @@ async def requests_to_all(face: HttpFace) -> list[tuple[str, str]]:
     """Return a request for each route that would reach what there is: a session, its answer, a part of it."""
     session_id = await face.session(title="untouched")
     message = (await face.say(session_id, "hello")).json()
+    async with asyncio.timeout(PATIENCE_S):
+        while "summary" not in (await face.http.get(f"/session/{session_id}")).json():  # it may come after the answer
+            await asyncio.sleep(0.01)
     ids = {
         **WELL_FORMED,
         "sessionID": session_id,

@@ -21,6 +21,14 @@ END = "§"
 
 CASES = {
     "clear": ("word", "enter", "字", "ctrl+c", "x"),
+    "earlier-prompt-first": ("up", "x", "enter", "y"),
+    "paste": ("word", "enter", PASTE, "x"),
+    "list-before-text": ("ctrl+p", "t", "h", "escape", "x"),
+    "slash-command-chosen": ("slash", "t", "h", "e", "enter", "escape", "x"),
+}
+"""One of each way of a key: to the prompt, to the earlier prompts, as a paste, to a list, to the slash commands."""
+
+MORE_CASES = {
     "clear-behind-moves": ("word", "enter", "a", "home", "ctrl+c", "x"),
     "interrupt-once": ("word", "enter", "ctrl+c", "x"),
     "clear-and-press-once": ("word", "enter", "a", "ctrl+c", "ctrl+c", "x"),
@@ -28,11 +36,8 @@ CASES = {
     "delete-forward": ("word", "enter", "a", "b", "c", "home", "ctrl+d", "ctrl+d", "x"),
     "delete-all-forward": ("word", "enter", "a", "b", "c", "home", "ctrl+d", "ctrl+d", "ctrl+d", "x"),
     "earlier-prompt": ("word", "enter", "up", "x"),
-    "earlier-prompt-first": ("up", "x", "enter", "y"),
     "to-the-start": ("word", "enter", "a", "b", "ctrl+u", "x"),
-    "paste": ("word", "enter", PASTE, "x"),
     "paste-before": (PASTE, "enter", "x", "ctrl+c", PASTE),
-    "list-before-text": ("ctrl+p", "t", "h", "escape", "x"),
     "list-of-a-list": ("ctrl+p", *"themes", "enter", *"drac", "escape", "x"),
     "list-choice-of-a-theme": ("ctrl+p", *"themes", "enter", *"drac", "enter", "x"),
     "list-with-a-paste": ("ctrl+p", PASTE, "escape", "x"),
@@ -42,7 +47,6 @@ CASES = {
     "question-mark-in-a-text": ("a", "question_mark", "x"),
     "page-of-a-sequence": ("a", "ctrl+x", "g", "escape", "x"),
     "slash-command": ("slash", "h", "e", "l", "p", "enter", "escape", "x"),
-    "slash-command-chosen": ("slash", "t", "h", "e", "enter", "escape", "x"),
     "slash-command-moved-to": ("slash", "t", "down", "up", "enter", "escape", "x"),
     "slash-command-behind-a-prompt": ("word", "enter", "slash", "t", "h", "e", "enter", "escape", "x"),
     "press-once": ("ctrl+c", "x"),
@@ -84,10 +88,8 @@ async def result(page: Page, before: set[str], wanted: Sequence[str]) -> tuple[s
     return page.app.chat.prompt.editor.text, sorted(one.split(" ", 1)[1] for one in texts)
 
 
-@pytest.mark.parametrize(("keys"), CASES.values(), ids=CASES)
-async def test_keys_before_the_engine_is_open_do_what_they_do_later(
-    environ: dict[str, str], folder: Path, tmp_path: Path, keys: Sequence[str]
-) -> None:
+async def compare(environ: dict[str, str], folder: Path, tmp_path: Path, keys: Sequence[str]) -> None:
+    """Type keys at a complete screen, then at one without an engine; compare the prompts and what was sent."""
     typed = [one for key in keys for one in (key if key == "word" else (key,))]
     messages = ["word"] if "word" in keys and keys.index("enter") == 1 else []
     found: list[tuple[str, list[str]]] = []
@@ -107,6 +109,18 @@ async def test_keys_before_the_engine_is_open_do_what_they_do_later(
                 page.app.attach(page.world.client)
             found.append(await result(page, before, found[0][1] if found else messages))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("keys", CASES.values(), ids=CASES)
+async def test_keys_before_the_engine_is_open_do_what_they_do_later(
+    environ: dict[str, str], folder: Path, tmp_path: Path, keys: Sequence[str]
+) -> None:
+    await compare(environ, folder, tmp_path, keys)
+
+
+@pytest.mark.parametrize("keys", MORE_CASES.values(), ids=MORE_CASES)
+async def test_other_keys_do_too(environ: dict[str, str], folder: Path, tmp_path: Path, keys: Sequence[str]) -> None:
+    await compare(environ, folder, tmp_path, keys)
 
 
 async def test_the_key_that_quits_is_pressed_twice_before_the_engine_is_open(

@@ -228,7 +228,7 @@ async def _read_ollama(api: _Api, environ: Mapping[str, str]) -> list[LocalModel
         try:
             shown = await api.post("/api/show", {"model": name})
         except _NoServer:
-            return LocalModel(name)
+            return LocalModel(name, is_certain=False)
         can = as_list(shown.get("capabilities"))
         if can and "completion" not in can:
             return None  # it only embeds texts

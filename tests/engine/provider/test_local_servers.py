@@ -68,6 +68,24 @@ async def test_a_server_is_asked_again_until_it_has_loaded_the_model(name: str) 
     }
 
 
+async def test_a_context_that_was_reported_holds_while_the_server_fails_to_show_the_model() -> None:
+    routes = dict(OLLAMA)
+    shown = routes["POST /api/show"]
+    with serve_json(routes) as server:
+        servers = LocalServers({}, ports={"ollama": server.port})
+        await servers.look_for("ollama", "qwen3:8b")
+        routes["POST /api/show"] = always({"error": "busy"}, 503)
+        [found] = await servers.refresh()
+        assert (found.models["qwen3:8b"].context, found.models["gemma3:4b"].context) == (32768, 0)
+        assert not found.models["gemma3:4b"].is_certain
+        others = LocalServers({}, ports={"ollama": server.port})
+        await others.look_for("ollama", "qwen3:8b")
+        routes["POST /api/show"] = shown
+        await others.look_for("ollama", "qwen3:8b")
+    again = others.find("ollama")
+    assert again is not None and again.models["qwen3:8b"].context == 32768
+
+
 async def test_a_small_context_is_said_with_how_to_raise_it() -> None:
     with serve_json(OLLAMA) as server:
         servers = LocalServers({}, ports={"ollama": server.port})

@@ -5,6 +5,14 @@ import pytest
 from opencode_tui.engine.provider.local_servers import LocalServers, ollama_address
 from tests.support.provider.json_server import JsonServer, Route, always, serve_json
 from tests.support.provider.local_fakes import LLAMACPP, LMSTUDIO, OLD_LMSTUDIO, OLLAMA, ROUTER, VLLM
+from tests.support.world.waiting import PATIENCE_S
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the servers of the tests as long as a loaded machine needs."""
+    for name in ("_CONNECT_S", "_ANSWER_S"):
+        monkeypatch.setattr(f"opencode_tui.engine.provider.local_servers.{name}", PATIENCE_S)
 
 
 async def contexts(server: JsonServer, name: str) -> dict[str, int]:

@@ -75,11 +75,13 @@ def with_shared_client(work: "Callable[[Client], Awaitable[T]]") -> T:
     return run_main(main)
 
 
-def say_wait(pid: int | None) -> None:
-    """Say on a line that the engine of another process is waited for."""
+def say_wait(pid: int | None, *, hint: str = "; Ctrl-C ends this") -> None:
+    """Say on a line of stderr that the engine of another process is waited for, and for how long at most."""
+    from opencode_tui.client.join import WAIT_S
+    from opencode_tui.text.quantity import duration
     from opencode_tui.text.wait import engine_words  # a wait is rare
 
-    say(f"{engine_words(pid)}; Ctrl-C ends this")
+    say(f"{engine_words(pid)}, at most {duration(WAIT_S)}{hint}")
 
 
 def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from opencode_tui import __version__
 from opencode_tui.config.flags import SETTING_VARIABLES, read_flags
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.storage.engine_claim import PATIENCE_S, EngineClaim, EngineRecord, short_path
+from opencode_tui.storage.engine_claim import PATIENCE_S, WAIT_S, EngineClaim, EngineRecord, short_path
 from opencode_tui.storage.paths import Paths, find_paths
 from opencode_tui.storage.process_identity import is_suspended
 
@@ -66,6 +66,21 @@ def patience_with(record: EngineRecord) -> float:
     return PATIENCE_S if record.is_leaving or record.is_detached else SUSPENDED_S
 
 
+def no_answer_words(folder: Path, record: EngineRecord | None) -> str:
+    """Return which process kept the engine of a folder without an answer for `WAIT_S`, and what to do; None: it is not known."""
+    late = f"did not answer within {WAIT_S:.0f} s"
+    if record is None:
+        return (
+            f"another process has the engine of {folder} and {late}; "
+            "close the other terminals and editors that use this folder, then try again"
+        )
+    pid = record.process.pid
+    return (
+        f"the engine of {folder} (process {pid}) {late}; "
+        f"close the terminal or editor that it belongs to, or end it with `kill {pid}`, then try again"
+    )
+
+
 @contextmanager
 def reporting(claim: EngineClaim, waits: Waits | None) -> Generator[None]:
     """Report a wait for the engine of this claim that lasts, during the context."""
@@ -88,7 +103,7 @@ async def join_engine(
 ) -> "AsyncGenerator[Client | None]":
     """Yield the client of a folder on the engine of a terminal that has it open; None when there is none.
 
-    An engine that is alive and does not respond yet is waited for.
+    An engine that is alive and does not respond yet is waited for; raises OpencodeError after `WAIT_S`.
     """
     paths = find_paths(environ)
     folder = await asyncio.to_thread(directory.resolve)
@@ -105,6 +120,7 @@ async def join_engine(
 async def _connect(stack: AsyncExitStack, claim: EngineClaim, folder: Path) -> "Client | None":
     loop = asyncio.get_running_loop()
     reached_at = loop.time()
+    ends_at = reached_at + WAIT_S
     while (record := claim.read()) is not None:
         if is_reachable(record):
             from opencode_tui.client.remote import open_terminal  # only where there is an engine
@@ -122,5 +138,7 @@ async def _connect(stack: AsyncExitStack, claim: EngineClaim, folder: Path) -> "
             return None
         if not await asyncio.to_thread(claim.is_held):  # it was killed
             return None
+        if loop.time() >= ends_at:
+            raise OpencodeError(no_answer_words(folder, record))
         await asyncio.sleep(_LOOK_S)
     return None

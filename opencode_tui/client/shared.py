@@ -9,8 +9,9 @@ find it as before. The engine is never moved to another process: a response that
 prompt in the queue exist in one process only, and a record of them could not bring all of them back.
 
 Shared is what has the same store, folder, version, settings of the environment and API keys. The engine of another terminal is
-waited for as long as its process is alive: its question can be answered nowhere else. Only beside one that is suspended, or has no
-socket, this terminal opens an engine of its own, and the locks of sessions keep them apart.
+waited for while its process is alive: its question can be answered nowhere else. One that does not respond for `WAIT_S` is an error
+that names the process and what to do; nothing is used of an engine that may still work. Only beside one that is suspended, or has
+no socket, this terminal opens an engine of its own, and the locks of sessions keep them apart.
 """
 
 import asyncio
@@ -29,13 +30,28 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from opencode_tui.client.client import Client, EventReader
-from opencode_tui.client.join import SUSPENDED_S, Waits, engine_key, is_reachable, patience_with, reporting
+from opencode_tui.client.join import (
+    SUSPENDED_S,
+    Waits,
+    engine_key,
+    is_reachable,
+    no_answer_words,
+    patience_with,
+    reporting,
+)
 from opencode_tui.config.flags import read_flags
 from opencode_tui.schema.error import LinkLostError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import BusLagged, Envelope, Event, SessionStatusChanged
 from opencode_tui.schema.event.folder_event import BackgroundUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
-from opencode_tui.storage.engine_claim import PATIENCE_S, EngineClaim, EngineRecord, open_terminal_socket, short_path
+from opencode_tui.storage.engine_claim import (
+    PATIENCE_S,
+    WAIT_S,
+    EngineClaim,
+    EngineRecord,
+    open_terminal_socket,
+    short_path,
+)
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import current_process, is_suspended
 
@@ -77,14 +93,17 @@ class _Facet:
             raise AttributeError(method)
 
         async def call(*args: Any, **kwargs: Any) -> Any:
-            client: Client | None = None
+            ends_at: float | None = None
+            client = await self._shared.after(None)
             while True:
-                client = await self._shared.after(client)
                 try:
                     return await getattr(getattr(client, self._name), method)(*args, **kwargs)
                 except LinkLostError as error:
                     if not error.is_repeatable:
                         raise
+                    if ends_at is None:
+                        ends_at = asyncio.get_running_loop().time() + WAIT_S
+                    client = await self._shared.replacement(client, error, ends_at)
 
         self.__dict__[method] = call
         return call
@@ -263,6 +282,17 @@ class SharedClient:
             await self._changed.wait()
         return self._current
 
+    async def replacement(self, client: Client, lost: LinkLostError, ends_at: float) -> Client:
+        """Return the client of the engine after that of `client`, whose call was lost.
+
+        Raises LinkLostError, from `lost`, when there is none before the time `ends_at` of the event loop.
+        """
+        with suppress(TimeoutError):
+            if asyncio.get_running_loop().time() < ends_at:
+                async with asyncio.timeout_at(ends_at):
+                    return await self.after(client)
+        raise LinkLostError(no_answer_words(self.directory, self._previous)) from lost
+
     def leave(self) -> None:
         """Make `keep` end, also while it waits for the engine of another terminal."""
         self._leave.set()
@@ -311,8 +341,12 @@ class SharedClient:
         return await self._open_own(stack, None)
 
     async def _reach(self, stack: AsyncExitStack, claim: EngineClaim) -> "asyncio.Future[Any] | None":
-        """Connect to the engine of another terminal; None when this one has the claim now, or is to open an engine of its own."""
+        """Connect to the engine of another terminal; None when this one has the claim now, or is to open an engine of its own.
+
+        Raises OpencodeError when a process that is alive has not responded for `WAIT_S`.
+        """
         loop = asyncio.get_running_loop()
+        ends_at = loop.time() + WAIT_S
         unreachable_from: float | None = None
         while not self._leave.is_set():
             self._is_holder = await asyncio.to_thread(claim.try_acquire)
@@ -330,6 +364,8 @@ class SharedClient:
                 self._reason = f"Process {record.process.pid} has this folder open and {why}: not shared live."
                 self._claim = None
                 return None
+            if loop.time() >= ends_at:
+                raise OpencodeError(no_answer_words(self.directory, record))
             await asyncio.sleep(_LOOK_S)
         return None
 
@@ -371,6 +407,9 @@ class SharedClient:
             finally:
                 if thread.has_ended:
                     await self._release()
+                elif self._is_holder and self._claim is not None:  # this process may live for long after that engine
+                    self._is_holder = False
+                    thread.when_ended(self._claim.release)
 
         stack.push_async_callback(close)
         share = None if claim is None else partial(self._share, claim)

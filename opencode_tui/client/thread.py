@@ -52,6 +52,9 @@ class EngineThread:
         self._left: set[Future[Any]] = set()
         self._has_ended = False
         self._failure: BaseException | None = None
+        self._last = threading.Lock()
+        self._is_over = False
+        self._after_end: Callable[[], object] | None = None
 
     @property
     def ended(self) -> "asyncio.Future[None]":
@@ -128,6 +131,17 @@ class EngineThread:
         """Whether calls go on that `leave_calls` has left."""
         return not all(future.done() for future in self._left)
 
+    def when_ended(self, work: Callable[[], object]) -> None:
+        """Call `work` when the engine has ended, in its thread; if it has ended, call it now, in this thread.
+
+        Only the last `work` is called: for the caller whose `close` gave up.
+        """
+        with self._last:
+            if not self._is_over:
+                self._after_end = work
+                return
+        work()
+
     async def close(self) -> None:
         """End the engine in order, within `CLOSE_LIMIT_S`.
 
@@ -160,6 +174,10 @@ class EngineThread:
             self._has_ended = True  # now the runner cancels the calls that are left
         for future in tuple(self._pending):  # calls that the loop has not begun
             future.cancel()
+        with self._last:
+            self._is_over, work = True, self._after_end
+        if work is not None:
+            work()
         if self._failure is not None and self._bus is not None:
             logger.error("the engine failed", exc_info=self._failure)
             self._bus.publish(

@@ -28,9 +28,15 @@ from opencode_tui.storage.record_file import storage_error
 
 LOCK_SUFFIX, RECORD_SUFFIX, SOCKET_SUFFIX = ".engine", ".json", ".sock"
 PATIENCE_S = 20.0
-"""Seconds that an engine of another process has for each attempt to connect; while it is alive another attempt follows.
+"""Seconds that an engine of another process has for each attempt to connect; until `WAIT_S` another attempt follows.
 
 At its first connection that process imports what serves it: a second of processor time, ten where fifteen programs want two cores.
+"""
+
+WAIT_S = 60.0
+"""Seconds for which a client waits for the engine of a process that is alive, or for the next engine after one that it has lost.
+
+Three attempts to connect: a process that opens its engine or serves its first client on a busy machine has the time for it.
 """
 
 _PATH_LIMIT = 100

@@ -4,22 +4,25 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from opencode_tui.cli.engine_access import serve_terminals
-from opencode_tui.client import join, shared
+from opencode_tui.client import join, shared, thread
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.join import engine_key, join_engine
-from opencode_tui.client.shared import open_shared
+from opencode_tui.client.local import LocalClients
+from opencode_tui.client.shared import SharedClient, open_shared
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.error import ConfigError, LinkLostError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, SessionIdle
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.model import ModelRef
@@ -241,6 +244,86 @@ async def test_one_that_is_alive_and_does_not_respond_is_named_and_waited_for_un
         process.kill()
         assert not await joining or await opening  # there is none, or already that of the other one
         assert await opening
+
+
+async def test_one_that_is_alive_and_never_responds_ends_the_wait_with_what_to_do(
+    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    for module in (shared, join):
+        monkeypatch.setattr(module, "PATIENCE_S", 0.1)
+        monkeypatch.setattr(module, "WAIT_S", 0.3)
+    async with silent(variables, folder, paths) as process:
+        remedy = rf"the engine of .*work \(process {process.pid}\) did not answer .*`kill {process.pid}`"
+        with pytest.raises(OpencodeError, match=remedy):
+            async with opened(variables, folder):
+                pass
+        with pytest.raises(OpencodeError, match=remedy):
+            async with join_engine(variables, folder):
+                pass
+        assert process.poll() is None
+        assert [record.process.pid for record in live_engines(paths)] == [process.pid]
+
+
+class LosingClient:
+    """A client whose engine ends before it has a call."""
+
+    def __init__(self) -> None:
+        self.sessions = self
+
+    async def list(self) -> None:
+        raise LinkLostError("the engine is ending", is_repeatable=True)
+
+
+@pytest.mark.parametrize("follow", [True, False], ids=["each-is-lost", "none-follows"])
+async def test_a_call_that_every_engine_loses_ends_with_what_to_do(
+    variables: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch, follow: bool
+):
+    monkeypatch.setattr(shared, "WAIT_S", 0.1)
+
+    async def after(_self: SharedClient, client: Client | None) -> LosingClient:
+        await asyncio.sleep(0)
+        if client is not None and not follow:
+            await asyncio.Event().wait()
+        return LosingClient()
+
+    monkeypatch.setattr(SharedClient, "after", after)
+    client = cast("Client", SharedClient(variables, folder, serve_terminals))
+    with pytest.raises(LinkLostError, match=r"did not answer within .* close the other terminals") as caught:
+        async with asyncio.timeout(PATIENCE_S):
+            await client.sessions.list()
+    assert str(caught.value.__cause__) == "the engine is ending"
+
+
+async def test_an_engine_that_ends_late_releases_the_folder_although_its_process_lives(
+    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(thread, "CLOSE_LIMIT_S", 0.1)
+    go_on = threading.Event()
+
+    @asynccontextmanager
+    async def serve_and_hang(
+        clients: LocalClients, listening: socket.socket, secret: str, counted: Callable[[], None]
+    ) -> AsyncGenerator[Callable[[], int]]:
+        async with serve_terminals(clients, listening, secret, counted) as count:
+            yield count
+        await asyncio.to_thread(go_on.wait, PATIENCE_S)
+
+    with pytest.raises(OpencodeError, match="did not end within"):
+        async with open_shared(variables, folder, serve=serve_and_hang), opened(variables, folder):
+            pass
+    monkeypatch.undo()
+    assert [record.process.pid for record in live_engines(paths)] == [os.getpid()]
+    named: list[int | None] = []
+
+    async def opens() -> bool:
+        async with open_shared(variables, folder, serve=serve_terminals, waits=named.append) as client:
+            return client.ends_runs
+
+    opening = asyncio.create_task(opens())
+    await until(lambda: bool(named))
+    assert named == [os.getpid()] and not opening.done()
+    go_on.set()
+    assert await opening
 
 
 async def test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_shared_when_it_goes_on(

@@ -41,6 +41,11 @@ CASES_ELSEWHERE = {
     "client/test_shared.py::test_one_that_is_alive_and_does_not_respond_is_named_and_waited_for_until_it_dies": (
         "an engine that says nothing"
     ),
+    "client/test_shared.py::test_one_that_is_alive_and_never_responds_ends_the_wait_with_what_to_do": "an engine that says nothing",
+    "client/test_shared.py::test_a_call_that_every_engine_loses_ends_with_what_to_do": "engines that lose each call",
+    "client/test_shared.py::test_an_engine_that_ends_late_releases_the_folder_although_its_process_lives": (
+        "a server of terminals that does not end"
+    ),
     "client/test_shared.py::test_one_that_is_suspended_is_named_and_not_waited_for": "a suspended process",
     "client/test_shared.py::test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_shared_when_it_goes_on": (
         "a suspended process"

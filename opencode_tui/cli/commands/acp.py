@@ -4,6 +4,7 @@ import asyncio
 import gc
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import click
@@ -47,11 +48,11 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
     gc.freeze()
     gc.enable()
     streams = reserve_streams()
-    from opencode_tui.cli.engine_access import end_on_signals, open_here, start_acp_log
+    from opencode_tui.cli.engine_access import end_on_signals, open_here, say_wait, start_acp_log
 
     async def main() -> None:
         end_on_signals()
-        await serve(Path.cwd(), open_here, streams)
+        await serve(Path.cwd(), partial(open_here, waits=partial(say_wait, hint="")), streams)
 
     start_acp_log(global_options.log_level)
     try:

@@ -178,7 +178,6 @@ async def test_a_local_server_without_an_answer_counts_as_absent(
 async def test_a_share_server_that_stalls_delays_no_turn_and_gets_the_changes_later(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(share_server, "REQUEST_S", SHORT_S)
     monkeypatch.setattr(shares, "MAX_WAIT_S", SHORT_S)
     answers = (Answer(text="first answer"), Answer(text="second answer"))
     async with recorded_server(tmp_path) as server:
@@ -187,10 +186,12 @@ async def test_a_share_server_that_stalls_delays_no_turn_and_gets_the_changes_la
                 session = await world.prompt("first")
                 shared = await world.client.sharing.share(session.id)
                 proxy.fault = Fault("stall", "headers")
-                await world.prompt("second", session=session)
-                assert await world.answer(session) == "second answer"
-                assert dict(await world.client.prompts.status()) == {}
-                await until(lambda: proxy.faults > 1)  # tried again
+                with monkeypatch.context() as stalled:  # a busy machine needs longer for a request that succeeds
+                    stalled.setattr(share_server, "REQUEST_S", SHORT_S)
+                    await world.prompt("second", session=session)
+                    assert await world.answer(session) == "second answer"
+                    assert dict(await world.client.prompts.status()) == {}
+                    await until(lambda: proxy.faults > 1)  # tried again
                 proxy.fault = None
                 assert shared.share is not None
                 await server.until(shared.share.url, "second answer")
@@ -243,7 +244,8 @@ async def test_a_share_server_that_stalls_does_not_keep_the_folder_from_closing(
                 shared = await world.client.sharing.share(session.id)
                 proxy.fault = Fault("stall", "headers")
                 await world.prompt("second", session=session)
-            assert proxy.faults > 0
+                # before the folder is closed: a busy machine sends nothing in the short time that closing has
+                await until(lambda: proxy.faults > 0)
             proxy.fault = None
             async with opened(environ, tmp_path, settings=settings):
                 assert shared.share is not None

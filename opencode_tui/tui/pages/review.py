@@ -9,7 +9,7 @@ from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.checklist import Checklist, CheckRow, Comment, numbered
 from opencode_tui.tui.keys.common import edits, opens
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.router import KeyAction, keymap_of
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
@@ -79,13 +79,13 @@ class ReviewScreen(PageScreen):
             words = f"send {plural(len(checklist.comments), 'comment')}"
             actions.append(KeyAction("review_send", words, partial(self._leave, "send")))
         if row is not None and row.kind == "commit":
-            actions.append(opens("commit", self._open))
+            actions.append(opens("commit" if checklist.marked else "", self._open))
         if checklist.is_committed:
             return actions
-        words = "" if row is not None and row.kind == "commit" else "commit"  # enter does it there
+        is_at_commit = row is not None and row.kind == "commit"  # enter does it there
         return [
             *actions,
-            KeyAction("review_commit", words, partial(self._leave, "commit")),
+            KeyAction("review_commit", "commit" if checklist.marked and not is_at_commit else "", self._commit),
             KeyAction("review_mark_all", "all", self._mark_all),
             KeyAction("review_branch", "branch", partial(self._leave, "branch")),
             KeyAction("review_push", "push", partial(self._leave, "push")),
@@ -141,12 +141,30 @@ class ReviewScreen(PageScreen):
         if row is None:
             return
         if row.kind == "commit":
-            self._leave("commit")
+            self._commit()
         elif row.kind == "comment":
             self._leave("send", row.comment)
         elif row.kind in ("file", "folder"):
             self._list.fold(row)
             self._draw()
+
+    def _commit(self) -> None:
+        """Ask for the message of the commit, or show what marks something for it."""
+        if self._list.changes.problem:
+            return  # the line above the keys says why nothing can be committed
+        if self._list.marked:
+            self._leave("commit")
+        else:
+            self.foot.show_message(f"Nothing is marked: {self._how_to_mark()}", "warning")
+
+    def _how_to_mark(self) -> str:
+        """Return which keys mark something, by the keys of the user."""
+        if not self._list.pieces:
+            return "there is nothing to commit"
+        keymap = keymap_of(self)
+        one, everything = keymap.first("review_mark"), keymap.first("review_mark_all")
+        ways = [f"{one} marks the selected row" if one else "", f"{everything} marks everything" if everything else ""]
+        return ", ".join(filter(None, ways)) or "no key marks, see Changes to commit in the keys"
 
     def _comment(self, row: CheckRow) -> None:
         self._typed, self._commented = "", row
@@ -192,8 +210,10 @@ class ReviewScreen(PageScreen):
         text, muted = self.style("text", area), self.style("muted", area)
         match row.kind:
             case "commit":
+                if not self._list.marked:
+                    return [(f"  Nothing is marked: {self._how_to_mark()}", self.style("muted", area))]
                 words = f"  Commit {plural(len(self._list.marked), 'marked piece')}"
-                return [(words, self.style("accent" if self._list.marked else "muted", area, bold=True))]
+                return [(words, self.style("accent", area, bold=True))]
             case "state":
                 return [(f"  {_STATES[row.name]}", muted)]
             case "folder":

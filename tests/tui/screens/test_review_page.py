@@ -5,6 +5,7 @@ from pathlib import Path
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.waiting import until
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -29,7 +30,15 @@ async def test_marked_pieces_are_committed_with_a_proposed_message_and_pushed(
     async with screen(environ, repo.path, Answer(text="Spell the third line"), size=(110, 34)) as page:
         await page.send("/changes")
         await page.sees("0 of 3 pieces marked")
-        await page.press("down", "enter")
+        text = await page.sees("Nothing is marked: space marks the selected row, a marks everything")
+        assert "enter commit" not in text and "shift+c commit" not in text and "Commit 0" not in text
+        await page.press("enter")  # on the row of the commit
+        await until(lambda: page.text().count("Nothing is marked: space marks") == 2)
+        await page.press("down")
+        await until(lambda: page.text().count("Nothing is marked: space marks") == 1)
+        await page.press("shift+c")
+        await until(lambda: page.text().count("Nothing is marked: space marks") == 2)
+        await page.press("enter")
         await page.sees("twentieth")
         await page.press("down", "space")
         await page.sees("1 of 3 pieces marked")

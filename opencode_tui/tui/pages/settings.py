@@ -17,6 +17,7 @@ from opencode_tui.schema.api.setting import Setting, SettingChange, SettingList
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ranking import ranked
 from opencode_tui.text.cells import breaks, clip, pad
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
@@ -32,7 +33,10 @@ from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece
 
 NAME, SOURCE = 36, 14
-"""Most cells of the columns with the name and, on a wide list, the source."""
+"""Most cells of the column with the name, and the least of that with the source, which a wide list has."""
+
+VALUE = 40
+"""Cells of a value that a source does not cover: a longer source gets what is left."""
 
 SOURCE_FROM = 70
 """Cells of the list from which the source is shown."""
@@ -41,6 +45,9 @@ ON_SERVER = "Not changed: the settings are those of the server"
 
 KEYS = ["keybinds"]
 """The path of the keys, which are recorded one by one."""
+
+_GAPS = 10
+"""Cells of a row that are in none of its columns: its edges and what is between the columns."""
 
 _PREVIEW = "panel"
 _SWITCH = {"true": "on", "false": "off"}
@@ -148,6 +155,8 @@ class SettingsScreen(PageScreen):
         """What takes the changes back, oldest first."""
         self._meant = ""
         """The setting whose meaning was shown last."""
+        self._longest_source = 0
+        """Cells of the longest source of all settings, so that a filter does not move the column."""
         self._writing = asyncio.Lock()
         self._recorded: RecordedKey | None = None
         """The action whose new key is pressed now."""
@@ -248,6 +257,7 @@ class SettingsScreen(PageScreen):
         return next((one for one in self._listed.settings if key_of(one) == self.listing.chosen), None)
 
     def _show(self, *, is_new: bool = False) -> None:
+        self._longest_source = max((cells(self._source(one)) for one in self._listed.settings), default=0)
         found = self._found()
         entries = [self._entry(one) for one in found]
         none = ListRow(lambda area: [("  No matches", self.style("muted", area))])
@@ -259,8 +269,7 @@ class SettingsScreen(PageScreen):
         mark = self.listing.look.glyphs.ellipsis
 
         def left(area: str) -> Sequence[Piece]:
-            width = self.listing.size.width
-            name = min(NAME, max(16, width * 2 // 5))
+            name = self._name_cells()
             words = value_words(one, one.value) or value_words(one, one.default) or "not set"
             token = "muted" if one.value is None else "text"
             return [
@@ -269,13 +278,22 @@ class SettingsScreen(PageScreen):
             ]
 
         def right(area: str) -> Sequence[Piece]:
-            named = value_words(one, one.value) or value_words(one, one.default)
-            source = "you" if one.is_own else short_source(one.source, self._places) or ("default" if named else "")
-            if self.listing.size.width < SOURCE_FROM:
+            width = self.listing.size.width
+            if width < SOURCE_FROM:
                 return []
-            return [(f"  {pad(clip(screen_line(source), SOURCE, mark), SOURCE)}", self.style("muted", area))]
+            room = max(SOURCE, min(self._longest_source, width - self._name_cells() - VALUE - _GAPS))
+            return [(f"  {pad(clip(self._source(one), room, mark), room)}", self.style("muted", area))]
 
         return ListRow(left, right, key_of(one))
+
+    def _name_cells(self) -> int:
+        return min(NAME, max(16, self.listing.size.width * 2 // 5))
+
+    def _source(self, one: Setting) -> str:
+        """Return where a value is from, safe for the screen."""
+        named = value_words(one, one.value) or value_words(one, one.default)
+        source = "you" if one.is_own else short_source(one.source, self._places) or ("default" if named else "")
+        return screen_line(source)
 
     def _show_head(self) -> None:
         style, edited = self.style, self._edited

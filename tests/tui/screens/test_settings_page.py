@@ -222,3 +222,16 @@ async def test_a_value_that_is_the_default_is_named_once_in_its_row(environ: dic
         assert rows
         listed = [row[: page.app.screen.listing.size.width] for row in rows]  # pyright: ignore[reportAttributeAccessIssue]
         assert [row for row in listed if row.count("  default") > 1] == []
+
+
+async def test_a_long_source_is_shown_whole_where_there_is_room(environ: dict[str, str], tmp_path: Path) -> None:
+    folder = project(environ, tmp_path)
+    (folder / ".opencode").mkdir()
+    (folder / ".opencode" / "opencode.jsonc").write_text(json.dumps({"username": "s" * 90}))
+    for width, source in ((200, " .opencode/opencode.jsonc "), (100, " .opencode/ope…")):
+        async with screen(environ, folder, size=(width, 34)) as page:
+            await page.press(*OPEN)
+            await page.sees("Type to find a setting")
+            await find(page, "username", "username")
+            row = next(row for row in page.text().splitlines() if row.strip().startswith("username  "))
+            assert source in row and "s" * 20 in row and "s" * 90 not in row, row

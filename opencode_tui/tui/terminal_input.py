@@ -41,14 +41,22 @@ ROUNDS = 20
 _SURE = len("\x1b]1")
 """Characters from which the end of a chunk is the start of a reply and not a key."""
 
+_NOT_TYPED = len("\x1b]11;")
+"""Characters from which it stays one when nothing follows: a slow line or a busy machine brings its end later."""
+
 
 class AnswerFilter:
-    """Removes replies from the input; the possible start of one is held until `release`."""
+    """Removes replies from the input; the possible start of one is held until `release`.
+
+    A start that nobody types waits for its end for `ROUNDS` looks, and is dropped without one.
+    """
 
     def __init__(self) -> None:
         self._held = ""
         self._rounds = 0
         """Reads without input after which no reply is expected any more."""
+        self._late = 0
+        """Reads without input since the held text came."""
 
     @property
     def is_waiting(self) -> bool:
@@ -61,7 +69,9 @@ class AnswerFilter:
 
     def feed(self, data: str) -> tuple[str, bool | None]:
         """Return the typed text, and whether the background is dark if a reply was in the input."""
-        data, self._held = self._held + data, ""
+        held, self._held, self._late = self._held, "", 0
+        is_cut = len(held) >= _NOT_TYPED and not (_ANSWER.match(held + data) or _BEGINNING.match(held + data))
+        data = data if is_cut else held + data
         background: bool | None = None
         for found in _ANSWER.finditer(data):
             background, self._rounds = is_dark(*found.groups()), 0
@@ -72,10 +82,13 @@ class AnswerFilter:
         return rest, background
 
     def release(self) -> str:
-        """Return the held text: nothing followed in time, so it was typed."""
-        self._rounds = max(0, self._rounds - 1)
+        """Return the held text: nothing followed in time, so it was typed. Empty for a start that nobody types."""
+        self._rounds, self._late = max(0, self._rounds - 1), self._late + 1
+        is_typed = len(self._held) < _NOT_TYPED
+        if not is_typed and self._late < ROUNDS:
+            return ""
         held, self._held = self._held, ""
-        return held
+        return held if is_typed else ""
 
 
 def is_dark(red: str, green: str, blue: str) -> bool:

@@ -70,7 +70,9 @@ def here(line: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 
 def confined(here: LineInProcess, text: str) -> str:
-    return here.run("debug", "sandbox", "--timeout", "20", "--", "bash", "-c", f"{text}\necho tried").stdout
+    return here.run(
+        "debug", "sandbox", "--timeout", f"{PATIENCE_S:.0f}", "--", "bash", "-c", f"{text}\necho tried"
+    ).stdout
 
 
 def test_the_secret_cannot_be_read(here, terminal, record, paths):

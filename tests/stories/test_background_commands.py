@@ -112,12 +112,15 @@ async def test_the_model_learns_once_that_a_command_has_ended_and_earlier_reques
 
 
 async def test_the_model_knows_after_a_compaction_what_runs_and_still_reads_it(world: World, folder: Path) -> None:
-    session = await world.prompt(f"go {start('echo here; ' + UNTIL_GO)} {start('exit 0')}")
+    session = await world.prompt(f"go {start('echo here; touch said; ' + UNTIL_GO)} {start('exit 0')}")
     await until_ended(world, "bg2")
+    await until((folder / "said").exists)
     await world.client.context.compact(session.id, CompactSession())
     await world.prompt(f"look {call('bash_output', id='bg1')}", session=session)
     sent = str(world.server.bodies[-2]["messages"])
-    assert "Background commands that run, for bash_output" in sent and f"- bg1: echo here; {UNTIL_GO}" in sent
+    assert (
+        "Background commands that run, for bash_output" in sent and f"- bg1: echo here; touch said; {UNTIL_GO}" in sent
+    )
     assert "- bg2" not in sent
     assert "here" in await output_of(world, session)
 
@@ -263,7 +266,7 @@ async def test_closing_the_program_ends_them_in_every_tier(environ: dict[str, st
     async with opened(environ, folder, settings=settings) as world:
         await world.prompt(f"go {start(f'echo x > made; setsid {SLEEP}.05 & {SLEEP}.05')}")
         await until(lambda: processes_with(f"{SLEEP}.05"))
-    assert processes_with(f"{SLEEP}.05") == []
+    await until(lambda: not processes_with(f"{SLEEP}.05"))
 
 
 def confined(tier: Tier, environ: dict[str, str]) -> dict[str, Any]:

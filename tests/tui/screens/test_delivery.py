@@ -1,31 +1,35 @@
 """Messages that are sent during a turn: they steer it, or they are queued for after it."""
 
 import json
+import threading
 from pathlib import Path
 
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
 
-SLOW = "<<words 60>> <<slow 30>>"
 
-
-async def start_turn(page: Page, prompt: str = SLOW) -> None:
-    await page.send(prompt)
+async def start_turn(page: Page) -> None:
+    """Start a turn that lasts longer than the test."""
+    await page.send("<<words 4000>> <<slow 30>>")
     await page.sees("word3")
 
 
 async def test_a_queued_message_waits_above_the_prompt_and_is_sent_after_the_turn(
     environ: dict[str, str], folder: Path
 ) -> None:
-    async with screen(environ, folder, settings={"tui": {"delivery": "queue"}}) as page:
-        await start_turn(page)
+    is_queued = threading.Event()
+    held = Answer(text="word1 word2 word3", holds=(("word3", is_queued),))
+    async with screen(environ, folder, held, settings={"tui": {"delivery": "queue"}}) as page:
+        await page.send("begin")
+        await page.sees("word2")
         await page.sees("ctrl+x j steer")
         await page.send("and then this")
         text = await page.sees("next turn  and then this")
         assert "send now" in text and "▎ and then this" not in text
+        is_queued.set()
         text = await page.sees("Echo: and then this")
         assert "next turn" not in text
-        assert text.index("word59") < text.index("▎ and then this") < text.index("Echo: and then this")
+        assert text.index("word3") < text.index("▎ and then this") < text.index("Echo: and then this")
         sent = [json.dumps(body["messages"][1:]) for body in page.world.server.bodies]
         assert "The user sent the following message" not in sent[-1]
 
@@ -70,7 +74,7 @@ async def test_an_interrupted_turn_gives_queued_messages_back(environ: dict[str,
 
 async def test_a_queued_message_is_edited_and_many_are_counted(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, settings={"tui": {"delivery": "queue"}}) as page:
-        await start_turn(page, "<<words 900>> <<slow 30>>")
+        await start_turn(page)
         for number in range(5):
             await page.send(f"message {number}")
         text = await page.sees("and 2 more")

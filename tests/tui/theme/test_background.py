@@ -43,3 +43,29 @@ def test_an_answer_that_comes_late_is_no_typing() -> None:
 )
 def test_dark_is_what_the_eye_calls_dark(color: str, dark: bool) -> None:
     assert is_dark(*color.split("/")) is dark
+
+
+@each("size", range(len("\x1b]11;"), len(LIGHT)))
+def test_a_reply_whose_end_comes_late_is_still_one(size: int) -> None:
+    answers = AnswerFilter()
+    assert answers.feed("a" + LIGHT[:size]) == ("a", None)
+    assert [answers.release() for _ in range(ROUNDS - 1)] == [""] * (ROUNDS - 1)
+    assert answers.is_waiting
+    assert answers.feed(LIGHT[size:] + "b") == ("b", False)
+
+
+@each("size", range(len("\x1b]11;"), len(LIGHT) - 1))
+def test_the_start_of_a_reply_whose_end_never_comes_is_typed_by_nobody(size: int) -> None:
+    answers = AnswerFilter()
+    assert answers.feed(LIGHT[:size]) == ("", None)
+    assert [answers.release() for _ in range(ROUNDS)] == [""] * ROUNDS
+    assert not answers.is_waiting
+    assert answers.feed("b") == ("b", None)
+
+
+def test_keys_behind_the_start_of_a_reply_are_keys() -> None:
+    answers = AnswerFilter()
+    answers.feed(LIGHT[:9])
+    answers.release()
+    assert answers.feed("xy") == ("xy", None)
+    assert answers.feed(LIGHT) == ("", False)

@@ -23,6 +23,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
 from opencode_tui.instant import screen
+from opencode_tui.tui.held_reply import ROUNDS, HeldReply
 from opencode_tui.tui.output.pictures import FREE_ALL
 from opencode_tui.tui.output.terminal_output import TerminalOutput
 
@@ -36,59 +37,38 @@ _ANSWER = re.compile(
     r"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?(?:\x07|\x1b\\|\x9c)"
 )
 _BEGINNING = re.compile(r"\x1b(?:\](?:1(?:1(?:;(?:r(?:g(?:b(?:a?(?::[0-9a-fA-F/]{0,19}\x1b?)?)?)?)?)?)?)?)?)?$")
-ROUNDS = 20
-
 _SURE = len("\x1b]1")
 """Characters from which the end of a chunk is the start of a reply and not a key."""
 
-_NOT_TYPED = len("\x1b]11;")
-"""Characters from which it stays one when nothing follows: a slow line or a busy machine brings its end later."""
+_NOT_TYPED = re.compile(r"\x1b\]11;")
 
 
 class AnswerFilter:
-    """Removes replies from the input; the possible start of one is held until `release`.
-
-    A start that nobody types waits for its end for `ROUNDS` looks, and is dropped without one.
-    """
+    """Removes replies from the input; the possible start of one is held until `release`."""
 
     def __init__(self) -> None:
-        self._held = ""
-        self._rounds = 0
-        """Reads without input after which no reply is expected any more."""
-        self._late = 0
-        """Reads without input since the held text came."""
+        self._held = HeldReply(_BEGINNING, _NOT_TYPED, _ANSWER.match)
 
     @property
     def is_waiting(self) -> bool:
         """Whether a reply is expected, or its possible start is held."""
-        return bool(self._rounds or self._held)
+        return self._held.is_waiting
 
     def asked(self) -> None:
         """Expect a reply: until it arrives, a single escape may be its start."""
-        self._rounds = ROUNDS
+        self._held.rounds = ROUNDS
 
     def feed(self, data: str) -> tuple[str, bool | None]:
         """Return the typed text, and whether the background is dark if a reply was in the input."""
-        held, self._held, self._late = self._held, "", 0
-        is_cut = len(held) >= _NOT_TYPED and not (_ANSWER.match(held + data) or _BEGINNING.match(held + data))
-        data = data if is_cut else held + data
+        data = self._held.join(data)
         background: bool | None = None
         for found in _ANSWER.finditer(data):
-            background, self._rounds = is_dark(*found.groups()), 0
-        rest = _ANSWER.sub("", data)
-        cut = _BEGINNING.search(rest)
-        if cut is not None and (self._rounds or len(cut.group()) >= _SURE):
-            rest, self._held = rest[: cut.start()], cut.group()
-        return rest, background
+            background, self._held.rounds = is_dark(*found.groups()), 0
+        return self._held.hold(_ANSWER.sub("", data), _SURE), background
 
     def release(self) -> str:
-        """Return the held text: nothing followed in time, so it was typed. Empty for a start that nobody types."""
-        self._rounds, self._late = max(0, self._rounds - 1), self._late + 1
-        is_typed = len(self._held) < _NOT_TYPED
-        if not is_typed and self._late < ROUNDS:
-            return ""
-        held, self._held = self._held, ""
-        return held if is_typed else ""
+        """Return what was typed of the held text, because nothing followed in time."""
+        return self._held.release()
 
 
 def is_dark(red: str, green: str, blue: str) -> bool:

@@ -6,6 +6,7 @@ import struct
 import termios
 from collections.abc import Mapping
 
+from opencode_tui.tui.held_reply import ROUNDS, HeldReply
 from opencode_tui.tui.pictures.forms import Terminal
 
 _QUERY_ID = 0x6F62FFFF
@@ -21,7 +22,9 @@ _REPLY = re.compile(
     r"|\x1b\[\?(?P<abilities>[\d;]{0,80})c"
 )
 _BEGINNING = re.compile(r"\x1b(?:_(?:G[^\x1b]{0,200}\x1b?)?|\[(?:\?[\d;]{0,80}|6(?:;\d{0,4}){0,2})?)?$")
-_ROUNDS = 20
+_NOT_TYPED = re.compile(r"\x1b_G|\x1b\[\?")
+"""The other start is that of keys too, such as page down."""
+
 _SIXEL = "4"
 
 
@@ -37,34 +40,28 @@ class Replies:
     def __init__(self, cell: tuple[int, int] = (0, 0)) -> None:
         """`cell` is the size of a cell in pixels as the system knows it, zeros for unknown."""
         self._cell = cell
-        self._held = ""
-        self._rounds = _ROUNDS
+        self._held = HeldReply(_BEGINNING, _NOT_TYPED, _REPLY.match)
+        self._held.rounds = ROUNDS
         self._found: dict[str, str] = {}
 
     @property
     def is_waiting(self) -> bool:
         """Whether a reply is expected, or its possible start is held."""
-        return bool(self._rounds or self._held)
+        return self._held.is_waiting
 
     def feed(self, data: str) -> tuple[str, Terminal | None]:
         """Return the typed text, and how the terminal shows pictures once its last reply was in the input."""
-        data, self._held = self._held + data, ""
+        data = self._held.join(data)
         terminal: Terminal | None = None
         for match in _REPLY.finditer(data):
             self._found.update({name: value for name, value in match.groupdict().items() if value is not None})
             if match["abilities"] is not None:
-                terminal, self._rounds = terminal_of(self._found, self._cell), 0
-        rest = _REPLY.sub("", data)
-        cut = _BEGINNING.search(rest) if self._rounds else None
-        if cut is not None:
-            rest, self._held = rest[: cut.start()], cut.group()
-        return rest, terminal
+                terminal, self._held.rounds = terminal_of(self._found, self._cell), 0
+        return self._held.hold(_REPLY.sub("", data)), terminal
 
     def release(self) -> str:
-        """Return the held text: nothing followed in time, so it was typed."""
-        self._rounds = max(0, self._rounds - 1)
-        held, self._held = self._held, ""
-        return held
+        """Return what was typed of the held text, because nothing followed in time."""
+        return self._held.release()
 
 
 def cell_size(descriptor: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.tui.held_reply import ROUNDS
 from opencode_tui.tui.pictures.forms import Terminal
 from opencode_tui.tui.pictures.replies import Replies, questions
 from tests.support.rows import each
@@ -39,6 +40,21 @@ def test_an_escape_is_a_key_when_nothing_follows() -> None:
     found = Replies()
     assert found.feed("\x1b")[0] == ""
     assert found.release() == "\x1b"
+
+
+@each("reply", ["\x1b_Gi=1868759039;OK", "\x1b[?62;22", "\x1b[?"])
+def test_the_start_of_a_reply_waits_for_its_end_and_is_no_key_without_one(reply: str) -> None:
+    found = Replies()
+    assert found.feed(f"a{reply}") == ("a", None)
+    assert [found.release() for _ in range(ROUNDS)] == [""] * ROUNDS
+    assert not found.is_waiting
+    assert found.feed("b") == ("b", None)
+
+
+def test_the_start_of_a_key_is_one() -> None:
+    found = Replies()
+    assert found.feed("\x1b[6") == ("", None)
+    assert found.release() == "\x1b[6"
 
 
 def test_no_terminal_that_shows_it_or_takes_it_for_a_title_gets_the_question_of_kitty() -> None:

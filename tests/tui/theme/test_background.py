@@ -2,7 +2,8 @@
 
 import pytest
 
-from opencode_tui.tui.terminal_input import ROUNDS, AnswerFilter, is_dark
+from opencode_tui.tui.held_reply import ROUNDS
+from opencode_tui.tui.terminal_input import AnswerFilter, is_dark
 from tests.support.rows import each
 
 LIGHT = "\x1b]11;rgb:ffff/fafa/f0f0\x1b\\"

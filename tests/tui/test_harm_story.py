@@ -61,7 +61,7 @@ def test_redo_typed_behind_what_an_undo_put_back_redoes(start: Open, server: Mod
         terminal.sees("✓ Done")
         terminal.type("/undo")
         terminal.press("enter")
-        terminal.sees("Undo")
+        terminal.sees("Undo from here?")
         terminal.answer("y")
         terminal.sees("undone")
         before = len(server.requests)

@@ -22,7 +22,8 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 locks, name = Locks(find_paths(os.environ)), sys.argv[1]
 held = {"run": locks.session_run, "write": locks.session_write, "worktree": locks.worktree}[sys.argv[2]](name)
-held.try_acquire()
+while not held.try_acquire():  # the engine may still sum up its last turn
+    time.sleep(0.01)
 print("held", flush=True)
 time.sleep(600)
 """

@@ -9,9 +9,10 @@ find it as before. The engine is never moved to another process: a response that
 prompt in the queue exist in one process only, and a record of them could not bring all of them back.
 
 Shared is what has the same store, folder, version, settings of the environment and API keys. The engine of another terminal is
-waited for while its process is alive: its question can be answered nowhere else. One that does not respond for `WAIT_S` is an error
-that names the process and what to do; nothing is used of an engine that may still work. Only beside one that is suspended, or has
-no socket, this terminal opens an engine of its own, and the locks of sessions keep them apart.
+waited for while its process is alive: its question can be answered nowhere else. One that does not respond for `WAIT_S` ends an
+opening with an error that names the process and what to do, and a call likewise; a screen that has had an engine stays open and
+waits on. Nothing is used of an engine that may still work. Only beside one that is suspended, or has no socket, this terminal opens
+an engine of its own, and the locks of sessions keep them apart.
 """
 
 import asyncio
@@ -343,7 +344,7 @@ class SharedClient:
     async def _reach(self, stack: AsyncExitStack, claim: EngineClaim) -> "asyncio.Future[Any] | None":
         """Connect to the engine of another terminal; None when this one has the claim now, or is to open an engine of its own.
 
-        Raises OpencodeError when a process that is alive has not responded for `WAIT_S`.
+        Raises OpencodeError when a process that is alive has not responded for `WAIT_S`, and no engine was used before.
         """
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + WAIT_S
@@ -364,7 +365,7 @@ class SharedClient:
                 self._reason = f"Process {record.process.pid} has this folder open and {why}: not shared live."
                 self._claim = None
                 return None
-            if loop.time() >= ends_at:
+            if self._previous is None and loop.time() >= ends_at:  # a screen that has had an engine goes on waiting
                 raise OpencodeError(no_answer_words(self.directory, record))
             await asyncio.sleep(_LOOK_S)
         return None

@@ -264,6 +264,25 @@ async def test_one_that_is_alive_and_never_responds_ends_the_wait_with_what_to_d
         assert [record.process.pid for record in live_engines(paths)] == [process.pid]
 
 
+async def test_a_screen_that_has_had_an_engine_waits_on_for_one_that_never_responds(
+    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shared, "PATIENCE_S", 0.1)
+    monkeypatch.setattr(shared, "WAIT_S", 0.0)
+    screen = SharedClient(variables, folder, serve_terminals)
+    async with silent(variables, folder, paths) as process:
+        (screen._previous,) = live_engines(paths)
+        keeping = asyncio.create_task(screen.keep())
+        done, _ = await asyncio.wait({keeping}, timeout=1)  # ten looks, each after the limit
+        assert not done
+        process.kill()
+        process.wait()
+        client = await asyncio.wait_for(screen.after(None), PATIENCE_S)
+        assert (await client.sessions.list()) == []
+        screen.leave()
+        await keeping
+
+
 class LosingClient:
     """A client whose engine ends before it has a call."""
 

@@ -42,6 +42,9 @@ CASES_ELSEWHERE = {
         "an engine that says nothing"
     ),
     "client/test_shared.py::test_one_that_is_alive_and_never_responds_ends_the_wait_with_what_to_do": "an engine that says nothing",
+    "client/test_shared.py::test_a_screen_that_has_had_an_engine_waits_on_for_one_that_never_responds": (
+        "an engine that says nothing"
+    ),
     "client/test_shared.py::test_a_call_that_every_engine_loses_ends_with_what_to_do": "engines that lose each call",
     "client/test_shared.py::test_an_engine_that_ends_late_releases_the_folder_although_its_process_lives": (
         "a server of terminals that does not end"

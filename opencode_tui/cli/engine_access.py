@@ -8,6 +8,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,13 +76,12 @@ def with_shared_client(work: "Callable[[Client], Awaitable[T]]") -> T:
     return run_main(main)
 
 
-def say_wait(pid: int | None, *, hint: str = "; Ctrl-C ends this") -> None:
-    """Say on a line of stderr that the engine of another process is waited for, and for how long at most."""
+def say_wait(pid: int | None, *, limit_s: float | None = None, hint: str = "; Ctrl-C ends this") -> None:
+    """Say on a line of stderr that the engine of another process is waited for, and for how long at most, by default `WAIT_S`."""
     from opencode_tui.client.join import WAIT_S
-    from opencode_tui.text.quantity import duration
     from opencode_tui.text.wait import engine_words  # a wait is rare
 
-    say(f"{engine_words(pid)}, at most {duration(WAIT_S)}{hint}")
+    say(f"{engine_words(pid, WAIT_S if limit_s is None else limit_s)}{hint}")
 
 
 def with_server(work: "Callable[[RemoteClient], Awaitable[T]]", url: str) -> T:
@@ -138,9 +138,9 @@ async def serve_terminals(
 
 
 @asynccontextmanager
-async def open_every_folder() -> "AsyncGenerator[Inbox]":
-    """Connect to the engines of all folders."""
-    from opencode_tui.client.inbox import open_inbox
+async def open_every_folder(*, says_waits: bool = True) -> "AsyncGenerator[Inbox]":
+    """Connect to the engines of all folders, and say which of them are waited for."""
+    from opencode_tui.client.inbox import PATIENCE_S, open_inbox
 
     @asynccontextmanager
     async def read_here() -> "AsyncGenerator[Client]":
@@ -149,7 +149,8 @@ async def open_every_folder() -> "AsyncGenerator[Inbox]":
         async with open_client(os.environ, Path.cwd()) as client:
             yield client
 
-    async with open_inbox(os.environ, read_here) as inbox:
+    waits = partial(say_wait, limit_s=PATIENCE_S) if says_waits else None
+    async with open_inbox(os.environ, read_here, waits=waits) as inbox:
         yield inbox
 
 

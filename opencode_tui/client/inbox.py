@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from opencode_tui.client.join import Waits, reporting
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.inbox import (
     ORDER,
@@ -246,9 +247,9 @@ class Inbox:
 
 @asynccontextmanager
 async def open_inbox(
-    environ: Mapping[str, str], opening: Opening, *, own: "Sequence[Client]" = ()
+    environ: Mapping[str, str], opening: Opening, *, own: "Sequence[Client]" = (), waits: Waits | None = None
 ) -> AsyncGenerator[Inbox]:
-    """Yield the inbox, connected to every engine that responds; reads the user's data folder only.
+    """Yield the inbox, connected to every engine that responds within `PATIENCE_S`; reads the user's data folder only.
 
     `opening` is used if there is something to read and no engine. `own` are the clients of the folders that the engine of the
     caller has open, if it has one.
@@ -260,7 +261,7 @@ async def open_inbox(
         if not (record.process == mine and any(str(one.directory) == record.folder for one in own))
     ]
     async with AsyncExitStack() as stack:
-        found = await asyncio.gather(*(_connect(stack, record) for record in records))
+        found = await asyncio.gather(*(_connect(stack, record, waits) for record in records))
         engines = [engine for engine in found if engine is not None]
         if own:
             engines.insert(0, Engine(mine.pid, own, await own[0].prompts.status()))
@@ -296,7 +297,7 @@ async def call_of(client: "Client", session_id: str, call: ToolCallRef | None) -
     return next((part for part in calls if part.call_id == call.call_id), None)
 
 
-async def _connect(stack: AsyncExitStack, record: EngineRecord) -> Engine | None:
+async def _connect(stack: AsyncExitStack, record: EngineRecord, waits: Waits | None) -> Engine | None:
     """Return an engine with clients that close with the stack; None when it does not respond."""
     from opencode_tui.client.remote import visit_terminal  # only where a terminal is open
 
@@ -304,10 +305,11 @@ async def _connect(stack: AsyncExitStack, record: EngineRecord) -> Engine | None
         return None
     try:
         path = stack.enter_context(short_path(record.socket))
-        async with asyncio.timeout(PATIENCE_S):
-            client = await stack.enter_async_context(visit_terminal(path, record.secret, Path(record.folder)))
-            statuses = await client.prompts.status()
-            infos = await asyncio.gather(*map(client.sessions.get, statuses))
+        with reporting(lambda: record.process.pid, waits):
+            async with asyncio.timeout(PATIENCE_S):
+                client = await stack.enter_async_context(visit_terminal(path, record.secret, Path(record.folder)))
+                statuses = await client.prompts.status()
+                infos = await asyncio.gather(*map(client.sessions.get, statuses))
         others = sorted({info.directory for info in infos} - {record.folder})
         clients = [
             await stack.enter_async_context(visit_terminal(path, record.secret, Path(folder))) for folder in others

@@ -66,15 +66,14 @@ def patience_with(record: EngineRecord) -> float:
     return PATIENCE_S if record.is_leaving or record.is_detached else SUSPENDED_S
 
 
-def no_answer_words(folder: Path, record: EngineRecord | None) -> str:
+def no_answer_words(folder: Path, pid: int | None) -> str:
     """Return which process kept the engine of a folder without an answer for `WAIT_S`, and what to do; None: it is not known."""
     late = f"did not answer within {WAIT_S:.0f} s"
-    if record is None:
+    if pid is None:
         return (
             f"another process has the engine of {folder} and {late}; "
             "close the other terminals and editors that use this folder, then try again"
         )
-    pid = record.process.pid
     return (
         f"the engine of {folder} (process {pid}) {late}; "
         f"close the terminal or editor that it belongs to, or end it with `kill {pid}`, then try again"
@@ -82,13 +81,12 @@ def no_answer_words(folder: Path, record: EngineRecord | None) -> str:
 
 
 @contextmanager
-def reporting(claim: EngineClaim, waits: Waits | None) -> Generator[None]:
-    """Report a wait for the engine of this claim that lasts, during the context."""
+def reporting(holder: Callable[[], int | None], waits: Waits | None) -> Generator[None]:
+    """Report a wait that lasts, during the context, for the engine of the process that `holder` returns."""
 
     def report() -> None:
         if waits is not None:
-            record = claim.read()
-            waits(None if record is None else record.process.pid)
+            waits(holder())
 
     timer = asyncio.get_running_loop().call_later(NAMED_AFTER_S, report)
     try:
@@ -112,7 +110,7 @@ async def join_engine(
         yield None
         return
     async with AsyncExitStack() as stack:
-        with reporting(claim, waits):
+        with reporting(claim.holder, waits):
             client = await _connect(stack, claim, folder)
         yield client
 
@@ -139,6 +137,6 @@ async def _connect(stack: AsyncExitStack, claim: EngineClaim, folder: Path) -> "
         if not await asyncio.to_thread(claim.is_held):  # it was killed
             return None
         if loop.time() >= ends_at:
-            raise OpencodeError(no_answer_words(folder, record))
+            raise OpencodeError(no_answer_words(folder, await asyncio.to_thread(claim.holder)))
         await asyncio.sleep(_LOOK_S)
     return None

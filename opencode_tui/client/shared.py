@@ -10,9 +10,9 @@ prompt in the queue exist in one process only, and a record of them could not br
 
 Shared is what has the same store, folder, version, settings of the environment and API keys. The engine of another terminal is
 waited for while its process is alive: its question can be answered nowhere else. One that does not respond for `WAIT_S` ends an
-opening with an error that names the process and what to do, and a call likewise; a screen that has had an engine stays open and
-waits on. Nothing is used of an engine that may still work. Only beside one that is suspended, or has no socket, this terminal opens
-an engine of its own, and the locks of sessions keep them apart.
+opening with an error that names the process and what to do, and a call likewise; a screen that has had an engine says that once,
+stays open and waits on. Nothing is used of an engine that may still work. Only beside one that is suspended, or has no socket, this
+terminal opens an engine of its own, and the locks of sessions keep them apart.
 """
 
 import asyncio
@@ -95,16 +95,19 @@ class _Facet:
 
         async def call(*args: Any, **kwargs: Any) -> Any:
             ends_at: float | None = None
-            client = await self._shared.after(None)
+            lost: LinkLostError | None = None
+            client = self._shared.present
             while True:
+                if client is None or lost is not None:
+                    if ends_at is None:
+                        ends_at = asyncio.get_running_loop().time() + WAIT_S
+                    client = await self._shared.replacement(client, lost, ends_at)
                 try:
                     return await getattr(getattr(client, self._name), method)(*args, **kwargs)
                 except LinkLostError as error:
                     if not error.is_repeatable:
                         raise
-                    if ends_at is None:
-                        ends_at = asyncio.get_running_loop().time() + WAIT_S
-                    client = await self._shared.replacement(client, error, ends_at)
+                    lost = error
 
         self.__dict__[method] = call
         return call
@@ -152,6 +155,12 @@ class _Events:
                     raise
                 await self._was_replaced.wait()
 
+    def report(self, event: Event) -> None:
+        """Read this event, and nothing more of the engine that is gone."""
+        self._own.append(Envelope("", event))
+        self._was_replaced.set()
+        self._reader.__exit__(None, None, None)
+
     def poll(self) -> Envelope | None:
         """Return the next event if one is waiting."""
         return self._own.popleft() if self._own else self._reader.poll()
@@ -190,6 +199,11 @@ class SharedClient:
     def directory(self) -> Path:
         """Return the folder."""
         return self._directory
+
+    @property
+    def present(self) -> Client | None:
+        """Return the client of the present engine; None while there is none."""
+        return self._current
 
     @property
     def ends_runs(self) -> bool:
@@ -272,7 +286,8 @@ class SharedClient:
 
     async def reopen(self) -> None:
         """Make the engine open the folder again."""
-        await (await self.after(None)).reopen()
+        ends_at = asyncio.get_running_loop().time() + WAIT_S
+        await (self.present or await self.replacement(None, None, ends_at)).reopen()
 
     async def after(self, client: Client | None) -> Client:
         """Return the client of the present engine; wait for the one after `client`. Raises the error that prevented opening."""
@@ -283,8 +298,8 @@ class SharedClient:
             await self._changed.wait()
         return self._current
 
-    async def replacement(self, client: Client, lost: LinkLostError, ends_at: float) -> Client:
-        """Return the client of the engine after that of `client`, whose call was lost.
+    async def replacement(self, client: Client | None, lost: LinkLostError | None, ends_at: float) -> Client:
+        """Return the client of the engine after that of `client`, whose call was lost if there was one.
 
         Raises LinkLostError, from `lost`, when there is none before the time `ends_at` of the event loop.
         """
@@ -292,7 +307,16 @@ class SharedClient:
             if asyncio.get_running_loop().time() < ends_at:
                 async with asyncio.timeout_at(ends_at):
                     return await self.after(client)
-        raise LinkLostError(no_answer_words(self.directory, self._previous)) from lost
+        raise LinkLostError(await self._late_words()) from lost
+
+    async def _late_words(self) -> str:
+        """Return what has kept this terminal without an engine for `WAIT_S`, and what to do."""
+        if self._claim is None or self._is_holder:  # nobody else is waited for
+            return (
+                f"this process did not open the engine of {self.directory} within {WAIT_S:.0f} s; "
+                "try again, or quit and start opencode-tui again"
+            )
+        return no_answer_words(self.directory, await asyncio.to_thread(self._claim.holder))
 
     def leave(self) -> None:
         """Make `keep` end, also while it waits for the engine of another terminal."""
@@ -329,7 +353,7 @@ class SharedClient:
         claim = self._claim
         if claim is not None:
             try:
-                with reporting(claim, self._waits):
+                with reporting(claim.holder, self._waits):
                     ended = await self._reach(stack, claim)
                 if ended is not None:
                     return ended
@@ -349,6 +373,7 @@ class SharedClient:
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + WAIT_S
         unreachable_from: float | None = None
+        is_said = False
         while not self._leave.is_set():
             self._is_holder = await asyncio.to_thread(claim.try_acquire)
             if self._is_holder:
@@ -365,8 +390,14 @@ class SharedClient:
                 self._reason = f"Process {record.process.pid} has this folder open and {why}: not shared live."
                 self._claim = None
                 return None
-            if self._previous is None and loop.time() >= ends_at:  # a screen that has had an engine goes on waiting
-                raise OpencodeError(no_answer_words(self.directory, record))
+            if loop.time() >= ends_at and not is_said:
+                late = await self._late_words()
+                if self._previous is None:
+                    raise OpencodeError(late)
+                logger.warning("%s", late)  # a screen that has had an engine goes on waiting
+                for reader in self._readers:
+                    reader.report(ScreenToastShown.model_validate({"message": late, "variant": "error"}))
+                is_said = True
             await asyncio.sleep(_LOOK_S)
         return None
 

@@ -22,7 +22,7 @@ from msgspec import Struct
 from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths, ensure
-from opencode_tui.storage.process_identity import ProcessIdentity
+from opencode_tui.storage.process_identity import ProcessIdentity, holding_pid, is_alive
 from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error
 
@@ -134,6 +134,19 @@ class EngineClaim:
         While nobody has the claim it may be that of a killed process: `try_acquire` first.
         """
         return self._read(self._key)
+
+    def holder(self) -> int | None:
+        """Return the id of the process of this machine that has the claim, also before it has a record; None where it is not known.
+
+        Reads files only, so it may be called beside the other methods.
+        """
+        pid = holding_pid(f"{self._folder}/{self._key}{LOCK_SUFFIX}")
+        if pid is not None:
+            return pid if pid > 0 else None
+        record = self.read()  # where the system does not say who holds a lock
+        if record is None or record.process.host != socket.gethostname() or not is_alive(record.process):
+            return None
+        return record.process.pid
 
     def remove_stale(self) -> int:
         """Remove the records and sockets that killed processes left in other folders; return how many. Blocks."""

@@ -64,18 +64,25 @@ def suspension_of(pid: int) -> str:
 
 def holder_of(lock_path: str) -> str:
     """Return a description of the process that holds a lock file; only Linux gives its id."""
+    pid = holding_pid(lock_path)
+    if pid is None:
+        return "another process"
+    return f"process {pid}{suspension_of(pid)}" if pid > 0 else "a process of another container"
+
+
+def holding_pid(lock_path: str) -> int | None:
+    """Return the id of the process that holds a lock file: 0 or less for one of another container, None where it is not known."""
     try:
         inode = os.stat(lock_path).st_ino
         rows = Path("/proc/locks").read_text().splitlines()
     except OSError:
-        return "another process"
+        return None
     for row in rows:
         fields = row.split()
         # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234567 0 EOF
         if len(fields) >= 6 and fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == str(inode):
-            pid = int(fields[4])
-            return f"process {pid}{suspension_of(pid)}" if pid > 0 else "a process of another container"
-    return "another process"
+            return int(fields[4])
+    return None
 
 
 def _start_time(pid: int) -> str:

@@ -46,6 +46,13 @@ def line_of(row: "Running", now: int) -> str:
     return row.said if row.doing is None else activity_of(row.doing, row.info.directory)
 
 
+def silent_line(pid: int) -> str:
+    """Return that the engine of a process did not answer, and what to do."""
+    return (
+        f"process {pid} does not respond: what it runs may be missing; continue or close its terminal, or `kill {pid}`"
+    )
+
+
 def done_line(one: "Done") -> str:
     """Return in one line what a session did: its turns, its changes, its cost, and how it stands."""
     changed = f"{plural(one.files, 'file')} +{one.additions} −{one.deletions}" if one.files else ""

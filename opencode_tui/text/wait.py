@@ -26,9 +26,10 @@ def wait_words(wait: Wait) -> str:
     return f"Waiting for {_FOR.get(wait.on, '{}').format(name)}"
 
 
-def engine_words(pid: int | None) -> str:
-    """Return which engine is waited for: `Waiting for the engine of process 4711`."""
-    return f"Waiting for the engine of {'another process' if pid is None else f'process {pid}'}"
+def engine_words(pid: int | None, limit_s: float) -> str:
+    """Return which engine is waited for, and how long that may last: `Waiting for the engine of process 4711, at most 1 m`."""
+    holder = "another process" if pid is None else f"process {pid}"
+    return f"Waiting for the engine of {holder}, at most {duration(limit_s)}"
 
 
 def wait_time(wait: Wait, now: int) -> str:

@@ -115,9 +115,10 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def wait_for_engine(self, pid: int | None) -> None:
         """Say that the engine of another process is waited for."""
+        from opencode_tui.client.join import WAIT_S
         from opencode_tui.text.wait import engine_words  # a wait is rare
 
-        self._waits_for = engine_words(pid)
+        self._waits_for = engine_words(pid, WAIT_S)
         if self.is_open:
             self._app.report("note", self._waits_for)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -20,10 +21,12 @@ from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInpu
 from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, open_terminal_socket
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process
 from opencode_tui.storage.run_lock import OWNER_SUFFIX
+from opencode_tui.text.inbox import silent_line
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
@@ -293,6 +296,24 @@ async def test_what_ended_has_no_subagents_no_archived_sessions_and_none_that_wa
     await client.sessions.remove(deleted)
     await desk.rows(lambda rows: not rows)
     assert [one.info.id for one in (await client.inbox.list()).ended] == [parent]
+
+
+async def test_an_engine_that_does_not_respond_is_named_while_it_is_waited_for_and_then_listed(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    paths, named = find_paths(environ), list[int | None]()
+    monkeypatch.setattr("opencode_tui.client.join.NAMED_AFTER_S", 0.01)
+    monkeypatch.setattr("opencode_tui.client.inbox.PATIENCE_S", 0.2)
+    claim = EngineClaim(paths, "0123abcd")
+    assert claim.try_acquire()
+    opened, path = open_terminal_socket(paths, "silent")
+    with opened:
+        claim.publish(EngineRecord(current_process(), "/src", path, "secret"))
+        async with open_inbox(environ, lambda: open_client(environ, Path.cwd()), waits=named.append) as inbox:
+            view = await inbox.view()
+        claim.release()
+    assert named == view.silent == [os.getpid()]
+    assert f"`kill {os.getpid()}`" in silent_line(view.silent[0])
 
 
 async def test_without_a_terminal_nothing_is_opened_and_nothing_runs(environ: dict[str, str]):

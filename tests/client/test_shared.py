@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -26,7 +27,7 @@ from opencode_tui.schema.error import ConfigError, LinkLostError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, SessionIdle
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.storage.engine_claim import live_engines
+from opencode_tui.storage.engine_claim import EngineClaim, live_engines
 from opencode_tui.storage.paths import Paths, find_paths
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
@@ -177,18 +178,22 @@ from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import current_process
 paths = find_paths(os.environ)
 claim = EngineClaim(paths, sys.argv[1])
-assert claim.try_acquire()
+while not claim.try_acquire():
+    time.sleep(0.01)
 opened, path = open_terminal_socket(paths, "silent")
-claim.publish(EngineRecord(current_process(), "/src", path, "secret"))
+if sys.argv[2] == "responds later":
+    claim.publish(EngineRecord(current_process(), "/src", path, "secret"))
 print("ready", flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
 @asynccontextmanager
-async def silent(variables: Mapping[str, str], folder: Path, paths: Paths) -> AsyncGenerator[subprocess.Popen[str]]:
-    """Yield a process that has the claim, and whose socket says nothing."""
-    words = [sys.executable, "-c", SILENT, engine_key(paths, folder, variables)]
+async def silent(
+    variables: Mapping[str, str], folder: Path, paths: Paths, state: str = "responds later"
+) -> AsyncGenerator[subprocess.Popen[str]]:
+    """Yield a process that has the claim, and whose socket says nothing; in the state "opens" it has no record yet."""
+    words = [sys.executable, "-c", SILENT, engine_key(paths, folder, variables), state]
     with subprocess.Popen(
         words, env={**variables, "PYTHONPATH": os.getcwd()}, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -283,6 +288,49 @@ async def test_a_screen_that_has_had_an_engine_waits_on_for_one_that_never_respo
         await keeping
 
 
+@pytest.mark.skipif(not os.path.exists("/proc/locks"), reason="the system does not say who holds a lock")
+async def test_one_that_never_ends_to_open_is_named_although_it_has_no_record(
+    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shared, "WAIT_S", 0.1)
+    async with silent(variables, folder, paths, "opens") as process:
+        with pytest.raises(OpencodeError, match=rf"\(process {process.pid}\) did not answer .*`kill {process.pid}`"):
+            async with opened(variables, folder):
+                pass
+
+
+async def test_a_terminal_goes_on_once_the_process_ends_that_kept_the_next_engine_from_it(
+    variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
+):
+    has_lost = threading.Event()
+
+    def acquire_late(_claim: EngineClaim) -> bool:
+        return not has_lost.wait(PATIENCE_S)
+
+    async with AsyncExitStack() as first:
+        await first.enter_async_context(opened(variables, folder))
+        async with opened(variables, folder) as second:
+            for module in (shared, join):
+                monkeypatch.setattr(module, "PATIENCE_S", 0.1)
+                monkeypatch.setattr(module, "WAIT_S", 0.3)
+            with second.events() as events:
+                assert "Shared live" in await next_reason(events)
+                with monkeypatch.context() as patched:
+                    patched.setattr(EngineClaim, "try_acquire", acquire_late)
+                    await first.aclose()
+                    async with silent(variables, folder, paths) as process:
+                        patched.undo()
+                        has_lost.set()
+                        remedy = rf"\(process {process.pid}\) did not answer .*`kill {process.pid}`"
+                        said = await next_reason(events)
+                        assert re.search(remedy, said), said
+                        for _ in range(2):
+                            with pytest.raises(LinkLostError, match=remedy):
+                                await second.sessions.list()
+                assert await next_reason(events) == "The other terminal closed. This one took over."
+            assert await second.sessions.list() == [] and second.ends_runs
+
+
 class LosingClient:
     """A client whose engine ends before it has a call."""
 
@@ -307,7 +355,7 @@ async def test_a_call_that_every_engine_loses_ends_with_what_to_do(
 
     monkeypatch.setattr(SharedClient, "after", after)
     client = cast("Client", SharedClient(variables, folder, serve_terminals))
-    with pytest.raises(LinkLostError, match=r"did not answer within .* close the other terminals") as caught:
+    with pytest.raises(LinkLostError, match=r"did not open the engine of .*work within .* try again") as caught:
         async with asyncio.timeout(PATIENCE_S):
             await client.sessions.list()
     assert str(caught.value.__cause__) == "the engine is ending"

@@ -49,6 +49,13 @@ CASES_ELSEWHERE = {
     "client/test_shared.py::test_an_engine_that_ends_late_releases_the_folder_although_its_process_lives": (
         "a server of terminals that does not end"
     ),
+    "client/test_shared.py::test_one_that_never_ends_to_open_is_named_although_it_has_no_record": "an engine that does not open",
+    "client/test_shared.py::test_a_terminal_goes_on_once_the_process_ends_that_kept_the_next_engine_from_it": (
+        "an engine that says nothing"
+    ),
+    "client/test_inbox.py::test_an_engine_that_does_not_respond_is_named_while_it_is_waited_for_and_then_listed": (
+        "an engine that says nothing"
+    ),
     "client/test_shared.py::test_one_that_is_suspended_is_named_and_not_waited_for": "a suspended process",
     "client/test_shared.py::test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_shared_when_it_goes_on": (
         "a suspended process"

@@ -126,6 +126,19 @@ def test_what_is_left_in_other_folders_is_removed_and_what_lives_stays(
         living.wait()
 
 
+@pytest.mark.parametrize("says_holders", [True, False])
+def test_its_holder_is_known_while_it_lives(
+    holder: "subprocess.Popen[str]", paths: Paths, monkeypatch: pytest.MonkeyPatch, says_holders: bool
+) -> None:
+    if not says_holders:  # as on systems without /proc/locks
+        monkeypatch.setattr("opencode_tui.storage.engine_claim.holding_pid", lambda _path: None)
+    claim = EngineClaim(paths, KEY)
+    assert claim.holder() == holder.pid
+    holder.kill()
+    holder.wait()
+    assert claim.read() is not None and claim.holder() is None
+
+
 def test_after_a_release_another_one_has_it(paths: Paths) -> None:
     first, second = EngineClaim(paths, KEY), EngineClaim(paths, KEY)
     assert first.try_acquire()

@@ -17,7 +17,7 @@ from opencode_tui.schema.api.inbox import Ended, InboxView, Running
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of, question_line
+from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of, question_line, silent_line
 from opencode_tui.text.quantity import age, money, short_path, token_words
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def stop(session_ids: tuple[str, ...], is_all: bool, dry_run: bool, yes: bool) -
 async def _show(*, is_watching: bool, is_json: bool) -> None:
     shown: object = None
     while True:
-        async with open_every_folder() as inbox:
+        async with open_every_folder(says_waits=shown is None) as inbox:
             view = await inbox.view()
             now = system_clock()
             listed: object = _facts(view, now) if is_json else _table(view, now)
@@ -99,7 +99,7 @@ async def _show(*, is_watching: bool, is_json: bool) -> None:
                     sys.stdout.write(f"{listed}\n")
                     sys.stdout.flush()
                 for pid in view.silent:
-                    say(f"process {pid} does not respond: what it runs may be missing")
+                    say(silent_line(pid))
             shown = listed
             if not is_watching:
                 if not is_json and sys.stdout.isatty():

@@ -17,7 +17,7 @@ from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.cells import breaks, clip, pad
-from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of
+from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of, silent_line
 from opencode_tui.text.permission import Act, is_command, sandbox_facts, subject_of
 from opencode_tui.text.quantity import age, money, plural, short_path, token_words
 from opencode_tui.text.safe_text import screen_line, screen_lines
@@ -182,7 +182,7 @@ class RunningScreen(ListPage):
         self._view = await self._inbox.list()
         self.error = ""
         if self._view.silent:
-            self.error = f"process {self._view.silent[0]} does not respond: what it runs may be missing"
+            self.error = silent_line(self._view.silent[0])
 
     def summary(self) -> str:
         """Return how many ask, else how many there are."""

@@ -22,6 +22,9 @@ from opencode_tui.schema.session.session import SessionInfo
 
 logger = logging.getLogger(__name__)
 
+END_S = 5.0
+"""Seconds that an engine has to interrupt the turns of a client that is gone; it is closed then, which has a limit of its own."""
+
 Opening = Callable[[Path], AbstractAsyncContextManager[Client]]
 """Opens the client of a folder."""
 
@@ -31,6 +34,7 @@ class Folder:
 
     def __init__(self, directory: Path, opening: Opening, connection: AgentSideConnection) -> None:
         self.sessions: dict[str, OpenSession] = {}
+        self._directory = directory
         self._opening = opening
         self._is_described = False
         self._servers = ClientServers()
@@ -116,8 +120,16 @@ class Folder:
         )
 
     async def close(self) -> None:
-        """Interrupt the turns of the client, and close the engine unless another terminal goes on with it."""
-        await asyncio.gather(*(self.end(session) for session in tuple(self.sessions.values())), return_exceptions=True)
+        """Interrupt the turns of the client, and close the engine unless another terminal goes on with it.
+
+        An engine that does not answer is not waited for: this process would stay, and keep the folder from being opened.
+        """
+        try:
+            async with asyncio.timeout(END_S):
+                ending = (self.end(session) for session in tuple(self.sessions.values()))
+                await asyncio.gather(*ending, return_exceptions=True)
+        except TimeoutError:
+            logger.warning("%s: the engine did not interrupt all turns within %.0f s", self._directory, END_S)
         self._work.cancel()
         await asyncio.wait({self._work})
 

@@ -33,6 +33,7 @@ from opencode_tui.acp.serve import serve
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client.shared import open_shared
 from opencode_tui.engine.sandbox.tier import Tier, probe
+from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.event.event import BusLagged, Envelope, PermissionAsked, QuestionAsked
 from opencode_tui.schema.model import parse_model_ref
@@ -600,6 +601,28 @@ async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variab
     async with open_shared(variables, project.path, serve=serve_terminals) as screen:
         messages = await screen.messages.list(session)
     assert messages[-1].info.role == "assistant" and isinstance(messages[-1].info.error, StoredAbortedError)
+
+
+async def test_the_end_of_a_client_does_not_wait_for_an_engine_that_does_not_answer(
+    tmp_path: Path, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    project, go_on = make_project(tmp_path / "project"), threading.Event()
+    monkeypatch.setattr("opencode_tui.acp.folder.END_S", 0.1)
+    monkeypatch.setattr("opencode_tui.client.thread.CLOSE_LIMIT_S", 0.1)
+    monkeypatch.setattr(SessionPrompt, "cancel", lambda *_: go_on.wait(PATIENCE_S))  # in the loop of the engine
+    try:
+        async with asyncio.timeout(PATIENCE_S / 2), connected(project.path, variables) as editor:
+            session = await new_session(editor, project.path)
+            turn = asyncio.create_task(editor.prompt(session, "<<slow 100>> <<words 100>>"))
+            await editor.until_text("word2")
+        assert not go_on.is_set()
+    finally:
+        go_on.set()
+    monkeypatch.undo()
+    assert isinstance((await asyncio.gather(turn, return_exceptions=True))[0], ConnectionError)
+    async with open_shared(variables, project.path, serve=serve_terminals) as screen:  # that engine has ended since
+        messages = await screen.messages.list(session)
+    assert messages[-1].info.role == "assistant" and messages[-1].info.error is not None
 
 
 async def test_a_wait_that_lasts_is_said_once_as_a_thought(

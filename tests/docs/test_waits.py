@@ -56,6 +56,7 @@ CASES_ELSEWHERE = {
     "client/test_inbox.py::test_an_engine_that_does_not_respond_is_named_while_it_is_waited_for_and_then_listed": (
         "an engine that says nothing"
     ),
+    "acp/test_agent.py::test_the_end_of_a_client_does_not_wait_for_an_engine_that_does_not_answer": "a loop that is blocked",
     "client/test_shared.py::test_one_that_is_suspended_is_named_and_not_waited_for": "a suspended process",
     "client/test_shared.py::test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_shared_when_it_goes_on": (
         "a suspended process"

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.planted_faults [--only NUMBER,NUMBER] [--check]
 
-Test files with the module's name or an import of it run first, then its package, then all. A test counts if it fails with the fault
+Test files that import the module or have its name run first, then its package, then all. A test counts if it fails with the fault
 and passes without it. `--check` only tells whether each row still fits the source. Prints a row per fault;
 exit code 1 when fewer than 34 of 40 are found by the fast tier, or one by none.
 """
@@ -255,7 +255,7 @@ def _look_for(fault: Fault, place: Path) -> tuple[str, str]:
 def _near(module: str) -> list[list[str]]:
     """Return where tests are looked for, in this order.
 
-    The files of the package with the module's name or an import of it, the folder of the package, all tests.
+    The files that import the module, or have its name in the folder of the package; that folder; all tests.
     """
     folder = Path("tests") / Path(module).parent
     while not (ROOT / folder).is_dir():
@@ -265,8 +265,8 @@ def _near(module: str) -> list[list[str]]:
     imports = re.compile(rf"{re.escape(package)}(\.| import (.*\b)?){name}\b")
     own = [
         str(file.relative_to(ROOT))
-        for file in sorted((ROOT / folder).rglob("test_*.py"))
-        if name in file.stem or imports.search(file.read_text())
+        for file in sorted((ROOT / "tests").rglob("test_*.py"))
+        if (name in file.stem and file.is_relative_to(ROOT / folder)) or imports.search(file.read_text())
     ]
     return [*([own] if own else []), [str(folder)], ["tests"]]
 

@@ -19,7 +19,7 @@ async def test_the_spinner_turns_with_the_frames_of_an_answer_and_without_them(
     async with screen(environ, tmp_path, Answer(text="begun the-end", holds=(("the-end", go_on),))) as page:
         page.app.apply_look(replace(page.app.look, is_still=False))
         line = page.app.chat.query_one(ActivityLine)
-        now = [line.clock() + 1]
+        now = list[float]()
 
         def sign() -> str:
             return line.rows(80, 1)[0].text.split()[0]
@@ -27,6 +27,7 @@ async def test_the_spinner_turns_with_the_frames_of_an_answer_and_without_them(
         try:
             await page.send("go")
             await page.sees("begun")
+            now.append(line.clock() + 1)  # later than the last turn, however long the beginning of the answer took
             line.clock = lambda: now[0]
             line.join_frame()  # from here on the clock stands still: the timer of the spinner has nothing to do
             now[0] += 1

@@ -33,10 +33,12 @@ from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
 TITLE = 28
-"""Cells of the column with the titles."""
+"""Cells of the column with the titles; in a screen of more than `WIDE` cells a quarter of the others is added, up to `SPARE`."""
 
 FOLDER, TOKENS, COST, AGE = 30, 15, 9, 6
-"""Cells of the columns at the right; only the last one below `WIDE`."""
+"""Cells of the columns at the right; only the last one below `WIDE`. That of the folders grows as that of the titles."""
+
+SPARE = 30
 
 HUES: Mapping[State, str] = {"asks": "warning", "stopped": "error", "retries": "warning", "works": "accent"}
 
@@ -228,19 +230,23 @@ class RunningScreen(ListPage):
         self, info: SessionInfo, look: tuple[str, str], words: tuple[str, str], facts: tuple[str, str, str], at: int
     ) -> ListRow:
         """Return a row: a sign and its color, the state and what is said, the folder, tokens and cost, and a moment in ms."""
-        ellipsis = self.listing.look.glyphs.ellipsis
-        title = " ".join(info.title.split()) or "(no title)"
+        width = self.app.size.width
+        spare = min(SPARE, max(0, width - WIDE) // 4)
+        title = screen_line(" ".join(info.title.split())) or "(no title)"
         columns = [
             (f"{pad(words[0], 8)}  ", look[1]),
-            (f"{pad(clip(screen_line(title), TITLE, ellipsis), TITLE)}  ", "text"),
+            (f"{self._column(title, TITLE + spare)}  ", "text"),
             (f"{words[1]}  ", "muted"),
         ]
         left = self.row(info.id, look, columns).left
         shown = pad(age(at, self._now()), AGE, is_right=True)
-        if self.app.size.width >= WIDE:
-            folder = clip(screen_line(facts[0]), FOLDER, ellipsis)
-            shown = f"{pad(folder, FOLDER)}{pad(facts[1], TOKENS, is_right=True)}{pad(facts[2], COST, is_right=True)}{shown}"
+        if width >= WIDE:
+            folder = self._column(screen_line(facts[0]), FOLDER + spare)
+            shown = f"{folder}{pad(facts[1], TOKENS, is_right=True)}{pad(facts[2], COST, is_right=True)}{shown}"
         return ListRow(left, lambda area: [(shown, self.style("muted", area))], info.id)
+
+    def _column(self, text: str, width: int) -> str:
+        return pad(clip(text, width, self.listing.look.glyphs.ellipsis), width)
 
     def _show_question(self) -> None:
         """Show the oldest question of the selected session, read before; remove another one."""

@@ -153,6 +153,18 @@ async def test_without_anything_that_runs_the_page_says_so() -> None:
         await page.sees("Work in one")
 
 
+async def test_a_wide_screen_shows_long_titles_and_folders_whole() -> None:
+    title, folder = "Keep the last row of every file that has no line end", "/home/you/csvkit-of-another-person"
+    row = running("a", branch="fix/last")
+    row = row.changed(info=row.info.changed(title=title, directory=folder))
+    async with page_of(row, size=(240, 30)) as (page, _, _):
+        text = await page.sees(f"{folder} (fix/last)")
+        assert title in text
+    async with page_of(row, size=(120, 30)) as (page, _, _):
+        text = await page.sees(f"{title[:27]}…")
+        assert f"{folder[:29]}…" in text
+
+
 async def test_what_ended_is_below_what_runs_and_is_seen_when_the_page_is_left() -> None:
     infos = [session(f"Work in {name}", id=f"ses_{name}", updated=NOON) for name in ("red", "blue")]
     ended = [

@@ -50,7 +50,7 @@ async def test_the_edges_of_a_row_are_not_those_of_its_line(environ: dict[str, s
 async def test_the_status_line_tells_the_cost_that_the_list_tells(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path, Answer(text="Hi.", usage=(400_000, 0, 0)), size=(110, 34)) as page:
         await page.send("hello")
-        await page.sees("$0.40")
+        await page.sees("Done  $0.40")  # before its end the turn cannot be forked
         await page.press("ctrl+x", "f")
         await page.sees("Forked")
         assert "$0.40" not in page.text().splitlines()[-1]

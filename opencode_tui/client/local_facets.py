@@ -688,6 +688,9 @@ class _Files:
     async def find(self, query: str, *, kind: "FindKind" = "all", limit: int = 100) -> Sequence[str]:
         return await self._finder.find(query, kind=kind, limit=limit)
 
+    async def names(self) -> Sequence[str]:
+        return await self._finder.names()
+
     async def search(self, pattern: str, *, limit: int = 100) -> Sequence["LineMatch"]:
         from opencode_tui.engine.file.search import search_lines
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from textual import events
 
 from opencode_tui.schema.api.keybinds import BY_ID, QUIT, Action
+from opencode_tui.schema.error import OpencodeError
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Kind
 from opencode_tui.tui.keys.common import closes_page
@@ -291,8 +293,11 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         return True
 
     def show_failure(self, error: Exception) -> None:
-        """Report in one line that a part of the screen failed, and the path of the log."""
-        self.report("failed", f"{type(error).__name__} in a part of the screen", log_path())
+        """Report in one line that a part of the screen failed: an expected error's own words, else where its traceback is."""
+        if isinstance(error, OpencodeError):
+            self.report("failed", screen_line(str(error)))
+        else:
+            self.report("failed", f"{type(error).__name__} in a part of the screen", log_path())
 
     def _handle_exception(self, error: Exception) -> None:
         """Restore the terminal and return the error to the caller; the session is on disk."""

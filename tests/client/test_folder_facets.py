@@ -8,6 +8,7 @@ from opencode_tui.schema.api.setting import SettingChange
 from opencode_tui.schema.error import ConfigError, NotFoundError, ToolError
 from opencode_tui.schema.event.screen_event import ScreenTextAppended
 from opencode_tui.schema.permission import Rule
+from opencode_tui.tui.prompt.completion import Completer, Trigger
 
 
 async def test_the_folder_is_the_one_that_was_opened(api):
@@ -112,6 +113,15 @@ async def test_files_are_found_listed_and_read(api):
         await files.read("../outside")
     with pytest.raises(ToolError):
         await files.search("(")
+
+
+async def test_files_are_completed_wherever_the_engine_is(api):
+    files = [f"many/f{number}.py" for number in range(250)]  # more than a route of OpenCode's API returns
+    for name in files:
+        api.project.write(name, "")
+    assert {*files, "a.py", "b/", "b/c.py", "many/"} == set(await api.client.files.names())
+    found = await Completer(api.client).find(Trigger("reference", "f249", 5))
+    assert [one.insert for one in found] == ["@many/f249.py "]
 
 
 async def test_screens_are_told(api):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.schema.error import OpencodeError
+from opencode_tui.schema.error import OpencodeError, SessionError
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
 
@@ -73,3 +73,14 @@ async def test_keys_are_drawn_while_the_engine_does_not_respond(environ: dict[st
         await page.sees("meanwhile")
         (tmp_path / "free").touch()
         await page.sees("Hello there.")
+
+
+async def test_work_that_is_refused_says_why_and_only_another_failure_names_the_log(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    async with screen(environ, tmp_path) as page:
+        page.app.show_failure(SessionError("the session is gone; see `opencode-tui session list`"))
+        shown = await page.sees("the session is gone; see `opencode-tui session list`")
+        assert "SessionError" not in shown
+        page.app.show_failure(ValueError("x"))
+        await page.sees("ValueError in a part of the screen")

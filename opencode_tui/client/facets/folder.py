@@ -457,7 +457,15 @@ class FilesFacet(Protocol):
 
     @opencode("GET", "/find/file")
     async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> Sequence[str]:
-        """Return files and folders whose names match `query`, best matches first; folders end with a slash."""
+        """Return files and folders whose names match `query`, best matches first; folders end with a slash.
+
+        Over HTTP `limit` is 200 at most, as in OpenCode's API.
+        """
+        ...
+
+    @ours("GET", "/find/names")
+    async def names(self) -> Sequence[str]:
+        """Return all files and folders in no order; folders end with a slash."""
         ...
 
     @ours("GET", "/find")

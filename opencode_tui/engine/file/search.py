@@ -36,12 +36,17 @@ class FileFinder:
     async def find(self, query: str, *, kind: FindKind = "all", limit: int = 100) -> list[str]:
         """Return paths relative to the folder in the order of `ranked_paths`; folders end with a slash.
 
-        Without a query, paths closer to the root come first; with a limit above the number of names the order is undefined.
+        Without a query, paths closer to the root come first.
         """
-        files = await self._names()
+        files = await self._list()
         return await asyncio.to_thread(_choose, files, query, kind, limit)
 
-    async def _names(self) -> list[str]:
+    async def names(self) -> list[str]:
+        """Return all files and folders relative to the folder, in no order; folders end with a slash."""
+        files = await self._list()
+        return [*files, *await asyncio.to_thread(_folders, files)]
+
+    async def _list(self) -> list[str]:
         async with self._listing:
             now = self._clock()
             if self._listed_at is None or now - self._listed_at > KEPT_MS:
@@ -56,8 +61,6 @@ class FileFinder:
 def _choose(files: list[str], query: str, kind: FindKind, limit: int) -> list[str]:
     names = [*(files if kind != "directory" else ()), *(_folders(files) if kind != "file" else ())]
     wanted = query.strip().casefold()
-    if not wanted and limit >= len(names):  # a caller that wants all of them sorts them itself
-        return names
     if not wanted:
         return sorted(names, key=lambda name: (is_hidden(name), name.count("/"), name))[:limit]
     found = deque(ranked_paths(wanted, [name.casefold() for name in names], limit), maxlen=1)

@@ -13,8 +13,6 @@ KEPT_S = 10
 LIMIT = 50
 """Most names that are returned."""
 
-EVERYTHING = 1_000_000
-
 
 class FileNames:
     """Finds files by parts of their names, in the order of `ranked_paths`."""
@@ -43,7 +41,7 @@ class FileNames:
     async def _list(self) -> None:
         async with self._listing:
             if self._listed is None or self._clock() - self._listed > KEPT_S:
-                self._names = await self._client.files.find("", limit=EVERYTHING)
+                self._names = await self._client.files.names()
                 await asyncio.to_thread(self._prepare)
                 self._listed = self._clock()
 

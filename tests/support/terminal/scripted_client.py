@@ -230,7 +230,7 @@ class ScriptedClient:
             directory=str(script.directory),
         )
         self.project = _Facet(places=places, branch=lambda: script.branch, current=lambda: SimpleNamespace(id="p"))
-        self.files = _Facet(find=lambda _query, **_: script.files, changed=lambda: script.diffs)
+        self.files = _Facet(names=lambda: script.files, changed=lambda: script.diffs)
         self.undo = _Facet(preview=lambda *_: script.undo, recover=None)
         self.context = _Facet(items=lambda _id: _context(script), ask=lambda *_: script.aside)
         self.background = _Facet(list=lambda _id=None: list(script.background))

@@ -18,6 +18,8 @@ def past_reason(provider: str, attempt: RetryPart) -> str:
         return f"{name} rejected a tool call of the model"
     if _is_limit(status, text):
         return f"rate limited by {name}"
+    if _is_cut_off(metadata):
+        return f"the response of {name} was cut off"
     return f"{name} {'was overloaded' if _is_overload(status, text) else _otherwise(status, text, metadata)}"
 
 
@@ -27,11 +29,14 @@ def waiting_reason(provider: str, attempt: RetryPart | None, message: str) -> st
         return screen_line(" ".join(message.split())).rstrip(".")
     name, status = screen_line(provider), attempt.error.data.status_code
     text, _ = split_remedy(attempt.error.data.message)
+    metadata = attempt.error.data.metadata or {}
     if _is_limit(status, text):
         return f"Rate limited by {name}"
+    if _is_cut_off(metadata):
+        return f"The response of {name} was cut off"
     if _is_overload(status, text):
         return f"{name} is overloaded"
-    return f"{name} {_otherwise(status, text, attempt.error.data.metadata or {})}"
+    return f"{name} {_otherwise(status, text, metadata)}"
 
 
 def _media(name: str, metadata: Mapping[str, str]) -> str:
@@ -51,6 +56,11 @@ def _is_limit(status: int | None, message: str) -> bool:
 
 def _is_overload(status: int | None, message: str) -> bool:
     return status == 529 or "overload" in message.lower()
+
+
+def _is_cut_off(metadata: Mapping[str, str]) -> bool:
+    """Return whether the provider had begun to respond."""
+    return metadata.get("code") == "ECONNRESET"
 
 
 def _otherwise(status: int | None, message: str, metadata: Mapping[str, str]) -> str:

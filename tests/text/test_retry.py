@@ -2,6 +2,7 @@
 
 import pytest
 
+from opencode_tui.engine.provider.error.plain import truncated
 from opencode_tui.text.retry import past_reason, waiting_reason
 from tests.support.terminal.conversation import Story
 
@@ -24,6 +25,15 @@ def test_a_wait_names_the_party_and_the_cause(status: int | None, message: str, 
     attempt = Story().retry("1:02", status=status, message=message)
     assert waiting_reason("anthropic", attempt, f"anthropic: {message} (HTTP {status})") == waits
     assert past_reason("anthropic", attempt) == past
+
+
+def test_a_response_that_broke_off_is_not_called_unreachable() -> None:
+    error = truncated("anthropic", "the connection to api.anthropic.com was lost (peer closed connection)")
+    attempt = Story().retry("1:02", status=None, message=str(error))
+    data = attempt.error.data.model_copy(update={"metadata": dict(error.failure.metadata or {})})
+    attempt = attempt.model_copy(update={"error": attempt.error.model_copy(update={"data": data})})
+    assert waiting_reason("anthropic", attempt, str(error)) == "The response of anthropic was cut off"
+    assert past_reason("anthropic", attempt) == "the response of anthropic was cut off"
 
 
 def test_a_wait_without_a_known_attempt_shows_the_message() -> None:

@@ -31,6 +31,9 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
     if isinstance(error, KeyboardInterrupt | click.Abort):
         say("interrupted")
         return INTERRUPTED
+    if isinstance(error, click.UsageError) and error.ctx is not None and error.message == error.ctx.get_help():
+        sys.stderr.write(f"{error.message}\n")  # a group without a command: the help says which there are
+        return BAD_INPUT
     if isinstance(error, click.ClickException):
         say(_explain_usage(error))
         return error.exit_code
@@ -74,7 +77,7 @@ def _unwrap(error: BaseException) -> BaseException:
 
 
 def _explain_usage(error: click.ClickException) -> str:
-    message = error.format_message().strip().rstrip(".")
+    message = " ".join(error.format_message().split()).rstrip(".")  # click lists choices on lines of their own
     if isinstance(error, click.UsageError) and error.ctx is not None:
         return f"{message}; see `{error.ctx.command_path} --help`"
     return message

@@ -82,6 +82,21 @@ def test_the_product_has_one_name_in_every_help() -> None:
     assert [path for path, text in helps.items() if "opencode_tui" in text and not path.endswith(" plugin")] == []
 
 
+@pytest.mark.parametrize("path", ["agent", "auth", "config", "debug", "mcp", "permission", "session", "snapshot"])
+def test_a_group_without_a_command_shows_its_help(capsys: pytest.CaptureFixture[str], path: str) -> None:
+    assert run_command_line([path]) == 2
+    shown, group = capsys.readouterr(), commands.get_command(click.Context(commands), path)
+    assert isinstance(group, click.Group)
+    assert shown.err.startswith(f"Usage: {PROGRAM} {path} [OPTIONS] COMMAND") and shown.out == ""
+    assert all(f"\n  {name} " in shown.err for name in group.list_commands(click.Context(group)))
+
+
+def test_the_choices_of_a_missing_argument_are_on_the_line_of_the_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command_line(["completion"]) == 2
+    missing = "Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"
+    assert capsys.readouterr().err == f"opencode-tui: {missing}; see `opencode-tui completion --help`\n"
+
+
 @pytest.mark.parametrize("arguments", [[], ["-c"], ["."], ["--log-level", "debug", ".", "--agent", "build"]])
 def test_without_a_command_and_a_terminal_one_line_says_that_the_tui_needs_one(
     capsys: pytest.CaptureFixture[str], arguments: list[str]

@@ -10,6 +10,8 @@ from opencode_tui.text.safe_text import make_safe
 
 _GAP = "  "
 _MIN_CELLS = 8
+_READABLE_CELLS = 12
+"""Cells of a truncated column that say enough; a column that may be left out gives way to them."""
 
 
 def render_table(
@@ -19,13 +21,18 @@ def render_table(
     *,
     numbers: Collection[str] = (),
     whole: Collection[str] = (),
+    spare: Sequence[str] = (),
 ) -> str:
     """Return the rows under their heads; columns named in `numbers` are aligned to the right.
 
-    Cells are made safe. In a terminal the widest columns, except those in `whole`, are truncated until a row fits.
+    Cells are made safe. In a terminal the columns in `spare` are left out one by one, in their order, while a row does not fit;
+    then the widest ones, except those in `whole`, are truncated until it does.
     """
     table = [[make_safe(style.words(cell)) for cell in row] for row in (heads, *rows)]
     widths = [max(width(row[column]) for row in table) for column in range(len(heads))]
+    kept = _kept(heads, widths, style.columns(), whole, spare)
+    heads, widths = [heads[at] for at in kept], [widths[at] for at in kept]
+    table = [[row[at] for at in kept] for row in table]
     _shrink(widths, style.columns(), [column for column, head in enumerate(heads) if head not in whole])
     is_right = [head in numbers for head in heads]
     mark = style.words("…")
@@ -52,6 +59,19 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         )
         + "\n"
     )
+
+
+def _kept(
+    heads: Sequence[str], widths: Sequence[int], columns: int | None, whole: Collection[str], spare: Sequence[str]
+) -> Sequence[int]:
+    """Return the columns that are shown: those in `spare` give way as long as the others would not be readable."""
+    kept = list(range(len(heads)))
+    for name in spare:
+        least = [widths[at] if heads[at] in whole else min(widths[at], _READABLE_CELLS) for at in kept]
+        if columns is None or sum(least) + len(_GAP) * (len(kept) - 1) <= columns:
+            break
+        kept.remove(heads.index(name))
+    return kept
 
 
 def _shrink(widths: list[int], columns: int | None, may_shrink: Sequence[int]) -> None:

@@ -155,7 +155,8 @@ def _table(view: InboxView, now: int) -> str:
         for asked in (one.asked for one in row.waiting)
     ]
     hints += [f"continue: opencode-tui -s {row.info.id}" for row in rows if row.state == "stopped"]
-    table = render_table(heads, cells, style, numbers=("TOKENS", "COST", "USED"), whole=whole)
+    spare = ("TOKENS", "COST", "USED", "FOLDER")
+    table = render_table(heads, cells, style, numbers=("TOKENS", "COST", "USED"), whole=whole, spare=spare)
     return "\n".join([table, *(style.paint(hint, "muted") for hint in hints)])
 
 

@@ -26,8 +26,8 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
     assert preview.scope is not None
     if not chat.control.knows(preview.scope.message_id):
         await chat.control.load_whole()
-    transcript = chat.control.transcript
-    transcript.preview_undo(preview.scope.message_id, preview.scope.part_id)
+    was_at_end = chat.view.is_following
+    chat.control.transcript.preview_undo(preview.scope.message_id, preview.scope.part_id)
     chat.view.scroll_to_item("undo")
     chat.panels.open(
         UndoPanel(
@@ -36,8 +36,10 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
             span=_span(chat, preview),
             show=_diff_opener(chat, session_id, preview),
             act=lambda: _answer(chat, _undo(chat, session_id, preview)),
-            back=partial(_cancel, chat),
-            limited=lambda only: _answer(chat, _undo(chat, session_id, preview, only)),
+            back=partial(_cancel, chat, was_at_end=was_at_end),
+            limited=lambda only: _answer(
+                chat, _undo(chat, session_id, preview, only, ends_at_end=was_at_end or only != "files")
+            ),
         )
     )
 
@@ -63,9 +65,16 @@ async def _show_diff(chat: Chat, session_id: str, scope: "UndoScope") -> None:
         chat.show_note("note", "No file changes", "in what is undone")
 
 
-def _cancel(chat: Chat) -> None:
+def _cancel(chat: Chat, *, was_at_end: bool) -> None:
     chat.panels.close()
+    _end_preview(chat, is_at_end=was_at_end)
+
+
+def _end_preview(chat: Chat, *, is_at_end: bool) -> None:
+    """End the preview, whose rule the conversation was scrolled to; at the end it follows what comes."""
     chat.control.transcript.end_preview()
+    if is_at_end:
+        chat.view.action_scroll_end()
 
 
 def _answer(chat: Chat, work: Coroutine[object, object, None]) -> None:
@@ -74,7 +83,9 @@ def _answer(chat: Chat, work: Coroutine[object, object, None]) -> None:
     chat.do(work)
 
 
-async def _undo(chat: Chat, session_id: str, preview: "RevertPreview", only: "UndoOnly | None" = None) -> None:
+async def _undo(
+    chat: Chat, session_id: str, preview: "RevertPreview", only: "UndoOnly | None" = None, *, ends_at_end: bool = True
+) -> None:
     scope = preview.scope
     assert scope is not None
     text = "" if only == "files" else await _request_text(chat, session_id, scope.message_id)
@@ -82,7 +93,7 @@ async def _undo(chat: Chat, session_id: str, preview: "RevertPreview", only: "Un
         with chat.waiting("Undoing"):
             report = await chat.control.client.undo.revert(session_id, scope.message_id, scope.part_id, only=only)
     finally:
-        chat.control.transcript.end_preview()
+        _end_preview(chat, is_at_end=ends_at_end)
     show_files(chat, report)
     editor = chat.prompt.editor
     if text and not scope.part_id and not editor.text.strip():

@@ -90,3 +90,25 @@ async def test_what_is_typed_behind_the_key_that_closes_a_question_is_for_the_pr
         await page.type("hello")
         await page.sees_no_more("Undo from here?")
         assert page.app.chat.prompt.editor.text == "hello"
+
+
+async def test_the_conversation_is_at_its_end_after_an_undo_a_redo_and_a_preview(
+    environ: dict[str, str], folder: Path
+) -> None:
+    long = Answer(text="\n\n".join(f"paragraph {number}" for number in range(40)))
+    new = [Call("write", {"filePath": f"{name}.txt", "content": "x\n"}) for name in "abcdef"]
+    async with screen(environ, folder, long, Answer(calls=tuple(new)), long, size=(60, 20)) as page:
+        await page.send("one")
+        await page.sees("paragraph 39")
+        await page.send("two")
+        await page.sees("6 tools")
+        view = page.app.chat.opened.view
+        for key, after in (("escape", "paragraph 39"), ("y", "f.txt")):
+            await page.press("ctrl+x", "u")
+            await page.sees("Undo from here?")
+            await page.answer(key)
+            await page.sees(after)
+            assert view.is_following
+        await page.press("ctrl+x", "r")
+        await page.sees("paragraph 39")
+        assert view.is_following

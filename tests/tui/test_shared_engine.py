@@ -65,6 +65,7 @@ def test_two_screens_show_turns_and_questions_live_leaving_one_ends_nothing_and_
             second.sees("held")
             second.press("ctrl+x", "q")
             assert second.ends() == 0
+            assert "what runs goes on without this terminal" in second.shown()
         one_is_gone.set()
         first.sees("the-end")
         first.sees("Done")

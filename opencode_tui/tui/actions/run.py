@@ -25,6 +25,7 @@ LISTED_COMMANDS = 6
 STOPS_TURN = "The current turn will be stopped. Completed work is kept; resume the session any time."
 ENDS_COMMANDS = "Background commands end with the program; their changes of files are recorded."
 GOES_ON = "In the background all goes on and questions wait for you: `opencode-tui -c` returns."
+GOES_ON_ELSEWHERE = "what runs goes on without this terminal"
 STOP_KEEPS = "Stopping ends what runs; completed work is kept."
 
 
@@ -78,8 +79,11 @@ def quit(chat: Chat) -> None:
     control = chat.control
     busy, commands = chat.working
     is_working = bool(busy or commands) or chat.sender.is_waiting  # the engine may have it before its status is here
-    if not is_working or not control.client.ends_runs:
+    if not is_working:
         chat.leave()
+        return
+    if not control.client.ends_runs:
+        chat.leave(messages=[GOES_ON_ELSEWHERE])
         return
     is_busy = bool(busy) or not commands
     about = [f"  {control.folder.sessions[one].title}" for one in busy]
@@ -132,7 +136,7 @@ def leave_working(chat: Chat) -> None:
     if not chat.is_working:
         chat.show_note("note", "Nothing runs that could go on in the background")
     elif not client.ends_runs:
-        chat.leave()  # the engine is in another process
+        chat.leave(messages=[GOES_ON_ELSEWHERE])  # the engine is in another process
     elif client.can_detach:
         chat.do(chat.detach())
     else:

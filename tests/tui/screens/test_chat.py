@@ -427,6 +427,19 @@ async def test_quitting_while_it_works_asks_and_ends_the_turn(environ: dict[str,
         assert page.app.return_value.session_id is not None
 
 
+async def test_quitting_where_another_process_works_says_that_it_goes_on(
+    environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with screen(environ, folder) as page:
+        monkeypatch.setattr(type(page.app.chat.opened.control.client), "ends_runs", property(lambda _: False))
+        await page.send("<<words 200>> <<slow 30>>")
+        await page.sees("word3")
+        await page.press("ctrl+x", "q")
+        await page.ends()
+        assert page.app.return_value is not None
+        assert page.app.return_value.messages == ("what runs goes on without this terminal",)
+
+
 async def test_quitting_while_a_background_command_runs_asks_and_ends_it(environ: dict[str, str], folder: Path) -> None:
     call = json.dumps({"command": "sleep 4011", "description": "waits", "background": True})
     async with screen(environ, folder) as page:

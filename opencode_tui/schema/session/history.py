@@ -1,6 +1,6 @@
 """A message with its parts, as the API and the loop use it, and the cost of a session's messages."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from pydantic import Field
@@ -24,7 +24,11 @@ def with_parts(info: AnyMessage, parts: list[AnyPart]) -> MessageWithParts:
 
 
 def session_cost(info: SessionInfo, messages: Iterable[AnyMessage]) -> Decimal:
-    """Return the USD of a session's own answers and hidden calls; messages that a fork copied were paid by its source."""
+    """Return the USD of a session's own answers and hidden calls."""
+    return sum((Decimal(str(one.cost)) for one in own_answers(info, messages)), hidden_cost(info))
+
+
+def own_answers(info: SessionInfo, messages: Iterable[AnyMessage]) -> Iterator[AssistantMessage]:
+    """Yield the answers that a session paid: those that a fork copied were paid by its source."""
     answers = (one for one in messages if isinstance(one, AssistantMessage))
-    own = (Decimal(str(one.cost)) for one in answers if one.time.created >= info.time.created)
-    return sum(own, hidden_cost(info))
+    return (one for one in answers if one.time.created >= info.time.created)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.history import own_answers
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.totals import SessionTotals
@@ -47,10 +47,11 @@ async def view_cost(chat: Chat) -> None:
     messages = await client.messages.list(session_id)
     totals = await client.sessions.totals(session_id)
     shares = shares_table(await asyncio.to_thread(time_shares, messages), _BAR)
-    plan = plan_text(one.info for one in messages)
+    answers = list(own_answers(info, (one.info for one in messages)))
+    plan = plan_text(answers)
     if plan:
         current = next((one for one in await client.sign_ins.accounts() if one.is_current), None)
-        plan = plan_text((one.info for one in messages), current.label if current else "")
+        plan = plan_text(answers, current.label if current else "")
     try:
         view = await client.context.items(session_id)
     except OpencodeError as error:  # the agent or the model of the session is gone
@@ -58,7 +59,7 @@ async def view_cost(chat: Chat) -> None:
     else:
         more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
     below = [*filter(None, [shares, plan]), *more]
-    _show_cost(chat, lambda room: "\n\n".join([cost_text(messages, totals, room), *below]))
+    _show_cost(chat, lambda room: "\n\n".join([cost_text(answers, totals, room), *below]))
 
 
 def _show_cost(chat: Chat, fit: Callable[[int], str]) -> None:
@@ -95,19 +96,17 @@ async def view_doctor(chat: Chat) -> None:
     chat.open_text(FullText("Doctor", output.decode("utf-8", "replace").rstrip()))
 
 
-def cost_text(messages: Sequence[MessageWithParts], totals: SessionTotals, room: int) -> str:
+def cost_text(answers: Sequence[AssistantMessage], totals: SessionTotals, room: int) -> str:
     """Return the requests, tokens and cost of a session by model, and the totals with its subagent sessions.
 
     In less than `room` cells the figures of a model follow on a row of their own.
     """
     rows: dict[str, list[Decimal]] = {}
-    for message in messages:
-        info = message.info
-        if isinstance(info, AssistantMessage):
-            row = rows.setdefault(f"{info.provider_id}/{info.model_id}", [Decimal(0)] * 5)
-            cached = info.tokens.cache.read + info.tokens.cache.write
-            figures = (1, info.tokens.input, info.tokens.output, cached, Decimal(str(info.cost)))
-            rows[f"{info.provider_id}/{info.model_id}"] = [a + b for a, b in zip(row, figures, strict=True)]
+    for info in answers:
+        row = rows.setdefault(f"{info.provider_id}/{info.model_id}", [Decimal(0)] * 5)
+        cached = info.tokens.cache.read + info.tokens.cache.write
+        figures = (1, info.tokens.input, info.tokens.output, cached, Decimal(str(info.cost)))
+        rows[f"{info.provider_id}/{info.model_id}"] = [a + b for a, b in zip(row, figures, strict=True)]
     width = max([len("with subagents"), *(len(name) for name in rows)]) + 2
     plans = {name: plan_words(name.partition("/")[0]) for name, row in rows.items() if not row[4]}
     last = max([9, *(len(plan) + 2 for plan in plans.values())])

@@ -119,3 +119,24 @@ async def test_a_compaction_has_the_figure_of_the_sidebar_and_of_the_context_pag
         found = after.search(page.text())
         assert found is not None, text
         assert (found[1], sidebar_of(page)) == (full[0], full)
+
+
+async def test_the_cost_of_a_fork_lists_what_it_paid_itself(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        await page.send("one")
+        await page.sees("Echo: one")
+        await page.send("two")
+        await page.sees("Echo: two")
+        await page.sees("Done")
+        await page.press("ctrl+x", "f")
+        await page.sees("the original session is unchanged")
+        await page.send("/cost")
+        assert "fake/fake-model" not in await page.sees("with subagents")
+        await page.press("escape")
+        await page.send("three")
+        await page.sees("Echo: three")
+        await page.sees("Done")
+        await page.send("/cost")
+        text = await page.sees("fake/fake-model")
+        requests = [row.split()[-5] for row in text.splitlines() if row.strip().startswith(("fake/", "with"))]
+        assert requests == ["1", "1"], text

@@ -18,6 +18,7 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.cells import clip_front, pad
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
@@ -250,9 +251,11 @@ class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings
 
     def _heads(self) -> list[tuple[Sequence[Piece], Sequence[Piece]]]:
         diff, palette = self._diffs[self._at], self.body.look.palette
-        title = [(screen_line(diff.file), palette.style("text", bold=True))]
-        title.append((f"  file {self._at + 1} of {len(self._diffs)}", palette.style("muted")))
         counts = change_counts(self.body.look, diff.additions, diff.deletions, "background")
+        where = f"  file {self._at + 1} of {len(self._diffs)}"
+        room = self._room() - LEFT_MARGIN - RIGHT_MARGIN - 1 - measure(counts) - cells(where)
+        path = clip_front(screen_line(diff.file), room, self.body.look.glyphs.ellipsis)
+        title = [(path, palette.style("text", bold=True)), (where, palette.style("muted"))]
         if not self.body.is_split or self.size.height < LOW:
             return [(title, counts)]
         before, after = self._sides

@@ -111,16 +111,13 @@ class DefinitionsScreen(ListPage):
         rows: list[ListRow] = []
         for kind in KINDS:
             found = [one for one in self._defined if one.kind == kind]
-            rows += [self._words("", "muted")] if rows else []
-            rows.append(self._words(HEADS[kind], "text"))
+            rows += [self.sentence("")] if rows else []
+            rows.append(self.sentence(HEADS[kind], "text", bold=True))
             rows += [self._entry(one) for one in found]
             if not found:
                 words = [(f"No {kind} of your own yet", "muted")]
                 rows.append(self.row(f"{kind}:", (" ", "muted"), words))
         return rows
-
-    def _words(self, words: str, token: str) -> ListRow:
-        return ListRow(lambda area: [(f"  {words}", self.style(token, area, bold=token == "text"))])
 
     def _entry(self, one: Defined) -> ListRow:
         mark = self.listing.look.glyphs.ellipsis

@@ -165,16 +165,13 @@ class FormScreen(PageScreen):
         self._is_missing = False
         fields, outcome = self._fields, self._outcome(self._values)
         rows = [row for one in fields for row in self._rows(one)]
-        rows += [self._line(""), self._line(f"Writes {screen_line(outcome.path)}", "accent"), self._line("")]
+        rows += [self.sentence(""), self.sentence(f"Writes {screen_line(outcome.path)}", "accent"), self.sentence("")]
         width = max(20, self.app.size.width - 8)
         for line in outcome.lines:
             safe = screen_line(line)
-            rows += [self._line(f"  {safe[start:end]}") for start, end in breaks(safe, width)] or [self._line("")]
+            rows += [self.sentence(f"  {safe[start:end]}") for start, end in breaks(safe, width)] or [self.sentence("")]
         self.listing.show(rows, chosen=self.listing.chosen or fields[0].id)
         self.show_keys()
-
-    def _line(self, words: str, token: str = "muted") -> ListRow:
-        return ListRow(lambda area: [(f"  {words}", self.style(token, area))])
 
     def _rows(self, one: Field) -> list[ListRow]:
         """Return the rows of a field: further lines of its text are rows of their own."""

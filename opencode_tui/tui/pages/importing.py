@@ -82,7 +82,7 @@ class ImportScreen(PageScreen):
 
     def close_words(self) -> str:
         """Return what closing the page does in its state."""
-        return {"preview": "back", "running": "stop"}.get(self._mode, "close")
+        return "stop" if self._mode == "running" else "back"
 
     def close_page(self) -> None:
         """Go back, stop the import, or close the page."""
@@ -161,7 +161,7 @@ class ImportScreen(PageScreen):
         self.head.show([(title, [(self._summary(), self.style("muted"))])])
         match self._mode:
             case "looking":
-                entries = [self._line("Looking for sessions of OpenCode, Claude Code and Codex…")]
+                entries = [self.sentence("Looking for sessions of OpenCode, Claude Code and Codex…")]
             case "stores":
                 entries = [self._store(one) for one in self._stores] or self._nothing()
             case "running":
@@ -179,14 +179,10 @@ class ImportScreen(PageScreen):
 
     def _nothing(self) -> list[ListRow]:
         return [
-            self._line("No sessions of OpenCode, Claude Code or Codex were found in their usual folders."),
-            self._line(""),
-            self._line("From another folder: opencode-tui import opencode FOLDER"),
+            self.sentence("No sessions of OpenCode, Claude Code or Codex were found in their usual folders."),
+            self.sentence(""),
+            self.sentence("From another folder: opencode-tui import opencode FOLDER"),
         ]
-
-    def _line(self, words: str, token: str = "muted") -> ListRow:
-        shown = self.listing.look.words(words)
-        return ListRow(lambda area: [(f"  {shown}", self.style(token, area))])
 
     def _store(self, store: ImportStore) -> ListRow:
         glyphs = self.listing.look.glyphs
@@ -212,7 +208,7 @@ class ImportScreen(PageScreen):
     def _run_rows(self) -> list[ListRow]:
         done, total, title = self._progress
         if not total:
-            return [self._line("Reading the list of sessions…")]
+            return [self.sentence("Reading the list of sessions…")]
         room = max(10, min(50, self.size.width - 30))
         full, empty = self.listing.look.words("━"), self.listing.look.words("─")
         filled = round(room * done / total)
@@ -225,7 +221,7 @@ class ImportScreen(PageScreen):
                 (f"  {done} of {total}", self.style("text", area)),
             ]
 
-        return [ListRow(bar), self._line(""), self._line(screen_line(title))]
+        return [ListRow(bar), self.sentence(""), self.sentence(screen_line(title))]
 
     def _result(self) -> list[ListRow]:
         report = self._report
@@ -235,22 +231,22 @@ class ImportScreen(PageScreen):
         extra = [f"{report.newer} continued"] if report.newer else []
         extra += [f"{report.same} already here"] if report.same else []
         extra += [f"{report.skipped} skipped"] if report.skipped else []
-        lines = [self._line(" · ".join([head, *extra]), "text"), self._line("")]
+        lines = [self.sentence(" · ".join([head, *extra]), "text"), self.sentence("")]
         if report.is_cancelled:
-            lines.insert(1, self._line("Stopped. What was imported stays; import again for the rest."))
+            lines.insert(1, self.sentence("Stopped. What was imported stays; import again for the rest."))
         lines += [self._session(number) for number in range(len(report.sessions))]
         if report.left_out:
             kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(report.left_out.items()))
             lines += [
-                self._line(""),
-                self._line(f"Only messages are imported. Left out, with the number of sessions: {kinds}"),
+                self.sentence(""),
+                self.sentence(f"Only messages are imported. Left out, with the number of sessions: {kinds}"),
             ]
         if report.problems:
             lines += [
-                self._line(""),
-                self._line(f"Left out ({len(report.problems) + report.omitted_problems})", "warning"),
+                self.sentence(""),
+                self.sentence(f"Left out ({len(report.problems) + report.omitted_problems})", "warning"),
             ]
-            lines += [self._line(f"  {screen_line(one)}") for one in report.problems[:_SHOWN_PROBLEMS]]
+            lines += [self.sentence(f"  {screen_line(one)}") for one in report.problems[:_SHOWN_PROBLEMS]]
         return lines
 
     def _session(self, number: int) -> ListRow:

@@ -161,7 +161,7 @@ class McpServersScreen(ListPage):
         """Return a row for each server: its name, its state, and what it adds or why it failed."""
         glyphs = self.listing.look.glyphs
         if not self._servers:
-            return [ListRow(lambda area: [("  No servers in your settings yet.", self.style("muted", area))])]
+            return [self.sentence("No servers in your settings yet.")]
         room = min(NAME, max(len(server.name) for server in self._servers))
         return [
             self.row(

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.strip import Strip
 
-from opencode_tui.text.cells import clip_middle, wrap
+from opencode_tui.text.cells import breaks, clip_middle, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
@@ -34,11 +34,15 @@ MESSAGE_ROWS = 4
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    """A row of the list; `id` is empty for one that cannot be selected. `left` and `right` get the area token."""
+    """A row of the list; `id` is empty for one that cannot be selected. `left` and `right` get the area token.
+
+    With `is_sentence` it is one text that goes on in the next rows, as long as the list has rows to spare.
+    """
 
     left: Callable[[str], Sequence[Piece]]
     right: Callable[[str], Sequence[Piece]] | None = None
     id: str = ""
+    is_sentence: bool = False
 
 
 class RowsOnDemand:
@@ -128,6 +132,8 @@ class PageList(Rows, can_focus=True):
         super().__init__()
         self.entries: Sequence[ListRow] | RowsOnDemand = ()
         self.selection = Selection()
+        self._numbers: Sequence[int] = ()
+        """The number of the entry that each drawn row belongs to."""
 
     @property
     def chosen(self) -> str:
@@ -150,7 +156,8 @@ class PageList(Rows, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Select a row; open the selected one."""
-        clicked = self.selection.row_at(event.y)
+        number = self._numbers[event.y] if event.y < len(self._numbers) else -1
+        clicked = self.selection.ids[number] if 0 <= number < len(self.selection.ids) else ""
         if clicked:
             if clicked == self.chosen:
                 self.post_message(self.Opened())
@@ -172,17 +179,41 @@ class PageList(Rows, can_focus=True):
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the visible rows, the selected one and its neighbors among them."""
         at = self.selection.at
-        shown = self.selection.visible(height)
-        return [self._row(self.entries[number], number == at and bool(self.chosen), width) for number in shown]
+        spare = height - len(self.selection.ids)
+        drawn: list[Strip] = []
+        numbers: list[int] = []
+        for number in self.selection.visible(height):
+            entry = self.entries[number]
+            area = "selection" if number == at and self.chosen else "background"
+            rows = _sentence_rows(entry, area, width - 3, spare + 1) if entry.is_sentence and spare > 0 else [entry]
+            drawn += [self._row(one, area, width) for one in rows]
+            numbers += [number] * len(rows)
+            spare -= len(rows) - 1
+        self._numbers = numbers
+        return drawn
 
-    def _row(self, entry: ListRow, is_here: bool, width: int) -> Strip:
+    def _row(self, entry: ListRow, area: str, width: int) -> Strip:
         palette = self.look.palette
-        area = "selection" if is_here else "background"
         fill = palette.area(area)
         right = [*entry.right(area), (" ", fill)] if entry.right is not None else [(" ", fill)]
         inside = row(width - 2, entry.left(area), right, fill=fill, mark=self.look.glyphs.ellipsis)
         edge = Segment(" ", palette.area("background"))
         return Strip([edge, *inside, edge], width)
+
+
+def _sentence_rows(entry: ListRow, area: str, room: int, most: int) -> Sequence[ListRow]:
+    """Return the rows of a sentence, each with its indent; the last of `most` rows has all that is left."""
+    (text, style), *_ = entry.left(area)
+    words = text.lstrip(" ")
+    indent = " " * (len(text) - len(words))
+    starts = [start for start, _ in breaks(words, max(1, room - len(indent)))][:most]
+    ends = [*starts[1:], len(words)]
+    lines = [indent + words[start:end].rstrip(" ") for start, end in zip(starts, ends, strict=True)]
+    return [ListRow(partial(_one_piece, line, style)) for line in lines] or [entry]
+
+
+def _one_piece(text: str, style: Style, _area: str) -> Sequence[Piece]:
+    return [(text, style)]
 
 
 class PageFoot(Rows):
@@ -398,6 +429,13 @@ class PageScreen(KeyedScreen, ErrorBoundary, DismissOnce[str | None], inherit_bi
         left, right = found.left("selection"), found.right("selection") if found.right is not None else ()
         is_cut = measure(left) + measure(right) > room
         return left[-1][0].strip() if is_cut else ""
+
+    def sentence(self, words: str, token: str = "muted", *, bold: bool = False, row_id: str = "") -> ListRow:
+        """Return a row of safe words below the list's names, on as many rows as it needs."""
+        shown = self.listing.look.words(words)
+        return ListRow(
+            lambda area: [(f"  {shown}", self.style(token, area, bold=bold))], None, row_id, is_sentence=True
+        )
 
     def style(self, token: str, area: str = "background", *, bold: bool = False) -> Style:
         """Return a style of the look."""

@@ -121,26 +121,25 @@ class PermissionsScreen(ListPage):
         rows = [self._head("Always allowed in this project")]
         rows += [self._grant_row(one) for one in rules.stored]
         if not rules.stored:
-            rows.append(self._words("Nothing. A question's key for always adds a rule."))
+            rows.append(self.sentence("Nothing. A question's key for always adds a rule."))
         given = [at for at in places if sources[at]]
         for title, found in (
             (f"Rules of settings, agent {rules.agent} (last match wins)", given),
             ("Built-in rules", [at for at in places if not sources[at]]),
         ):
             if found:
-                rows += [self._words(""), self._head(title)]
+                rows += [self.sentence(""), self._head(title)]
                 rows += [self._rule_row(at, rules.rules[at], sources[at]) for at in found]
         return rows
 
     def _head(self, words: str) -> ListRow:
-        return ListRow(lambda area: [(f"  {screen_line(words)}", self.style("text", area, bold=True))])
-
-    def _words(self, words: str) -> ListRow:
-        return ListRow(lambda area: [(f"  {words}", self.style("muted", area))])
+        return self.sentence(screen_line(words), "text", bold=True)
 
     def _columns(self, rule: Rule) -> list[tuple[str, str]]:
         mark, width = self.listing.look.glyphs.ellipsis, self.app.size.width
-        most = NAME if width >= NARROW else NAME // 2
+        named = (*self._rules.stored, *self._rules.rules)
+        longest = max((cells(screen_line(one.permission)) for one in named), default=0)
+        most = NAME if width >= NARROW else min(NAME, max(NAME // 2, longest))
         room = PATTERN if width >= WIDE else max(8, width - most - self._facts - 17)
         pattern = screen_line(short_path(rule.pattern, os.path.expanduser("~")))
         name = clip(screen_line(rule.permission), most, mark)

@@ -88,8 +88,7 @@ class PluginsScreen(ListPage):
         """Return a row for each plugin: its name, its version, and what it brings or why it has no effect."""
         glyphs = self.listing.look.glyphs
         if not self._plugins:
-            text = "  No plugins yet. Install one: opencode-tui plugin install FOLDER|GIT"
-            return [ListRow(lambda area: [(text, self.style("muted", area))])]
+            return [self.sentence("No plugins yet. Install one: opencode-tui plugin install FOLDER|GIT")]
         shown = {one.name: screen_line(" ".join(filter(None, [one.name, one.version]))) for one in self._plugins}
         room = min(NAME, max(map(len, shown.values())))
         return [

@@ -203,15 +203,18 @@ class ReviewScreen(PageScreen):
         rows = checklist.rows()
         self._rows = {row.id: row for row in rows if row.id}
         self.foot.scope = self.scopes[0]
-        self.listing.show([ListRow(partial(self._left, row), partial(self._right, row), row.id) for row in rows])
+        self.listing.show([self._entry(row) for row in rows])
         self.show_keys()
+
+    def _entry(self, row: CheckRow) -> ListRow:
+        if row.kind == "commit" and not self._list.marked:
+            return self.sentence(f"Nothing is marked: {self._how_to_mark()}", row_id=row.id)
+        return ListRow(partial(self._left, row), partial(self._right, row), row.id)
 
     def _left(self, row: CheckRow, area: str) -> Sequence[Piece]:
         text, muted = self.style("text", area), self.style("muted", area)
         match row.kind:
             case "commit":
-                if not self._list.marked:
-                    return [(f"  Nothing is marked: {self._how_to_mark()}", self.style("muted", area))]
                 words = f"  Commit {plural(len(self._list.marked), 'marked piece')}"
                 return [(words, self.style("accent", area, bold=True))]
             case "state":

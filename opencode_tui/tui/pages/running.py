@@ -203,13 +203,14 @@ class RunningScreen(ListPage):
     def entries(self) -> Sequence[ListRow]:
         """Return a row for each session: its state, its title, what it asks or does; at the right its age, on wide screens more."""
         rows = [self._entry(row) for row in self._view.rows]
-        rows = rows or [self._words("Nothing runs, and nothing waits for you.")]
+        rows = rows or [self.sentence("Nothing runs, and nothing waits for you.")]
         if self._view.ended:
-            rows += [self._words(""), self._words("Ended since you looked"), *map(self._ended_entry, self._view.ended)]
+            rows += [
+                self.sentence(""),
+                self.sentence("Ended since you looked"),
+                *map(self._ended_entry, self._view.ended),
+            ]
         return rows
-
-    def _words(self, words: str) -> ListRow:
-        return ListRow(lambda area: [(f"  {words}", self.style("muted", area))])
 
     def _entry(self, row: Running) -> ListRow:
         look = (_sign(row.state, self.listing.look.glyphs), HUES[row.state])

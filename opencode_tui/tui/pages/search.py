@@ -269,7 +269,7 @@ class SearchScreen(PageScreen):
             words = f"Searching{self.listing.look.glyphs.ellipsis}"
         else:
             words = "No matches"
-        return ListRow(lambda area: [(f"  {words}", self.style("muted", area))])
+        return self.sentence(words)
 
     def _show_head(self) -> None:
         look, result = self.listing.look, self.result

@@ -260,9 +260,8 @@ class SettingsScreen(PageScreen):
         self._longest_source = max((cells(self._source(one)) for one in self._listed.settings), default=0)
         found = self._found()
         entries = [self._entry(one) for one in found]
-        none = ListRow(lambda area: [("  No matches", self.style("muted", area))])
         chosen = key_of(found[0]) if is_new and found else self.listing.chosen
-        self.listing.show(entries or [none], chosen=chosen, near=self.listing.selection.at)
+        self.listing.show(entries or [self.sentence("No matches")], chosen=chosen, near=self.listing.selection.at)
         self._show_head()
 
     def _entry(self, one: Setting) -> ListRow:

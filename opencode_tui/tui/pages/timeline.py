@@ -352,10 +352,7 @@ class TimelineScreen(PageScreen):
         for moment in found:
             entries += [self._compacted(moment) if moment.is_rule else self._moment(moment)]
             entries += [*(self._step(one) for one in moment.steps), self._rail()]
-        return [*entries, self._now()] if found or not self._filter else [self._nothing()]
-
-    def _nothing(self) -> ListRow:
-        return ListRow(lambda area: [("  No matches", self.style("muted", area))])
+        return [*entries, self._now()] if found or not self._filter else [self.sentence("No matches")]
 
     def _rail(self) -> ListRow:
         glyph = self.listing.look.glyphs.step_rail

@@ -259,7 +259,7 @@ class SessionsScreen(PageScreen):
         entries: Sequence[ListRow] | RowsOnDemand = RowsOnDemand(sessions.ids, drawn.entry)
         if not sessions.lines:
             words = "No matches" if sessions.is_filtered else VIEW_WORDS[sessions.view].empty
-            entries = [ListRow(lambda area: [(f"  {words}", self.style("muted", area))])]
+            entries = [self.sentence(words)]
         self._show_head(len(sessions.rows), drawn.spent)
         self.listing.show(entries, near=sessions.selection.at)
 

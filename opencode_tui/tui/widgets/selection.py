@@ -39,11 +39,6 @@ class Selection:
         if row_id in self.ids:
             self.at = self.ids.index(row_id)
 
-    def row_at(self, y: int) -> str:
-        """Return the ID of a row counted from the first visible one; empty for one that cannot be selected."""
-        at = self._top + y
-        return self.ids[at] if 0 <= at < len(self.ids) else ""
-
     def visible(self, height: int) -> range:
         """Return the numbers of the visible rows: the selected one and its neighbors are among them."""
         top = min(max(self._top, self.at - height + 2), self.at - 1 if self.at else 0, len(self.ids) - height)

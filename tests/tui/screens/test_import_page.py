@@ -28,7 +28,7 @@ async def test_the_welcome_page_suggests_the_import_until_something_was_imported
         text = await page.sees("enter import")
         assert "8 sessions to import" in text
         assert "OpenCode 1.1 " in text and "OpenCode 1.18" in text
-        assert "space choose" in text and "esc close" in text
+        assert "space choose" in text and "esc back" in text
         await page.press("enter")
         await page.sees("Imported 8 sessions")
         await page.press("escape")

@@ -8,6 +8,7 @@ import pytest
 from opencode_tui.tui.dialogs.listing import Listing
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import look, screen, screen_lines, screen_text
+from tests.support.world.repo import make_repo
 from tests.tui.screens.test_comfort_looks import SITUATIONS as COMFORTS
 from tests.tui.screens.test_looks import SITUATIONS, Situation, opened_app, press
 from tests.tui.screens.test_page_looks import SITUATIONS as PAGES
@@ -163,3 +164,49 @@ async def test_no_heading_ends_the_visible_part_of_a_list() -> None:
 @pytest.mark.usefixtures("jumping_clock")
 async def test_the_subagents_of_a_deleted_session_are_named_whole() -> None:
     assert "and 1 subagent " in await text_of(PANELS["trash-light"], 60)
+
+
+async def test_a_sentence_of_a_page_goes_on_in_the_next_row(environ: dict[str, str], tmp_path: Path) -> None:
+    repo = make_repo(tmp_path / "project")
+    repo.commit("begin", **{"a.txt": "1", "b.txt": "1"})
+    repo.write("a.txt", "2")
+    repo.write("b.txt", "2")
+    async with screen(environ, repo.path, size=(60, 20)) as page:
+        for command, words in (
+            ("/plugins", "No plugins yet. Install one: opencode-tui plugin install FOLDER|GIT"),
+            ("/import", "From another folder: opencode-tui import opencode FOLDER"),
+            ("/import", "No sessions of OpenCode, Claude Code or Codex were found in their usual folders."),
+            ("/changes", "Nothing is marked: space marks the selected row, a marks everything"),
+        ):
+            await page.send(command)
+            await page.sees(words[:20])
+            assert words in " ".join(page.text().split())
+            if command != "/changes":
+                await page.press("escape")
+                await page.sees("Ask anything")
+        rows = page.text().splitlines()
+        at = next(at for at, row in enumerate(rows) if "b.txt" in row)
+        await page.pilot.click(offset=(20, at))
+        await page.press("space")
+        assert "☑ ▸ M b.txt" in await page.sees("1 of 2 pieces marked")
+
+
+async def test_the_names_of_rules_are_whole_where_the_patterns_leave_room(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, size=(60, 20)) as page:
+        await page.send("/permissions")
+        await page.sees("ask   external_directory")
+
+
+async def test_the_title_of_a_change_has_the_end_of_the_path_and_which_file_it_is(
+    environ: dict[str, str], folder: Path
+) -> None:
+    name = "source/of/the/program/a_file_with_a_long_name.py"
+    write = Call("write", {"filePath": name, "content": "x = 1\n"})
+    async with screen(environ, folder, Answer(calls=(write,)), Answer(text="Written."), size=(60, 20)) as page:
+        await page.send("write it")
+        await page.sees("Written.")
+        await page.press("ctrl+x", "d")
+        text = await page.sees("file 1 of 1")
+        assert "a_file_with_a_long_name.py  file 1 of 1" in text

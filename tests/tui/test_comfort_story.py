@@ -119,6 +119,6 @@ def test_a_text_is_found_a_rule_kept_and_a_key_stored(
         terminal.type("sk-secret")
         terminal.sees("•••••••••")
         terminal.press("enter")
-        terminal.sees("Connected openrouter")
+        terminal.sees("Saved the API key for openrouter")
         assert json.loads(paths.auth.read_text())["openrouter"]["key"] == "sk-secret"
         assert b"sk-secret" not in bytes(terminal.raw)

@@ -84,8 +84,10 @@ async def _store(chat: Chat, provider_id: str, key: str) -> None:
         return
     chat.show_note(
         "done",
-        f"Connected {provider_id}",
-        f"{plural(models, 'model')} available" if models else "its models can be used by name",
+        f"Saved the API key for {screen_line(provider_id)}",
+        f"{plural(models, 'model')} available · the first request tries it"
+        if models
+        else "its models can be used by name · the first request tries it",
     )
 
 

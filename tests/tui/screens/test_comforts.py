@@ -126,7 +126,7 @@ async def test_a_key_is_typed_unseen_and_used_at_once(environ: dict[str, str], f
         text = await page.sees("•••••••••")
         assert "sk-secret" not in text
         await page.press("enter")
-        await page.sees("Connected openrouter")
+        await page.sees("Saved the API key for openrouter")
         ready = await page.world.client.catalog.providers(only_ready=True)
         assert "openrouter" in [one.id for one in ready]
         assert "sk-secret" not in "".join(page.app.chat.prompt.history.entries)

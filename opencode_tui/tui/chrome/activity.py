@@ -9,7 +9,7 @@ from textual import events
 from textual.strip import Strip
 from textual.timer import Timer
 
-from opencode_tui.text.cells import clip, clip_middle
+from opencode_tui.text.cells import clip, clip_middle, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.tui.chrome.status_line import Pressed, pressed, pressing
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
@@ -38,7 +38,7 @@ class Activity:
 
 
 class ActivityLine(Rows):
-    """One row above the prompt, with a spinner while `kind` is busy."""
+    """One row above the prompt, with a spinner while `kind` is busy; a message that is longer has a second one."""
 
     activity = Activity()
     clock: Callable[[], float] = time.monotonic
@@ -57,13 +57,25 @@ class ActivityLine(Rows):
             return
         self.activity = activity
         self._turn(activity.kind == "busy" and not self.look.is_still)
+        self._fit()
         self.redraw()
 
     def show_at_right(self, at_right: Activity) -> None:
         """Show something else at the right end; an empty activity removes it."""
         if at_right != self.at_right:
             self.at_right = at_right
+            self._fit()
             self.redraw()
+
+    def on_resize(self) -> None:
+        """Fit the message to another width."""
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as the message at this width."""
+        wanted, height = (2 if self._second_row(self.size.width) else 1), self.styles.height
+        if height is None or height.value != wanted:
+            self.styles.height = wanted
 
     def join_frame(self) -> None:
         """Turn the spinner, if it is time, in a frame that is drawn anyway: one of its own costs as much again."""
@@ -89,14 +101,22 @@ class ActivityLine(Rows):
         self.redraw()
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
-        """Return the one row."""
+        """Return the row, and the second one of a long message."""
         palette = self.look.palette
         fill = palette.area("background")
         if not self.activity.word:
             return [row(width, [], self._end(), fill=fill)]
         end = self._end()
         mark = self.look.glyphs.ellipsis
-        word = self.activity.word
+        word, second = self.activity.word, self._second_row(width) if height > 1 else ""
+        if second:
+            first = self._first_row(width)
+            left = [(" ", fill), (f"{self._sign()} ", palette.style(self._hue(), bold=True))]
+            below = [(" " * 3, fill), (second, palette.style("muted" if first == word else "text"))]
+            return [
+                row(width, [*left, (first, palette.style("text"))], end, fill=fill, mark=mark),
+                row(width, below, fill=fill, mark=mark),
+            ]
         if self.activity.kind == "failed":
             word = clip_middle(word, width - measure(end) - 4, mark)
         facts = self._facts(width - measure(end) - cells(word) - 4)
@@ -110,6 +130,21 @@ class ActivityLine(Rows):
             (facts, palette.style(self._facts_token())),
         ]
         return [row(width, left, end, fill=fill, mark=mark)]
+
+    def _first_row(self, width: int) -> str:
+        """Return what the first of two rows says of a message."""
+        return wrap(self.activity.word, max(8, width - measure(self._end()) - 4))[0]
+
+    def _second_row(self, width: int) -> str:
+        """Return what follows in a second row: what one row would cut off of a message that names no time."""
+        word, facts = self.activity.word, self.activity.facts
+        if self.activity.kind not in ("note", "done", "failed") or " · " in facts or not word or width <= 0:
+            return ""
+        if 3 + cells(word) + (2 + cells(facts) if facts else 0) + measure(self._end()) < width:
+            return ""
+        rest = word[len(self._first_row(width)) :].strip()
+        below = "  ".join(filter(None, [rest, self.look.words(facts)]))
+        return clip_middle(below, width - 4, self.look.glyphs.ellipsis) if cells(below) > width - 4 else below
 
     def on_click(self, event: events.Click) -> None:
         """Handle a click on the key at the right like the key."""

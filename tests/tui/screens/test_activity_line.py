@@ -5,7 +5,7 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
-from opencode_tui.tui.chrome.activity import ActivityLine
+from opencode_tui.tui.chrome.activity import ActivityLine, Kind
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
 
@@ -60,3 +60,24 @@ async def test_a_text_that_streams_behind_a_tool_is_no_wait_for_the_model(
         finally:
             go_on.set()
         await page.sees("the-end")
+
+
+async def test_a_message_that_is_longer_than_the_row_has_a_second_one(environ: dict[str, str], tmp_path: Path) -> None:
+    async with screen(environ, tmp_path, size=(60, 20)) as page:
+        line = page.app.chat.query_one(ActivityLine)
+        messages: tuple[tuple[Kind, str, str], ...] = (
+            ("note", "No background commands", "the agent starts one for a server or a watcher"),
+            ("note", "Shared live with the engine in the background (process 14128).", ""),
+            ("failed", "no session ses_1234; it may be in the trash, see `opencode-tui session list`", ""),
+        )
+        for kind, words, facts in messages:
+            page.app.chat.opened.show_note(kind, words, facts)
+            await page.sees(words[:20])
+            shown = " ".join(page.text().split())
+            assert " ".join(f"{words} {facts}".split()) in shown and line.size.height == 2
+            await page.pilot.resize_terminal(120, 20)
+            assert line.size.height == 1
+            await page.pilot.resize_terminal(60, 20)
+        page.app.chat.opened.show_note("note", "Short", "and whole")
+        await page.sees("Short  and whole")
+        assert line.size.height == 1

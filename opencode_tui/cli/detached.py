@@ -121,8 +121,10 @@ def free_screen() -> None:
     Nothing may refer to the app any more, and nothing that goes on to a module of `_SCREEN` or to something in it that knows
     its module, such as a function. Who needs one nevertheless imports it again.
     """
-    for name in [one for one in sys.modules if one in _SCREEN or one.startswith(tuple(f"{top}." for top in _SCREEN))]:
-        del sys.modules[name]
+    below = tuple(f"{top}." for top in _SCREEN)
+    loaded = list(sys.modules)  # at once: the thread of the engine imports meanwhile
+    for name in [one for one in loaded if one in _SCREEN or one.startswith(below)]:
+        sys.modules.pop(name, None)
         above, _, last = name.rpartition(".")
         if above in sys.modules:
             vars(sys.modules[above]).pop(last, None)

@@ -310,6 +310,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/snapshot/objects/store.py": {"*": OWN},
     "engine/snapshot/revert/journal.py": {"*": OWN},
     "engine/snapshot/scan/stat_cache.py": {"save_cache": OWN},
+    "engine/snapshot/scan/stat_index.py": {"_MemoryIndex.__init__": DESCRIPTOR},
     "engine/snapshot/unlocked.py": {"*": OWN},
     "engine/snapshot/worktree.py": {"Worktree.__init__": OWN},
     "engine/tool/files/transaction.py": {"_copy_attributes": DESCRIPTOR},

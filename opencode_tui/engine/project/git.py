@@ -119,6 +119,25 @@ class SafeGit:
         answer = self._start(arguments, self.folder, more or {}).wait(timeout_s)
         return _output(arguments, self.folder, answer)
 
+    def run_strictly(
+        self,
+        arguments: Sequence[str],
+        settings: Mapping[str, str],
+        more: Mapping[str, str],
+        descriptors: Sequence[int],
+        stop: threading.Event,
+    ) -> str:
+        """Return what `run_blocking` returns; an error that git prints and goes on after counts, too, as GitUnavailableError.
+
+        `settings` come before those of the user and the repository. Git inherits the descriptors; `stop` ends it within 200 ms.
+        """
+        options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        process = self._start(arguments, self.folder, more, stop, options=options, descriptors=descriptors)
+        answer = process.wait(TIMEOUT_S, stop)
+        if answer.error:
+            raise GitUnavailableError(f"git {arguments[0]} in {self.folder}: {_one_line(answer.error)}")
+        return _output(arguments, self.folder, answer)
+
     async def without_filters(self, repository: Repository) -> Mapping[str, str]:
         """Return the environment variables for commands that read file contents of a work tree.
 
@@ -159,6 +178,8 @@ class SafeGit:
         stop: threading.Event | None = None,
         *,
         is_for_user: bool = False,
+        options: Sequence[str] = (),
+        descriptors: Sequence[int] = (),
     ) -> "_Process":
         usual = self._of_user | _USER_VARIABLES if is_for_user else self._environ
         variables = safe_environ({**usual, **more}, self.folder)
@@ -176,11 +197,15 @@ class SafeGit:
         finally:
             os.environ.pop("GIT_PYTHON_GIT_EXECUTABLE", None)
         verb, *rest = arguments
-        options = _USER_OPTIONS if is_for_user else _OPTIONS
-        command = [program, *options, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
+        first = _USER_OPTIONS if is_for_user else _OPTIONS
+        command = [program, *first, *options, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:
             started = Git(folder).execute(
-                [*self._without_inherited(variables), *command], as_process=True, env=variables, start_new_session=True
+                [*self._without_inherited(variables), *command],
+                as_process=True,
+                env=variables,
+                start_new_session=True,
+                pass_fds=tuple(descriptors),
             )
         except GitCommandNotFound as error:
             raise _missing(folder) from error
@@ -339,8 +364,12 @@ def _missing(folder: Path) -> GitMissingError:
     return GitMissingError(f"cannot run git in {folder}: git not found; install git")
 
 
+def _one_line(error: bytes) -> str:
+    return " ".join(error.decode("utf-8", "replace").split())
+
+
 def _output(arguments: Sequence[str], folder: Path, answer: _Answer) -> str:
     if answer.code != 0:
-        reason = " ".join(answer.error.decode("utf-8", "replace").split()) or f"exit code {answer.code}"
+        reason = _one_line(answer.error) or f"exit code {answer.code}"
         raise GitUnavailableError(f"git {arguments[0]} failed in {folder}: {reason}")
     return answer.output.decode("utf-8", "surrogateescape")

@@ -572,6 +572,7 @@ class FolderServices:
     @service
     def snapshots(self):
         """The states of files, for undo."""
+        from opencode_tui.engine.project.git import SafeGit
         from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
         from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 
@@ -584,5 +585,6 @@ class FolderServices:
                 locks=core.locks,
                 clock=core.clock,
                 settings=SnapshotSettings(self.has_snapshots).limited(self.config.settings.snapshot_limits),
+                git=SafeGit(project.worktree, environ=core.environ).run_strictly,
             )
         )

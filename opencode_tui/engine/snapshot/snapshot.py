@@ -57,6 +57,7 @@ from opencode_tui.engine.snapshot.revert.plan import Plan, Step
 from opencode_tui.engine.snapshot.revert.restore import Restore
 from opencode_tui.engine.snapshot.scan.kept import KeptLimits
 from opencode_tui.engine.snapshot.scan.stat_file import Observer
+from opencode_tui.engine.snapshot.scan.stat_index import RunGit
 from opencode_tui.engine.snapshot.skipped import keep_touched
 from opencode_tui.engine.snapshot.worktree import Reverted, Worktree
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, own_folders, why_unavailable
@@ -110,8 +111,9 @@ class WorktreeLock:
         clock: Clock,
         settings: SnapshotSettings | None = None,
         disk: Disk | None = None,
+        git: RunGit | None = None,
     ) -> None:
-        """`disk` are the calls on the worktree's files."""
+        """`disk` are the calls on the worktree's files; `git` compares those of a large worktree."""
         self.settings = settings or SnapshotSettings()
         self.unavailable = why_unavailable(worktree, paths, is_on=self.settings.is_on)
         self.root = worktree
@@ -120,6 +122,7 @@ class WorktreeLock:
         self._locks = locks
         self.clock = clock
         self._disk = disk
+        self._git = git
         self._opened: LockedWorktree | None = None
 
     async def run(self, work: Work[T]) -> T:
@@ -157,6 +160,7 @@ class WorktreeLock:
             kept=KeptLimits(self.settings.ignored_bytes),
             keep_bytes=self.settings.keep_bytes,
             disk=self._disk,
+            git=self._git,
         )
         return LockedWorktree(paths, worktree, ChangeLog(paths.change_log), SnapshotLog(paths.log), self.clock)
 

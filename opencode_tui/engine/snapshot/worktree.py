@@ -63,6 +63,7 @@ from opencode_tui.engine.snapshot.scan.stat_cache import (
     young_stamp,
 )
 from opencode_tui.engine.snapshot.scan.stat_file import Observation, Observer, observe_in
+from opencode_tui.engine.snapshot.scan.stat_index import RunGit, StatIndex
 from opencode_tui.engine.snapshot.skipped import Stamps, stamp_skipped
 from opencode_tui.engine.snapshot.unlocked import UnlockedPaths
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
@@ -208,8 +209,12 @@ class Worktree:
         keep_bytes: int = 0,
         files: FileSystem | None = None,
         disk: Disk | None = None,
+        git: RunGit | None = None,
     ) -> None:
-        """`kept` are the limits for ignored files, `keep_bytes` that for files kept before a command discards them."""
+        """`kept` are the limits for ignored files, `keep_bytes` that for files kept before a command discards them.
+
+        `git` compares the files of a large worktree.
+        """
         self.root = root
         self.paths = paths
         self.store = ObjectStore(paths.objects, files=files)
@@ -225,6 +230,7 @@ class Worktree:
         self._whole: dict[str, KnownFile] = {}
         self._tracked = TrackedPaths()
         self._cache: StatCache | None = None
+        self._index = StatIndex(git, paths.objects)
         self._earlier = StatCache()
         self._is_unsaved = False
         self._next_save = 0.0
@@ -253,11 +259,11 @@ class Worktree:
                     cache=self._cache,
                     wanted=ForcedPaths(self._tracked, folders, views=wanted, whole=self._whole),
                     own_folders=self._own_folders,
-                    stop=stop,
                     room=self._quota_bytes - size,
                     kept=self._kept,
                     has_room=size < self._quota_bytes // 2,
-                ).run()
+                    index=self._index,
+                ).run(stop)
         except StoreFullError:
             if self._kept.file_bytes:
                 # Ignored files must not cost the others their undo.

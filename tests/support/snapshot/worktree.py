@@ -10,6 +10,7 @@ from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.record.recording import CommandWindow, StepRecording
 from opencode_tui.engine.snapshot.record.write import FileWrite
 from opencode_tui.engine.snapshot.report import Patch
+from opencode_tui.engine.snapshot.scan.stat_index import RunGit
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.session.undo import UndoFile
 from opencode_tui.storage.locks import Locks
@@ -38,6 +39,7 @@ class World:
     paths: Paths
     clock: TickingClock = field(default_factory=TickingClock)
     settings: SnapshotSettings | None = None
+    git: RunGit | None = None
     snapshots: Snapshots = field(init=False)
 
     def __post_init__(self) -> None:
@@ -58,6 +60,7 @@ class World:
                 locks=Locks(self.paths),
                 clock=self.clock,
                 settings=self.settings,
+                git=self.git,
             )
         )
 

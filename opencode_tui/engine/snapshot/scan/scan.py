@@ -51,6 +51,7 @@ from opencode_tui.engine.snapshot.scan.stat_cache import (
     young_stamp,
 )
 from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
+from opencode_tui.engine.snapshot.scan.stat_index import StatIndex
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders
 
@@ -78,7 +79,7 @@ class FolderFrame:
     is_made: bool = False
     seen: KnownFolder = field(default_factory=KnownFolder)
     modes: Counter[int] = field(default_factory=Counter[int])
-    pending: list[tuple[str, int, Cover]] = field(default_factory=list[tuple[str, int, Cover]])
+    pending: list[tuple[str, int | None, Cover]] = field(default_factory=list[tuple[str, int | None, Cover]])
     has_skipped: bool = False
     is_changed: bool = False
 
@@ -220,9 +221,10 @@ class ModeTable:
 
     def summarize(self, known: Mapping[str, KnownFolder]) -> tuple[Defaults, dict[str, int]]:
         """Return the usual modes and, by path, those of files and folders that differ; `known` contains the files."""
-        counted: Counter[int] = Counter()
+        counted: dict[int, int] = {}
         for modes in self.files.values():
-            counted.update(modes)
+            for mode, count in modes.items():
+                counted[mode] = counted.get(mode, 0) + count
         defaults = Defaults(
             _usual({mode: count for mode, count in counted.items() if not mode & _EXECUTABLE_BIT}, PLAIN_MODE),
             _usual({mode: count for mode, count in counted.items() if mode & _EXECUTABLE_BIT}, EXECUTABLE_MODE),
@@ -272,10 +274,10 @@ class Scan:
         cache: StatCache,
         wanted: ForcedPaths,
         own_folders: Iterable[str] = (),
-        stop: threading.Event | None = None,
         room: int | None = None,
         kept: KeptLimits | None = None,
         has_room: bool = True,
+        index: StatIndex,
     ) -> None:
         """`kept` are the limits for ignored files; without `has_room` the store gets no more of them."""
         self._folders = folders
@@ -290,21 +292,24 @@ class Scan:
         )
         self._private: list[str] = []
         self._own = frozenset(own_folders)
-        self._stop = stop or threading.Event()
+        self._stop = threading.Event()
         self._skipped: dict[str, str] = {}
         self._special: dict[str, Entry] = {}
         self._bare: list[str] = []
         self._modes = ModeTable()
+        self._index = index
 
-    def run(self) -> tuple[View, StatCache]:
-        """Return the snapshot and the cache for the next scan.
+    def run(self, stop: threading.Event | None = None) -> tuple[View, StatCache]:
+        """Return the snapshot and the cache for the next scan; `stop` ends it early.
 
         Raises SnapshotError when the worktree cannot be read, StorageError when the store cannot be written, StoreFullError, and
         ScanStoppedError.
         """
+        self._stop = stop or self._stop
         self._intake.started_ns = time.time_ns()
         try:
             files = self._walk()
+            self._index.end()
         except StoreFullError:
             self._writer.discard()
             raise
@@ -333,6 +338,7 @@ class Scan:
     def _root_frame(self) -> FolderFrame:
         try:
             opened = self._folders.open("")
+            self._index.begin(opened, self._intake.started_ns, self._stop)
             rules = Rules().with_text(exclude_text(opened), "")
             frame = FolderFrame("", rules, "", FOLDER_MODE, self._old.folders.get("", _UNKNOWN))
             self._list(frame, opened)
@@ -342,17 +348,27 @@ class Scan:
             ) from error
         return frame
 
-    def _enter(self, above: FolderFrame, name: str, mode: int, cover: Cover) -> FolderFrame | None:
-        """Return the frame of a folder after listing it, None when it is left out, cannot be read or is gone."""
+    def _enter(self, above: FolderFrame, name: str, mode: int | None, cover: Cover) -> FolderFrame | None:
+        """Return the frame of a folder after listing it, None when it is left out, cannot be read or is gone.
+
+        `mode` is None where its parent was not listed.
+        """
         path = above.join(name)
         rules, repository = above.rules, above.repository
-        is_closed = bool(~mode & _ENTERED) and (name in above.known.folders or self._wanted.knows(path))
+        known = self._old.folders.get(path, _UNKNOWN)
+        listing = known.listing if known.rules == rules.key + _COVER_MARKS[cover] else None
         try:
+            if listing is not None and (status := self._index.proves(path, listing)) is not None:
+                frame = self._unchanged_frame(above, path, status.st_mode, listing, cover)
+                if frame is not None:
+                    return frame
+            if mode is None:
+                mode = self._folders.open(above.path, unlock=False).status(name).st_mode
+            is_closed = bool(~mode & _ENTERED) and (name in above.known.folders or self._wanted.knows(path))
             opened = self._folders.open(path, unlock=is_closed)
-            known = self._old.folders.get(path, _UNKNOWN)
-            if known.listing is not None and known.rules == rules.key + _COVER_MARKS[cover]:
-                frame = FolderFrame(path, rules, repository, stat.S_IMODE(mode), known, cover, above.is_made)
-                if self._is_unchanged(frame, known.listing, opened):
+            if listing is not None and (modes := self._modes_if_same(path, known, listing, opened)) is not None:
+                frame = self._unchanged_frame(above, path, mode, listing, cover, modes)
+                if frame is not None:
                     return frame
             if is_repository(opened):
                 # Another repository has rules and an index of its own.
@@ -385,36 +401,57 @@ class Scan:
             return None
         return IGNORED_MANY if MARKERS.isdisjoint(names) else MADE_AGAIN
 
-    def _is_unchanged(self, frame: FolderFrame, listing: Listing, opened: OpenFolder) -> bool:
-        """Return whether a folder still is what the last scan found; the frame is then as `_list` would leave it.
+    def _modes_if_same(self, path: str, known: KnownFolder, listing: Listing, opened: OpenFolder) -> list[int] | None:
+        """Return the modes of the folders in a folder that still is what the last scan found, None for any other.
 
         Most folders are: without work in Python for each entry this costs little more than the calls of the system.
         """
+        before = os.fstat(opened.descriptor)
+        statuses = _statuses_if_same(listing, opened)
+        if statuses is None:
+            return None
+        modes = [statuses[position].st_mode for position in listing.folders]
+        if not all(map(stat.S_ISDIR, modes)):
+            return None
+        self._index.add(path, listing, known.files, before, statuses)
+        return modes
+
+    def _unchanged_frame(
+        self,
+        above: FolderFrame,
+        path: str,
+        mode: int,
+        listing: Listing,
+        cover: Cover,
+        modes: Iterable[int] | None = None,
+    ) -> FolderFrame | None:
+        """Return the frame of an unchanged folder, as `_list` would leave it; None where the limits no longer admit what is in it.
+
+        `modes` are those of the folders in it, where they were looked at.
+        """
         if self._stop.is_set():
             raise ScanStoppedError
-        with opened.listing() as found:
-            entries = list(found)
-            if [entry.name for entry in entries] != listing.names:
-                return False
-            try:
-                stamps: list[Stamp | None] = [full_stamp(entry.stat(follow_symlinks=False)) for entry in entries]
-            except FileNotFoundError:
-                return False
-        modes: list[int] = []
-        for position in listing.folders:
-            stamp, stamps[position] = stamps[position], None
-            modes.append(stamp[0] if stamp is not None else 0)
-        if stamps != listing.stamps or not all(map(stat.S_ISDIR, modes)):
-            return False
-        if frame.cover == "private" and not self._kept.admits(listing.names):
-            return False
-        seen, known = frame.seen, frame.known
-        seen.rules, seen.files, seen.listing = known.rules, known.files, listing
-        seen.ignored, seen.private = set(known.ignored), set(known.private)
-        frame.modes = listing.modes
-        for position, mode in zip(listing.folders, modes, strict=True):
-            self._meet_folder(frame, listing.names[position], mode, is_same=True)
-        return True
+        if cover == "private" and not self._kept.admits(listing.names):
+            return None
+        known = self._old.folders[path]
+        seen = known
+        if listing.folders:
+            ignored, private = set(known.ignored), set(known.private)
+            seen = KnownFolder(known.rules, files=known.files, ignored=ignored, private=private, listing=listing)
+        frame = FolderFrame(
+            path,
+            above.rules,
+            above.repository,
+            stat.S_IMODE(mode),
+            known,
+            cover,
+            above.is_made,
+            seen,
+            listing.modes,
+        )
+        for position, inner in zip(listing.folders, modes or [None] * len(listing.folders), strict=True):
+            self._meet_folder(frame, listing.names[position], inner, is_same=True)
+        return frame
 
     def _list(self, frame: FolderFrame, opened: OpenFolder) -> None:
         """List a folder: skip files with a known stamp, record the others, and add folders to `pending`."""
@@ -460,8 +497,10 @@ class Scan:
             frame.seen.private |= frame.known.private & same
         if frame.path and ".gitignore" not in names:
             frame.seen.listing = _listing_of(frame, names)
+            if frame.seen.listing is not None:
+                self._index.count(frame.seen.listing)
 
-    def _meet_folder(self, frame: FolderFrame, name: str, mode: int, is_same: bool) -> None:
+    def _meet_folder(self, frame: FolderFrame, name: str, mode: int | None, is_same: bool) -> None:
         path = frame.join(name)
         if name == ".git":
             if frame.path:
@@ -524,7 +563,7 @@ class Scan:
     def _leave(self, frame: FolderFrame, above: FolderFrame | None) -> None:
         """Make the tree of a finished folder, and add it to the folder above."""
         seen, known = frame.seen, frame.known
-        is_same = (
+        is_same = seen is known or (
             not frame.is_changed
             and (seen.files is known.files or seen.files.keys() == known.files.keys())
             and seen.folders == known.folders
@@ -547,13 +586,15 @@ class Scan:
     def _collect(self, frame: FolderFrame, *, is_bare: bool) -> None:
         """Collect a finished folder's data for the manifest."""
         seen, known = frame.seen, frame.known
-        seen.outside |= {name for name in known.outside if seen.files.get(name, _GONE) is known.files.get(name)}
+        if known.outside:
+            seen.outside |= {name for name in known.outside if seen.files.get(name, _GONE) is known.files.get(name)}
         for name in seen.outside:
             self._skipped[frame.join(name)] = OUTSIDE
         self._new.folders[frame.path] = seen
         self._modes.files[frame.path] = frame.modes
         if seen.private:
-            seen.kept = sum(max(0, seen.files[name][0][1]) for name in seen.private if name in seen.files)
+            if seen is not known:
+                seen.kept = sum(max(0, seen.files[name][0][1]) for name in seen.private if name in seen.files)
             if frame.cover != "private":
                 self._private += [frame.join(name) for name in seen.private]
         if frame.path and (seen.tree or frame.cover != "wanted"):
@@ -586,6 +627,22 @@ def _listing_of(frame: FolderFrame, names: list[str]) -> Listing | None:
     if any(stamp is not None and stamp[1] < 0 for stamp in stamps):
         return None
     return Listing(names, stamps, [at for at, stamp in enumerate(stamps) if stamp is None], frame.modes)
+
+
+def _statuses_if_same(listing: Listing, opened: OpenFolder) -> list[os.stat_result] | None:
+    """Return the status of each entry of a folder that has the names of its listing, and its files their stamps; else None."""
+    with opened.listing() as found:
+        entries = list(found)
+        if [entry.name for entry in entries] != listing.names:
+            return None
+        try:
+            statuses = [entry.stat(follow_symlinks=False) for entry in entries]
+        except FileNotFoundError:
+            return None
+    stamps: list[Stamp | None] = list(map(full_stamp, statuses))
+    for position in listing.folders:
+        stamps[position] = None
+    return statuses if stamps == listing.stamps else None
 
 
 def _has_marker(folder: OpenFolder) -> bool:

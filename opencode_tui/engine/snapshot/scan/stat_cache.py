@@ -123,9 +123,10 @@ def young_stamp(status: os.stat_result) -> Stamp:
     return (status.st_mode, -1, status.st_mtime_ns, 0, 0)
 
 
-def young_since(status: os.stat_result, started_ns: int, margin_ns: int = 50_000_000) -> bool:
-    """Return whether a file changed so shortly before a scan's start that a later change might leave the same stamp.
+MARGIN_NS = 50_000_000
+"""Longer than the resolution of file times."""
 
-    The margin is longer than the resolution of file times.
-    """
+
+def young_since(status: os.stat_result, started_ns: int, margin_ns: int = MARGIN_NS) -> bool:
+    """Return whether a file changed so shortly before a scan's start that a later change might leave the same stamp."""
     return max(status.st_mtime_ns, status.st_ctime_ns) > started_ns - margin_ns

@@ -1,7 +1,9 @@
 """The widgets of an open chat, and what actions, panels and updates do with them."""
 
 import logging
+import weakref
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 
 from textual.screen import Screen
@@ -103,7 +105,9 @@ class ChatParts:
 
     def start(self, work: Coroutine[object, object, None]) -> Worker[None]:
         """Do the same, and return what can be canceled."""
-        return self.screen.run_worker(self._guarded(work), exit_on_error=False)
+        worker = self.screen.run_worker(partial(self._guarded, work), exit_on_error=False)
+        weakref.finalize(worker, work.close).atexit = False  # where the screen ends before it begins; else of no effect
+        return worker
 
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
         try:

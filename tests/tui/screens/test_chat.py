@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import inspect
 import json
 import warnings
 from collections.abc import Callable
@@ -438,6 +439,25 @@ async def test_quitting_where_another_process_works_says_that_it_goes_on(
         await page.ends()
         assert page.app.return_value is not None
         assert page.app.return_value.messages == ("what runs goes on without this terminal",)
+
+
+async def test_work_whose_screen_ends_before_it_begins_is_closed(environ: dict[str, str], folder: Path) -> None:
+    began: list[bool] = []
+
+    async def begin() -> None:
+        began.append(True)
+
+    async with screen(environ, folder) as page:
+        works = [begin(), begin()]
+        canceled, kept = map(page.app.chat.opened.start, works)
+        canceled.cancel()
+        await kept.wait()
+        del canceled, kept
+        async with asyncio.timeout(PATIENCE_S):
+            while inspect.getcoroutinestate(works[0]) != inspect.CORO_CLOSED:
+                await asyncio.sleep(0.01)
+                gc.collect()
+    assert began == [True]
 
 
 async def test_quitting_while_a_background_command_runs_asks_and_ends_it(environ: dict[str, str], folder: Path) -> None:

@@ -30,9 +30,9 @@ def render_table(
     """
     table = [[make_safe(style.words(cell)) for cell in row] for row in (heads, *rows)]
     widths = [max(width(row[column]) for row in table) for column in range(len(heads))]
-    kept = _kept(heads, widths, style.columns(), whole, spare)
-    heads, widths = [heads[at] for at in kept], [widths[at] for at in kept]
-    table = [[row[at] for at in kept] for row in table]
+    shown = _shown_columns(heads, widths, style.columns(), whole, spare)
+    heads, widths = [heads[at] for at in shown], [widths[at] for at in shown]
+    table = [[row[at] for at in shown] for row in table]
     _shrink(widths, style.columns(), [column for column, head in enumerate(heads) if head not in whole])
     is_right = [head in numbers for head in heads]
     mark = style.words("…")
@@ -61,17 +61,17 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     )
 
 
-def _kept(
+def _shown_columns(
     heads: Sequence[str], widths: Sequence[int], columns: int | None, whole: Collection[str], spare: Sequence[str]
 ) -> Sequence[int]:
-    """Return the columns that are shown: those in `spare` give way as long as the others would not be readable."""
-    kept = list(range(len(heads)))
+    """Return the numbers of the columns that are shown: those in `spare` give way as long as the others would not be readable."""
+    shown = list(range(len(heads)))
     for name in spare:
-        least = [widths[at] if heads[at] in whole else min(widths[at], _READABLE_CELLS) for at in kept]
-        if columns is None or sum(least) + len(_GAP) * (len(kept) - 1) <= columns:
+        least = [widths[at] if heads[at] in whole else min(widths[at], _READABLE_CELLS) for at in shown]
+        if columns is None or sum(least) + len(_GAP) * (len(shown) - 1) <= columns:
             break
-        kept.remove(heads.index(name))
-    return kept
+        shown.remove(heads.index(name))
+    return shown
 
 
 def _shrink(widths: list[int], columns: int | None, may_shrink: Sequence[int]) -> None:

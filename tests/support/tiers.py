@@ -12,6 +12,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 OTHERS = "the other tests of the file"
 _GUARD = re.compile(r"(?<![.\w/])(?:[a-z_]+/)+(?:test_[a-z_]+\.py)?|(?<![.\w/])test_[a-z_]+\.py")
+_GUARDING_TEST = re.compile(r"((?:[a-z_]+/)*test_[a-z_]+\.py::test_\w+)")
 _TEST = re.compile(r"^def (test_\w+)", re.MULTILINE)
 
 FAST = "not slow"
@@ -20,23 +21,42 @@ FAST = "not slow"
 
 @dataclass(frozen=True)
 class SlowRow:
-    """One row: what is slow, why, and what guards its claims in the fast tier."""
+    """What is slow by one name of a row, why, and what guards its claims in the fast tier; `kept` are cases that are fast."""
 
     name: str
     reason: str
     guard: str
+    kept: frozenset[str] = frozenset()
 
 
-def read_rows(file: Path = TESTS / "tiers.txt") -> dict[str, SlowRow]:
-    """Return the rows by name, in their order; raise ValueError for one that is not `name | reason | guard` or is there twice."""
-    rows: dict[str, SlowRow] = {}
+def read_table(file: Path = TESTS / "tiers.txt") -> list[tuple[str, str, str]]:
+    """Return names, reason and guard of each row, as they are written, in their order; raise ValueError for another line."""
+    table: list[tuple[str, str, str]] = []
     for line in file.read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         fields = [field.strip() for field in line.split("|")]
-        if len(fields) != 3 or not all(fields) or fields[0] in rows:
-            raise ValueError(f"{file.name}: {line!r} is not `name | reason | guard`, or its name is there twice")
-        rows[fields[0]] = SlowRow(*fields)
+        if len(fields) != 3 or not all(fields):
+            raise ValueError(f"{file.name}: {line!r} is not `name | reason | guard`")
+        table.append((fields[0], fields[1], fields[2]))
+    return table
+
+
+def read_rows(file: Path = TESTS / "tiers.txt") -> dict[str, SlowRow]:
+    """Return what is slow by its name, in the order of the rows; raise ValueError for a name that is there twice.
+
+    The name of a function of which all cases but some are slow ends with `[!]`.
+    """
+    rows: dict[str, SlowRow] = {}
+    for names, reason, guard in read_table(file):
+        first, *others = names.split(" ::")
+        path = first.partition("::")[0]
+        for name in (first, *(f"{path}::{other}" for other in others)):
+            function, but, cases = name.removesuffix("]").partition("[!")
+            key = f"{function}[!]" if but else name
+            if key in rows:
+                raise ValueError(f"{file.name}: {name} is there twice")
+            rows[key] = SlowRow(name, reason, guard, frozenset(cases.split(" !")) if but else frozenset())
     return rows
 
 
@@ -53,13 +73,16 @@ def slow_row(item: str, rows: Mapping[str, SlowRow]) -> SlowRow | None:
             *(f"{name}[{case}" for name in names),
             *(f"{path}::{function}[*{case[at:]}" for at, letter in enumerate(case) if letter == "-"),
         ]
+    but = rows.get(f"{path}::{function}[!]") if case else None
+    if but is not None and case.removesuffix("]") not in but.kept:
+        return but
     return next((rows[name] for name in names if name in rows), None)
 
 
 def problems(rows: Mapping[str, SlowRow], tests: Path = TESTS) -> list[str]:
     """Return what is wrong with rows: one that names no tests or is in a wider row, and guards that are missing or slow.
 
-    Cases are not looked for.
+    Cases are not looked for: `tests/support_tests/test_tiers.py` compares those that stay fast with the items of its run.
     """
     found: list[str] = []
     for name in rows:
@@ -84,6 +107,9 @@ def _wrong_guards(row: SlowRow, rows: Mapping[str, SlowRow], tests: Path) -> Ite
         if not (tests / guard).exists():
             yield guard, "does not exist"
         elif guard.endswith(".py") and slow_row(guard, rows):
+            yield guard, "is slow"
+    for guard in _GUARDING_TEST.findall(row.guard):
+        if slow_row(guard, rows):
             yield guard, "is slow"
     path = row.name.partition("::")[0]
     if OTHERS in row.guard and all(

@@ -41,7 +41,9 @@ def test_a_guard_that_is_missing_or_slow_is_found(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("line", ["cli/ | no guard", "cli/ | | a guard", "cli/ | a | b\ncli/ | a | b"])
+@pytest.mark.parametrize(
+    "line", ["cli/ | no guard", "cli/ | | a guard", "cli/ | a | b\ncli/ | a | b", "a.py::x ::x | a | b"]
+)
 def test_a_row_has_a_name_a_reason_and_a_guard_once(tmp_path: Path, line: str) -> None:
     (tmp_path / "tiers.txt").write_text(line)
     with pytest.raises(ValueError, match=r"tiers\.txt"):
@@ -55,6 +57,7 @@ def test_a_row_counts_for_its_folder_its_file_and_all_cases_of_its_function(tmp_
         "test_words.py::test_names",
         "client/[over HTTP]",
         "test_a.py::test_b[*-light]",
+        "cli/test_names.py::test_a ::test_b[one] ::test_c[!one two !three]",
     ]
     (tmp_path / "tiers.txt").write_text("".join(f"{name} | a reason | a guard\n" for name in names))
     rows = read_rows(tmp_path / "tiers.txt")
@@ -65,6 +68,9 @@ def test_a_row_counts_for_its_folder_its_file_and_all_cases_of_its_function(tmp_
         "test_words.py::test_names[a::b]",
         "client/test_undo.py::test_a[over HTTP]",
         "test_a.py::test_b[wide-light]",
+        "cli/test_names.py::test_a",
+        "cli/test_names.py::test_b[one]",
+        "cli/test_names.py::test_c[two]",
     ]
     fast = [
         "stories_of/test_a.py",
@@ -74,8 +80,33 @@ def test_a_row_counts_for_its_folder_its_file_and_all_cases_of_its_function(tmp_
         "test_a.py::test_c[wide-light]",
         "test_words.py::test_names_more",
         "cli/test_running.py::test_a",
+        "cli/test_names.py::test_b[two]",
+        "cli/test_names.py::test_c[one two]",
+        "cli/test_names.py::test_c[three]",
+        "cli/test_names.py",
     ]
     assert [item for item in slow + fast if slow_row(item, rows)] == slow
+
+
+def test_a_test_that_guards_and_is_slow_itself_is_found(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_run.py").write_text("def test_it(): ...\n\ndef test_more(): ...\n")
+    (tmp_path / "tiers.txt").write_text("test_run.py::test_it ::test_more | a reason | test_run.py::test_more\n")
+    assert problems(read_rows(tmp_path / "tiers.txt"), tmp_path / "tests") == [
+        f"test_run.py::{name}: its guard test_run.py::test_more is slow" for name in ("test_it", "test_more")
+    ]
+
+
+def test_the_cases_that_stay_fast_exist(request: pytest.FixtureRequest) -> None:
+    items = {item.nodeid.removeprefix("tests/") for item in request.session.items}
+    files = {item.partition("::")[0] for item in items}
+    kept = {
+        f"{name.removesuffix('[!]')}[{case}]"
+        for name, row in read_rows().items()
+        if name.partition("::")[0] in files
+        for case in row.kept
+    }
+    assert sorted(kept - items) == []
 
 
 def test_the_items_of_the_slow_tier_are_marked_and_no_others(request: pytest.FixtureRequest) -> None:

@@ -14,7 +14,7 @@ from opencode_tui.config.settings.fields import former_of, has_mark, list_keys
 from opencode_tui.config.settings.marks import Mark
 from opencode_tui.schema.api.keybinds import ACTIONS, LEADER_KEY, NONE, Action
 from opencode_tui.schema.record import JsonObject
-from tests.support.tiers import read_rows
+from tests.support.tiers import read_table
 
 PAGES = Path(__file__).resolve().parents[3] / "docs"
 
@@ -65,8 +65,8 @@ def derive() -> dict[str, str]:
 def _slow_tests() -> Iterator[str]:
     yield _SLOW
     yield "| tests | why they are slow | what guards the claims in the fast tier |\n|---|---|---|"
-    for row in read_rows().values():
-        yield f"| `{row.name}` | {row.reason} | {row.guard} |"
+    for names, reason, guard in read_table():
+        yield f"| `{names}` | {reason} | {guard} |"
     yield ""
 
 

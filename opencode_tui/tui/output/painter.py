@@ -86,24 +86,32 @@ class Painter:
         self._pen = PLAIN
         """The style that the terminal writes in: a frame leaves it as it is, for the next one, which often needs the same."""
         self._is_pen_lost = False
+        self._cursor: tuple[int, int] | None = None
+        """Where the last frame left the cursor; None after anything else was written."""
 
     def reset(self) -> None:
         """Assume nothing about the terminal's cells and its style: the next frame is written whole."""
         self._rows = [None] * len(self._rows)
         self._is_pen_lost = True
+        self._cursor = None
         self._lose_pictures()
 
     def plain(self) -> str:
         """Return what turns the terminal's style off, before something else than a frame is written; empty if it is off."""
+        self._cursor = None
         return self._turn(PLAIN)
 
     def begin_with(self, rows: Sequence[Row]) -> None:
         """Assume that the terminal shows these cells, which something else has written."""
         self._rows = [*rows]
         self._size = (len(rows[0].text), len(rows)) if rows else (0, 0)
+        self._cursor = None
 
     def paint(self, frame: Frame, send: Callable[[str], bool]) -> None:
-        """Write a frame; when `send` returns False, stop: what is missing is part of the next frame's difference."""
+        """Write a frame, nothing for the one that the terminal shows.
+
+        When `send` returns False, stop: what is missing is part of the next frame's difference.
+        """
         wanted, (column, line) = frame.rows, frame.cursor
         size = (len(wanted[0].text), len(wanted)) if wanted else (0, 0)
         if size != self._size:
@@ -111,6 +119,9 @@ class Painter:
             self._rows = [None] * len(wanted)
             self._lose_pictures()
         changed = self._changed(wanted)
+        if not changed and frame.cursor == self._cursor and not self._is_lost:
+            return
+        self._cursor = frame.cursor
         out = [_SYNC_BEGIN] if frame.is_synchronized else []
         if self._is_pen_lost:
             self._is_pen_lost, self._pen = False, PLAIN

@@ -147,11 +147,15 @@ def lines_of(*texts: str, columns: int = 60) -> list[Row]:
     return [row(Strip([Segment(text)]), columns) for text in texts]
 
 
-def test_an_unchanged_screen_costs_only_the_cursor() -> None:
-    emulator = Emulator(60, 3)
-    rows = lines_of("one", "two", "three")
-    emulator.paint(rows)
-    assert emulator.paint(lines_of("one", "two", "three"), (4, 1)) == "\x1b[2;5H"
+def test_an_unchanged_screen_costs_nothing_until_something_else_is_written() -> None:
+    emulator = Emulator(COLUMNS, ROWS)
+    rows = [row(Strip([Segment("text")]), COLUMNS)] * ROWS
+    emulator.paint(rows, cursor=(4, 2))
+    assert emulator.paint([*rows], cursor=(4, 2)) == ""
+    assert emulator.paint(rows, cursor=(5, 2)) == "\x1b[3;6H"
+    emulator.send(emulator.painter.plain() + "\x1b[H")
+    assert emulator.paint(rows, cursor=(5, 2)) == "\x1b[3;6H"
+    assert (emulator.screen.cursor.x, emulator.screen.cursor.y) == (5, 2)
 
 
 def test_only_changed_cells_are_written() -> None:

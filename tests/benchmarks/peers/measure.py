@@ -446,6 +446,6 @@ def merged(before: Sequence[psutil.Process], now: Sequence[psutil.Process]) -> l
 
 def _with_screen(problem: str, terminal: Terminal) -> str:
     """Return a problem with the last words on the screen."""
-    words = " ".join(terminal.show().split())
+    words = " ".join(re.sub(r"[^\w\s!-~]+", " ", terminal.show()).split())  # without lines and boxes
     ended = "" if terminal.is_alive() else f", ended with {terminal.process.poll()}"
     return f"{problem}{ended}; its screen: …{words[-120:]}" if words else f"{problem}{ended}"

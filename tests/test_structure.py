@@ -32,7 +32,7 @@ REASONS = {
 """Why a class has more than nine collaborators, by its module and its name: what it is, and why they belong together."""
 
 NAMED_WIDELY = {
-    "help_view": "a typed ? is text or this action, as the prompt decides; the start page and the status line show its key",
+    "help_view": "a typed ? is text or this action, as the prompt decides; the start page, the status line and pages show its key",
     "session_list": "the start page shows its key, and a click on the sessions that wait in the status line runs it",
     "session_share": "OpenCode's name of a folder of records, and a name that older clients send",
     "background_view": "a click on the running commands runs it, in the sidebar and in the status line",

@@ -229,6 +229,10 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         """Deliver the kept keys, and all later ones at once."""
         self.call_later(self._deliver_early)
 
+    def act_on_page(self, action_id: str) -> None:
+        """Run an action of the chat over the page that is shown."""
+        self.chat.act(action_id)
+
     async def _deliver_early(self) -> None:
         """Deliver the first kept key, then the others behind what that one does: it may close a list, or show what keeps them."""
         early, self._early = self._early or [], None

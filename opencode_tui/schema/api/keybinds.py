@@ -40,7 +40,8 @@ class Action:
     of commands, `needed` what cannot be done without a key for it. OpenCode has the action too unless it `is_ours`:
     `command` is its name there for clients that drive the screen, `their_keys` are the default keys there if they differ,
     `newer` is its name in the settings of OpenCode 2 where that does not follow from the others. `tip` follows its key in a tip.
-    `short` is its name in the list of keys after the leader where that has little space.
+    `short` is its name in the list of keys after the leader where that has little space. With `on_pages` its keys work on the
+    pages over the chat too, where they have no action of the page and are no text.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Action:
     newer: str = ""
     tip: str = ""
     short: str = ""
+    on_pages: bool = False
 
     @property
     def is_shared(self) -> bool:
@@ -68,7 +70,8 @@ class Action:
 ACTIONS: tuple[Action, ...] = (
     Action(QUIT, "Quit", "ctrl+c,ctrl+d,<leader>q", "app", "Program", slash="exit quit q"),
     Action("command_list", "All commands", "ctrl+p", "app", "Program", command="command.list", newer="command.palette.show"),
-    Action("help_view", "Keyboard shortcuts", "f1,?", "app", "Program", slash="help", is_ours=True, command="help.show"),
+    Action("help_view", "Keyboard shortcuts", "f1,?", "app", "Program", slash="help", is_ours=True, command="help.show",
+           on_pages=True),
     Action("theme_list", "Choose a theme", "<leader>t", "app", "Program", slash="themes theme", command="theme.list",
            newer="theme.switch"),
     Action("status_view", "Status of this folder", "none", "app", "Program", slash="status", their_keys="<leader>s",

@@ -19,6 +19,7 @@ from opencode_tui.tui.actions.settings import save_setting
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.keys.keymap import Keymap
+from opencode_tui.tui.keys.router import KeyedScreen, KeyTarget
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
 
@@ -30,6 +31,9 @@ FEWEST_NAME, MOST_NAME = 25, 32
 
 FIRST_GROUP, LAST_GROUP = "Session", "Program"
 """The first and the last group, so that enter in a list that has just opened does not quit."""
+
+SESSIONS_GROUP = BY_ID["sessions_mark"].group
+"""The group of the actions of the sessions page."""
 
 
 def command_choices(keymap: Keymap, can: Callable[[Action], bool], own: Sequence["CommandSummary"]) -> list[Choice]:
@@ -60,8 +64,24 @@ def help_choices(keymap: Keymap) -> list[Choice]:
             if row.group == group and keys:
                 key = ", ".join(keys[:3])
                 choices.append(Choice(row.id, row.name, key=key, group=group, aliases=_aliases(row)))
-        if group == BY_ID["sessions_mark"].group:
+        if group == SESSIONS_GROUP:
             choices += _session_choices(keymap, group)
+    return choices
+
+
+def page_choices(keymap: Keymap, page: KeyTarget) -> list[Choice]:
+    """Return the actions of a page that have a key and are available now; those of the page itself come first."""
+    choices: list[Choice] = []
+    used: set[str] = set()
+    for scope in page.scopes:
+        for row in ACTIONS:
+            is_own = row.scope == scope
+            keys = [key for key in keymap.keys(row.id, scope) if key not in used]
+            if (is_own or (scope == SESSIONS_PAGE and row.on_sessions)) and keys and page.can(row):
+                used.update(keys)
+                name = row.name if is_own else row.name.replace("this", "selected")
+                group = row.group if is_own else SESSIONS_GROUP
+                choices.append(Choice(row.id, name, key=", ".join(keys[:3]), group=group, aliases=_aliases(row)))
     return choices
 
 
@@ -207,13 +227,19 @@ def list_commands(chat: Chat) -> None:
 
 @action("help_view")
 def list_keys(chat: Chat) -> None:
-    """Open the list of all keys, which runs the chosen action."""
-    choices = help_choices(chat.app.keymap)
+    """Open the list of all keys, over a page that of its keys, which runs the chosen action."""
+    page = chat.app.screen
+    over = page if isinstance(page, KeyedScreen) and page.has_help else None
+    choices = page_choices(chat.app.keymap, over) if over is not None else help_choices(chat.app.keymap)
 
     def run(chosen: str) -> None:
         row = BY_ID.get(chosen)
-        if row is not None and can(chat, row):
+        if row is None:
+            return
+        if over is None and can(chat, row):
             chat.run(chosen)
+        elif over is not None and over.is_current and over.can(row):
+            over.act(chosen)
 
     _open(chat, ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)
 

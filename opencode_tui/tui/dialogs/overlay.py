@@ -24,6 +24,8 @@ class Overlay(KeyedScreen, ErrorBoundary, DismissOnce[str | None], ModalScreen[s
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-wide")]  # noqa: RUF012 - as Textual declares it
     """On a narrow screen the list is as wide as the window: a sign of the conversation beside a row looked like that of the row."""
 
+    has_help = False  # its own keys are all below it, and the help is such a list
+
     def __init__(self, content: ListContent) -> None:
         super().__init__()
         self.scopes = (content.scope, "list") if content.scope else ("list",)

@@ -7,7 +7,7 @@ from typing import cast
 from textual import events
 from textual.message_pump import MessagePump
 
-from opencode_tui.schema.api.keybinds import Action
+from opencode_tui.schema.api.keybinds import TYPED_SCOPES, Action
 from opencode_tui.tui.keys.keymap import Keymap
 
 
@@ -140,12 +140,31 @@ class KeyedScreen(Keyed):
     is_ready = False
     """Whether it is mounted, so that it can handle keys."""
 
+    has_help = True
+    """Whether keys that work on all pages work here."""
+
     def handle_now(self, event: events.Key | events.Paste) -> None:
         """Handle a key or paste."""
         if isinstance(event, events.Key):
             self.receive_key(event)
         else:
             self.on_paste(event)
+
+    def receive_key(self, event: events.Key) -> None:
+        """Run the action of a key, of this page or of all pages, or handle it as typed text."""
+        router = router_of(self)
+        if router.handle(event, self):
+            return
+        shared = next((one for one in router.keymap.actions(event.key, ("app",)) if one.on_pages), None)
+        if shared is not None and self.has_help and not (event.is_printable and self.is_typing):
+            app_of(self).act_on_page(shared.id)
+        else:
+            self.type_key(event)
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether characters are text now."""
+        return any(scope.partition(":")[0] in TYPED_SCOPES for scope in self.scopes)
 
     def on_mount(self) -> None:
         """Have the app deliver what was typed before; handlers of subclasses have run already."""
@@ -166,6 +185,10 @@ class HasRouter:
 
     def begin_keys(self) -> None:
         """Deliver the keys that were kept until now, and all later ones at once."""
+        raise NotImplementedError
+
+    def act_on_page(self, action_id: str) -> None:
+        """Run an action of the app that works on all pages, over the page that is shown."""
         raise NotImplementedError
 
 

@@ -35,7 +35,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, IdleStatus, RetryStatus, SessionInfo
-from opencode_tui.schema.session.stored_error import describe_stored
+from opencode_tui.schema.session.stored_error import describe_stored, end_state
 from opencode_tui.storage.engine_claim import PATIENCE_S, EngineRecord, live_engines, short_path
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.looks import Looks
@@ -57,7 +57,7 @@ ENDED = 30
 _LISTED_MS = 7 * 24 * 3600 * 1000
 """Milliseconds for which a session that ended is listed if the user does not look."""
 
-_NEEDS: Sequence[str] = ("asks", "stopped", "failed", "retries", "works", "done")
+_NEEDS: Sequence[str] = ("asks", "stopped", "failed", "interrupted", "retries", "works", "done")
 """The states of what sessions did, in the order in which they need the user."""
 
 Opening = Callable[[], "AbstractAsyncContextManager[Client]"]
@@ -399,7 +399,7 @@ async def _done_by(client: "Client", root: SessionInfo, family: Sequence[Session
     Of each the newest `_NEWEST` messages are read.
     """
     turns: set[str] = set()
-    cost, has_failed = 0.0, False
+    cost, state = 0.0, end_state(None)
     changes: dict[str, list[FileDiff]] = {}
     for info in family:
         messages = [one.info for one in await client.messages.list(info.id, _NEWEST)]
@@ -408,7 +408,7 @@ async def _done_by(client: "Client", root: SessionInfo, family: Sequence[Session
         cost += sum(one.cost for one in recent)
         if info.id == root.id:
             turns = {one.parent_id for one in recent}
-            has_failed = bool(recent) and recent[-1].failure is not None
+            state = end_state(recent[-1].failure if recent else None)
             for one in messages:
                 if isinstance(one, UserMessage) and one.id in turns and one.summary is not None:
                     for change in one.summary.diffs:
@@ -416,7 +416,7 @@ async def _done_by(client: "Client", root: SessionInfo, family: Sequence[Session
     every = [change for each in changes.values() for change in each]
     return Done.trusted(
         info=root,
-        state="failed" if has_failed else "done",
+        state=state,
         turns=len(turns),
         files=len(changes),
         additions=sum(one.additions for one in every),
@@ -440,9 +440,11 @@ async def _end_of(client: "Client", info: SessionInfo, seen: int) -> list[Ended]
         answer = message.info
         if isinstance(answer, AssistantMessage) and (at := answer.time.completed or 0) > seen:
             error = answer.shown_error
+            state = end_state(error)
             texts = "\n".join(part.text for part in message.parts if isinstance(part, TextPart))
-            said = describe_stored(error, answer.provider_id, answer.model_id) if error else _last_line(texts)
-            state = "failed" if error else "done"
+            said = "" if state == "failed" else _last_line(texts)
+            if error is not None and not said:
+                said = describe_stored(error, answer.provider_id, answer.model_id)
             cost = await client.sessions.cost(info.id)
             return [Ended.trusted(info=info, state=state, at=at, said=said[:SAID], cost=cost)]
     return []

@@ -14,16 +14,18 @@ from opencode_tui.text.tool import activity_of
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.inbox import Asked, Done, Running, State
+    from opencode_tui.schema.session.stored_error import EndState
 
 DONE_STATES = {
     "asks": "asks you",
     "stopped": "was stopped",
     "failed": "failed",
+    "interrupted": "interrupted",
     "retries": "retries",
     "works": "still works",
 }
 
-ENDED_STATES = {"failed": "failed", "done": "done"}
+ENDED_STATES: dict["EndState", str] = {"failed": "failed", "interrupted": "interrupted", "done": "done"}
 
 STATES: dict["State", str] = {"asks": "asks you", "stopped": "stopped", "retries": "retries", "works": "works"}
 

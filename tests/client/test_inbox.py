@@ -26,7 +26,7 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process
 from opencode_tui.storage.run_lock import OWNER_SUFFIX
-from opencode_tui.text.inbox import silent_line
+from opencode_tui.text.inbox import done_line, silent_line
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
@@ -281,6 +281,20 @@ async def test_what_ended_is_listed_until_the_user_looks_the_newest_first(
         await client.inbox.look("../../elsewhere")
     folder = find_paths(desk.environ).state / "looked"
     assert [path.name for path in folder.iterdir()] == ["all"]
+
+
+async def test_a_turn_that_the_user_interrupts_ended_interrupted(desk: Desk, model: ModelServer, tmp_path: Path):
+    client = await desk.open(tmp_path / "one")
+    name = await desk.send(client, 'clean up <<tool bash {"command": "rm a"}>>')
+    await desk.rows(lambda rows: any(row.waiting for row in rows))
+    await client.prompts.abort(name)
+    await asyncio.gather(*desk.sent, return_exceptions=True)
+    await desk.rows(lambda rows: not rows)
+    since = (await client.sessions.get(name)).time.created - 1
+    ended, done = (await client.inbox.list()).ended, await client.inbox.done(since)
+    assert [(one.info.id, one.state) for one in ended] == [(name, "interrupted")]
+    assert [(one.info.id, one.state) for one in done] == [(name, "interrupted")]
+    assert "interrupted" in done_line(done[0])
 
 
 async def test_what_ended_has_no_subagents_no_archived_sessions_and_none_that_was_deleted(

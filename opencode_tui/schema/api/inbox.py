@@ -12,6 +12,7 @@ from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo, SessionStatus
+from opencode_tui.schema.session.stored_error import EndState
 from opencode_tui.schema.totals import SessionTotals
 
 State = Literal["asks", "stopped", "retries", "works"]
@@ -66,11 +67,11 @@ SAID = 500
 class Done(Record):
     """What a session and its subagents did since a moment: turns that went on, changes in lines and files, USD.
 
-    `state` is that of a session that still runs or waits; otherwise "failed" where its last answer has an error, else "done".
+    `state` is that of a session that still runs or waits; otherwise how its last turn ended.
     """
 
     info: SessionInfo
-    state: State | Literal["done", "failed"]
+    state: State | EndState
     turns: int
     files: int = 0
     additions: int = 0
@@ -79,13 +80,14 @@ class Done(Record):
 
 
 class Ended(Record):
-    """A session whose last turn ended at a moment in ms: with an error, "failed", or with an answer, "done".
+    """A session whose last turn ended at a moment in ms, and how.
 
-    `said` is the error or the last line of the answer, at most `SAID` characters; `cost` that of the session in USD.
+    `said` is the error or the last line of the answer, of an interrupted one too, at most `SAID` characters; `cost` that of the
+    session in USD.
     """
 
     info: SessionInfo
-    state: Literal["failed", "done"]
+    state: EndState
     at: int
     said: str = ""
     cost: float = 0

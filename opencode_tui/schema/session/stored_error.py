@@ -204,6 +204,17 @@ PROGRAM_ENDED = "The program ended before this answer was complete."
 """The error of a response whose process was killed."""
 
 
+EndState = Literal["done", "failed", "interrupted"]
+"""How a turn ended: with an answer, with an error, or because the user interrupted it or its process ended."""
+
+
+def end_state(error: StoredError | None) -> EndState:
+    """Return how a turn ended whose last answer has this error, None for an answer without one."""
+    if error is None:
+        return "done"
+    return "interrupted" if isinstance(error, StoredAbortedError) else "failed"
+
+
 def aborted(message: str = "The operation was aborted.") -> StoredAbortedError:
     """Return the stored form of an interruption."""
     return StoredAbortedError(data=MessageData(message=message))

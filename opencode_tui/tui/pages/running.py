@@ -17,6 +17,7 @@ from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.cells import breaks, clip, pad
+from opencode_tui.text.cells import width as cells
 from opencode_tui.text.inbox import ENDED_STATES, STATES, line_of, silent_line
 from opencode_tui.text.permission import Act, is_command, sandbox_facts, subject_of
 from opencode_tui.text.quantity import age, money, plural, short_path, token_words
@@ -29,6 +30,8 @@ from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves, router_of
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import WIDE, ListRow
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.session_state import HUES as ENDED_HUES
+from opencode_tui.tui.state.session_state import sign_of
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
@@ -39,6 +42,9 @@ FOLDER, TOKENS, COST, AGE = 30, 15, 9, 6
 """Cells of the columns at the right; only the last one below `WIDE`. That of the folders grows as that of the titles."""
 
 SPARE = 30
+
+STATE = max(map(cells, STATES.values()))
+"""Cells of the column with the states, unless the word of one that ended needs more."""
 
 HUES: Mapping[State, str] = {"asks": "warning", "stopped": "error", "retries": "warning", "works": "accent"}
 
@@ -222,7 +228,7 @@ class RunningScreen(ListPage):
 
     def _ended_entry(self, one: Ended) -> ListRow:
         glyphs = self.listing.look.glyphs
-        look = (glyphs.failed, "error") if one.state == "failed" else (glyphs.done, "success")
+        look = (sign_of(one.state, glyphs), ENDED_HUES[one.state])
         folder = short_path(one.info.directory, os.path.expanduser("~"))
         words = (ENDED_STATES[one.state], screen_line(one.said))
         return self._session_row(one.info, look, words, (folder, "", money(one.cost)), one.at)
@@ -232,10 +238,11 @@ class RunningScreen(ListPage):
     ) -> ListRow:
         """Return a row: a sign and its color, the state and what is said, the folder, tokens and cost, and a moment in ms."""
         width = self.app.size.width
+        state = max([STATE, *(cells(ENDED_STATES[one.state]) for one in self._view.ended)])
         spare = min(SPARE, max(0, width - WIDE) // 4)
         title = screen_line(" ".join(info.title.split())) or "(no title)"
         columns = [
-            (f"{pad(words[0], 8)}  ", look[1]),
+            (f"{pad(words[0], state)}  ", look[1]),
             (f"{self._column(title, TITLE + spare)}  ", "text"),
             (f"{words[1]}  ", "muted"),
         ]

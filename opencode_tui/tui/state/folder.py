@@ -1,7 +1,7 @@
 """State that follows the events of the folder: its sessions, what runs, what waits for an answer."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.question import QuestionRequest
@@ -22,6 +22,7 @@ from opencode_tui.schema.event.event import (
 from opencode_tui.schema.event.folder_event import BackgroundUpdated, LspUpdated
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, SessionInfo
+from opencode_tui.schema.session.stored_error import EndState, end_state
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.background import BackgroundCommand
@@ -40,7 +41,7 @@ class FolderState:
         """The time in ms since 1970 at which a session became busy."""
         self.asking: dict[str, Asking] = {}
         """Open questions by ID, oldest first."""
-        self.ended: dict[str, Literal["done", "failed"]] = {}
+        self.ended: dict[str, EndState] = {}
         """The result of the last run of each session that ended while this screen was open."""
         self.last_run: dict[str, tuple[int, int]] = {}
         """The start and the end of that run, in ms since 1970."""
@@ -71,8 +72,7 @@ class FolderState:
             case SessionStatusChanged():
                 self._apply_status(event.session_id, event.status, now)
             case SessionFailed() if event.session_id is not None:
-                is_stop = event.error.name == "MessageAbortedError"
-                self.ended[event.session_id] = "done" if is_stop else "failed"
+                self.ended[event.session_id] = end_state(event.error)
             case PermissionAsked():
                 self.asking[event.id] = event
             case QuestionAsked():

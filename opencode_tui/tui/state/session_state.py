@@ -10,7 +10,7 @@ from opencode_tui.text.session_tree import origin_of
 from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
 
-State = Literal["running", "asks", "retry", "undone", "done", "failed", "idle"]
+State = Literal["running", "asks", "retry", "undone", "done", "failed", "interrupted", "idle"]
 
 HUES: Mapping[State, str] = {
     "running": "accent",
@@ -19,6 +19,7 @@ HUES: Mapping[State, str] = {
     "undone": "muted",
     "done": "success",
     "failed": "error",
+    "interrupted": "muted",
     "idle": "muted",
 }
 
@@ -59,5 +60,6 @@ def sign_of(state: State, glyphs: Glyphs) -> str:
         "undone": glyphs.undone,
         "done": glyphs.done,
         "failed": glyphs.failed,
+        "interrupted": glyphs.interrupted,
         "idle": " ",
     }[state]

@@ -189,6 +189,9 @@ async def test_two_escapes_interrupt_and_one_does_not(environ: dict[str, str], f
         await page.press("escape")
         text = await page.sees("Interrupted by you")
         assert "✗" not in text
+        await page.press("ctrl+x", "l")
+        lines = (await page.sees("Type to filter")).splitlines()
+        assert [one for one in lines if "■" in one and "interrupted" in one], lines
 
 
 async def test_the_end_of_one_first_press_leaves_another_one(

@@ -184,6 +184,19 @@ async def test_what_ended_is_below_what_runs_and_is_seen_when_the_page_is_left()
         assert script.looks[-1] == (None, NOON - 1)
 
 
+async def test_what_was_interrupted_says_so_in_a_column_that_holds_the_word() -> None:
+    infos = [session(title, id=f"ses_{title}") for title in ("Stopped", "Whole")]
+    ended = [
+        Ended(info=infos[0], state="interrupted", at=NOON - 1, said="I will"),
+        Ended(info=infos[1], state="done", at=NOON - 60_000, said="All is done."),
+    ]
+    async with page_of(ended=ended) as (page, _, _script):
+        lines = (await page.sees("Ended since you looked")).splitlines()
+        stopped, whole = (next(one for one in lines if title in one) for title in ("Stopped", "Whole"))
+        assert stopped.split()[:3] == ["■", "interrupted", "Stopped"]
+        assert stopped.index("Stopped") == whole.index("Whole")
+
+
 async def test_the_shown_session_is_seen_when_it_is_shown() -> None:
     async with page_of() as (_, _, script):
         assert set(script.looks) == {(SESSION, 0)}

@@ -27,6 +27,7 @@ from opencode_tui.tui.diff.folding import ChangeRow, change_rows, in_order
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file
 from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
+from opencode_tui.tui.pages.page import NARROW as TWO_ROWS
 from opencode_tui.tui.pages.page import PageFoot, PageHead, Preview
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_words
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
@@ -168,6 +169,7 @@ class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings
     DiffScreen #diff-left { width: 1fr; height: 100%; }
     DiffScreen DiffBody { height: 1fr; }
     DiffScreen PageFoot { height: 3; }
+    DiffScreen.-narrow PageFoot { height: 4; }
     DiffScreen Preview { width: 40; height: 100%; display: none; }
     DiffScreen.-wide Preview { display: block; }
     """
@@ -213,6 +215,7 @@ class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings
     def on_resize(self, event: events.Resize) -> None:
         """Show the list of files and two columns where they fit."""
         self.set_class(event.size.width >= WIDE, "-wide")
+        self.set_class(event.size.width < TWO_ROWS, "-narrow")
         self._arrange(is_split=self._room() >= SPLIT and not self._is_stacked)
 
     def _room(self) -> int:
@@ -263,7 +266,7 @@ class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings
         return [(title, counts), ((), ()), ([(pad(before, half) + after, palette.style("muted"))], ())]
 
     def _actions(self) -> list[KeyAction]:
-        """Return the actions with keys to show; on a narrow screen fewer, with fewer words."""
+        """Return the actions with keys to show; on a narrow screen with fewer words."""
         is_split, is_wrapped, is_narrow = self.body.is_split, self.body.is_wrapped, self._room() < NARROW
         wrap = ("diff_wrap", ("truncate" if is_narrow else "truncate lines") if is_wrapped else "wrap")
         opening = ("diff_open", "open" if is_narrow else "open in your editor")
@@ -271,7 +274,7 @@ class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings
             ("diff_next", "next" if is_narrow else "next change"),
             ("diff_previous", "previous"),
             *([("diff_next_file", "file" if is_narrow else "next file")] if len(self._diffs) > 1 else []),
-            *([] if is_narrow else [("diff_columns", "unified" if is_split else "side by side")]),
+            ("diff_columns", "unified" if is_split else "side by side"),
             *((wrap, opening) if is_narrow else (opening, wrap)),  # where there is no room, the last is left out
             ("page_close", "back"),
         ]

@@ -17,7 +17,7 @@ from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
 from opencode_tui.tui.keys.common import by_id, closes
-from opencode_tui.tui.keys.router import KeyAction, KeyedScreen, keymap_of, moves
+from opencode_tui.tui.keys.router import KeyAction, KeyedScreen, app_of, keymap_of, moves
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_words
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 from opencode_tui.tui.widgets.selection import Selection
@@ -28,8 +28,16 @@ WIDE, NARROW = 120, 80
 MARGIN = 3
 """Cells at the left and right of a page's keys and messages."""
 
+HEAD_ROWS, FEWEST = 5, 3
+"""Rows of a title with a typed text, and those that a list keeps on a low screen."""
+
+GAP = 3
+"""Cells between two keys."""
+
 MESSAGE_ROWS = 4
 """Most rows of a message above the keys."""
+
+_HELP = "help_view"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,18 +254,24 @@ class PageFoot(Rows):
 
     def _make_room(self) -> None:
         """Be as much higher as the message has rows beyond its first."""
-        usual = self.styles.height
+        usual = int(self.styles.height.value) if self.styles.height is not None else 0
         more = len(self._message_rows(self.size.width)) - 1
-        self.styles.min_height = int(usual.value) + more if usual is not None and more > 0 else None
+        self.styles.min_height = min(usual + more, max(usual, self._most_rows)) if usual and more > 0 else None
+
+    @property
+    def _most_rows(self) -> int:
+        """The rows that the list of a low screen leaves to the message and the keys."""
+        return self.app.size.height - HEAD_ROWS - FEWEST
 
     def _message_rows(self, width: int) -> Sequence[str]:
         """Return the message in rows; of one that is too long for them the end is kept, where remedies are."""
         words, room = self._message[0], width - 2 * MARGIN
         if room < MARGIN:
             return [words]
+        most = min(MESSAGE_ROWS, max(1, self._most_rows - 2))  # a row of keys and an empty one are below
         rows = wrap(words, room)
-        shorter = room * MESSAGE_ROWS
-        while len(rows) > MESSAGE_ROWS:
+        shorter = room * most
+        while len(rows) > most:
             shorter -= room // 4 or 1
             rows = wrap(clip_middle(words, shorter, self.look.glyphs.ellipsis), room)
         return rows
@@ -266,7 +280,10 @@ class PageFoot(Rows):
         """Run the action of the clicked key."""
         wanted = pressed(event)
         found = next((one for one in self._actions if one.id == wanted), None)
-        if found is not None:
+        if wanted == _HELP:
+            event.stop()
+            app_of(self).act_on_page(_HELP)
+        elif found is not None:
             event.stop()
             found.act()
 
@@ -276,29 +293,63 @@ class PageFoot(Rows):
         fill = palette.area("background")
         message = self._message_rows(width)
         key_rows = max(1, height - len(message) - 1)
-        lines: list[list[Piece]] = [[(" " * MARGIN, fill)]]
-        for one in self._actions:
-            shown = keymap_of(self).first(one.id, self.scope)
-            if one.words and shown:
-                meta = pressing(one.id)
-                key = [
-                    (shown, palette.style("accent", bold=True) + meta),
-                    (f" {one.words}", palette.style("text") + meta),
-                ]
-                key.append(("   ", fill))
-                if measure(lines[-1]) + measure(key) > width and len(lines) < key_rows:
-                    lines.append([(" " * MARGIN, fill)])
-                if one is self._actions[-1]:  # the way back is always there
-                    while len(lines[-1]) > 1 and measure(lines[-1]) + measure(key) - 3 > width:
-                        del lines[-1][-3:]
-                if measure(lines[-1]) + measure(key) - 3 <= width:
-                    lines[-1] += key
+        lines = self._key_lines(width, key_rows)
         style = palette.style(self._message[1] or "muted")
         return [
             *(row(width, [(" " * MARGIN, fill), (words, style)], fill=fill) for words in message),
-            *(row(width, line[:-1], fill=fill) for line in lines[:key_rows]),
+            *(row(width, line[:-1], fill=fill) for line in lines),
             Strip.blank(width, fill),
         ]
+
+    def _key_lines(self, width: int, most: int) -> Sequence[Sequence[Piece]]:
+        """Return the keys on at most so many rows; where some have no room, the key that lists all of them is before the last."""
+        keys = [key for one in self._actions if (key := self._key(one.id, one.words))]
+        margin: Piece = (" " * MARGIN, self.look.palette.area("background"))
+        lines, is_whole = _fitting(keys, margin, width, most, kept=1)
+        all_keys = self._key(_HELP, "help")
+        if is_whole or not all_keys or not isinstance(self.screen, KeyedScreen) or not self.screen.has_help:
+            return lines
+        return _fitting([*keys[:-1], all_keys, *keys[-1:]], margin, width, most, kept=2)[0]
+
+    def _key(self, action_id: str, words: str) -> list[Piece]:
+        """Return an action's key with its words and a gap; nothing if one of them is missing."""
+        palette = self.look.palette
+        shown = keymap_of(self).first(action_id, self.scope)
+        if not words or not shown:
+            return []
+        meta = pressing(action_id)
+        return [
+            (shown, palette.style("accent", bold=True) + meta),
+            (f" {words}", palette.style("text") + meta),
+            (" " * GAP, palette.area("background")),
+        ]
+
+
+def _fitting(
+    keys: Sequence[list[Piece]], margin: Piece, width: int, most: int, *, kept: int
+) -> tuple[list[list[Piece]], bool]:
+    """Return the keys that fit on at most so many rows, and whether these are all; the `kept` last ones are always there."""
+    lines: list[list[Piece]] = [[margin]]
+    is_whole = True
+
+    def fits(key: Sequence[Piece]) -> bool:
+        return measure(lines[-1]) + measure(key) - GAP <= width
+
+    for key in keys[:-kept]:
+        if measure(lines[-1]) + measure(key) > width and len(lines) < most:
+            lines.append([margin])
+        if fits(key):
+            lines[-1] += key
+        else:
+            is_whole = False
+    last = [piece for key in keys[-kept:] for piece in key]
+    if not fits(last) and len(lines) < most:
+        lines.append([margin])
+    while len(lines[-1]) > 1 and not fits(last):
+        del lines[-1][-3:]
+        is_whole = False
+    lines[-1] += last if fits(last) else [piece for key in keys[-1:] for piece in key]
+    return lines, is_whole
 
 
 class Preview(Rows):

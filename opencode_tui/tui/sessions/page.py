@@ -17,7 +17,7 @@ from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.keys.common import by_id, filters, leaves
 from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
-from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead, RowsOnDemand
+from opencode_tui.tui.pages.page import HEAD_ROWS, WIDE, ListRow, PageScreen, QueryHead, RowsOnDemand
 from opencode_tui.tui.sessions.columns import SessionColumns
 from opencode_tui.tui.sessions.known_sessions import View
 from opencode_tui.tui.sessions.preview import Glimpse, count_turns, draw_glimpse, draw_trashed, read_glimpse
@@ -28,6 +28,9 @@ from opencode_tui.tui.widgets.row import Piece
 
 NARROW = 64
 """Cells of the page under which the filter has a shorter hint."""
+
+FEWEST, FEWEST_FOOT = 5, 3
+"""Rows that the list keeps on a low screen, and those of the keys, which give it the others."""
 
 PAUSE_S = 0.25
 """Seconds without a key before all messages of a session are counted, or the content of all sessions is searched."""
@@ -212,8 +215,10 @@ class SessionsScreen(PageScreen):
         self._run(VIEW_WORDS[self.sessions.view].verbs["list_choose"])
 
     def on_resize(self, event: events.Resize) -> None:
-        """Show the columns that fit, and all keys."""
-        self.foot.styles.height = 4 if event.size.width >= WIDE else 5 if event.size.width >= 80 else 6
+        """Show the columns that fit, and all keys unless the list needs their rows."""
+        width, height = event.size
+        usual = 4 if width >= WIDE else 5 if width >= 80 else 6
+        self.foot.styles.height = max(FEWEST_FOOT, min(usual, height - HEAD_ROWS - FEWEST))
         self.call_after_refresh(self._refill)
 
     def _run(self, verb: str) -> None:
@@ -312,4 +317,4 @@ class SessionsScreen(PageScreen):
         if isinstance(chosen.of, TrashedSession):
             return draw_trashed(chosen.title, chosen.of, look)
         title = screen_line(" ".join(chosen.of.title.split()))
-        return draw_glimpse(title, self._glimpses.get(chosen.id, Glimpse()), look, room)
+        return draw_glimpse(title, self._glimpses.get(chosen.id, Glimpse()), look, room, self.preview.size.height - 1)

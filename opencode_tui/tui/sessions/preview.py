@@ -22,9 +22,17 @@ from opencode_tui.tui.widgets.row import Piece
 RECENT = 8
 """Number of latest messages that are searched for the last prompt and response."""
 
-REQUEST_LINES, ANSWER_LINES = 5, 3
-TODOS, FILES = 8, 10
+REQUEST_LINES, TODOS, FILES = 5, 8, 10
 """Maximum rows of each."""
+
+ANSWER_LINES = 3
+"""Rows of the response where todos and changes need the others; it has all rows that they leave."""
+
+TITLES = 2
+"""Rows of the title and the facts."""
+
+TEXT = 20_000
+"""Characters of a text that are kept: more than the rows of a preview hold."""
 
 
 class Glimpse(Struct, frozen=True):
@@ -49,7 +57,7 @@ async def read_glimpse(client: Client, session_id: str) -> Glimpse:
     has_all = len(messages) < RECENT
     for message in messages:
         text = " ".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
-        text = screen_line(" ".join(text.split()))[:600]
+        text = screen_line(" ".join(text[: 2 * TEXT].split()))[:TEXT]
         if isinstance(message.info, UserMessage):
             facts = screen_line(f"{message.info.agent} · {message.info.model.model_id}")
             request, asked, turns = (text, message.info.time.created, turns + 1) if text else (request, asked, turns)
@@ -76,32 +84,36 @@ class _PreviewSections(Sections):
         return self.line([(words, self.style("muted"))], right)
 
 
-def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int) -> list[Sequence[Piece] | Strip]:
-    """Return the lines of the preview; `title` is safe."""
+def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int, height: int) -> list[Sequence[Piece] | Strip]:
+    """Return the lines of the preview for so many cells and rows; `title` is safe."""
     drawn = _PreviewSections(look, room + 2 * MARGIN)
     asked = [(clock(glimpse.asked), drawn.style("muted"))] if glimpse.asked else []
     turns = f" · {plural(glimpse.turns, 'turn')}" if glimpse.turns else ""
-    strips: list[Strip] = []
-    for head, right, words, most in (
-        ("Last prompt", asked, glimpse.request, REQUEST_LINES),
-        ("Last response", [], glimpse.answer, ANSWER_LINES),
-    ):
-        if words:
-            strips += [drawn.empty(), drawn.head(head, right), *_wrapped(words, drawn, room, most)]
+    request: list[Strip] = []
+    if glimpse.request:
+        lines = _wrapped(glimpse.request, drawn, room, REQUEST_LINES)
+        request = [drawn.empty(), drawn.head("Last prompt", asked), *lines]
+    below: list[Strip] = []
     if glimpse.todos:
-        strips += [drawn.empty(), *drawn.todos(glimpse.todos)[: TODOS + 1]]
+        below += [drawn.empty(), *drawn.todos(glimpse.todos)[: TODOS + 1]]
     if glimpse.diffs:
         added, removed = (sum(getattr(one, name) for one in glimpse.diffs) for name in ("additions", "deletions"))
         head = drawn.head("Changes", change_columns(look, added, removed, PANEL))
-        strips += [drawn.empty(), head, *drawn.changes(glimpse.diffs, FILES + 1)[1:]]
+        below += [drawn.empty(), head, *drawn.changes(glimpse.diffs, FILES + 1)[1:]]
+    answer: list[Strip] = []
+    if glimpse.answer:
+        left = height - TITLES - len(request) - len(below) - 2  # an empty row and the heading
+        lines = _wrapped(glimpse.answer, drawn, room, max(ANSWER_LINES, left))
+        answer = [drawn.empty(), drawn.head("Last response"), *lines]
     return [
         [(title, drawn.style("text", bold=True))],
         [(look.words(f"{glimpse.facts}{turns}"), drawn.style("muted"))],
-        *(one.crop(MARGIN, MARGIN + room) for one in strips),
+        *(one.crop(MARGIN, MARGIN + room) for one in (*request, *answer, *below)),
     ]
 
 
 def _wrapped(words: str, drawn: Sections, room: int, most: int) -> list[Strip]:
+    words = words[: room * (most + 1)]  # all that the rows hold, and more
     lines = [words[start:end] for start, end in breaks(words, room)]
     if len(lines) > most:
         rest = f"{lines[most - 1]} {lines[most]}"

@@ -1,11 +1,14 @@
 """What stays on the screen at 60 and 80 columns and without colors: keys, commands, ages, what waits for the user."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from opencode_tui.tui.dialogs.listing import Listing
+from opencode_tui.tui.dialogs.panel import Panel
+from opencode_tui.tui.pages.page import PageFoot, PageScreen
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import look, screen, screen_lines, screen_text
 from tests.support.world.repo import make_repo
@@ -35,6 +38,48 @@ async def test_the_reason_of_no_sandbox_gives_way_to_a_key(environ: dict[str, st
         assert "□ no sandbox" in text.splitlines()[-1]
         await page.pilot.resize_terminal(170, 30)
         await page.sees("no sandbox: experimental.sandbox.mode is off")
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_a_low_and_narrow_sessions_page_shows_at_least_three_sessions() -> None:
+    text = await text_of(PAGES["sessions-in-60-columns"], 34, 12)
+    rows = text.splitlines()
+    query = next(at for at, row in enumerate(rows) if "Type to filter" in row)
+    keys = next(at for at, row in enumerate(rows) if "esc back" in row)
+    listed = [row for row in rows[query + 1 : keys] if re.search(r" \d+ [a-z]+$", row)]  # each ends with its age
+    assert len(listed) >= 3, text
+    assert "f1 help" in rows[keys], text
+
+
+@pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.parametrize("name", PAGES)
+async def test_a_page_keeps_three_rows_of_its_list_at_34_by_12(name: str) -> None:
+    app, act = opened_app(PAGES[name])
+    async with app.run_test(size=(34, 12)) as pilot:
+        await act(pilot)
+        page = app.screen
+        if isinstance(page, PageScreen) and not page.query(Panel):
+            assert page.listing.size.height >= 3, screen_text(app)
+
+
+@pytest.mark.usefixtures("jumping_clock")
+@pytest.mark.parametrize("width", [34, 60, 100])
+@pytest.mark.parametrize("name", PAGES)
+async def test_a_page_shows_all_its_keys_or_the_one_that_lists_them(name: str, width: int) -> None:
+    app, act = opened_app(PAGES[name])
+    async with app.run_test(size=(width, 24)) as pilot:
+        await act(pilot)
+        for foot in app.screen.query(PageFoot):
+            text = "\n".join(row.text for row in foot.rows(foot.size.width, foot.size.height))
+            words = [one.words for one in foot._actions if one.words and app.keymap.first(one.id, foot.scope)]
+            assert words and words[-1] in text
+            assert "f1 help" in text or all(f" {one}" in text for one in words), screen_text(app)
+
+
+@pytest.mark.usefixtures("jumping_clock")
+async def test_the_page_of_changes_shows_all_its_keys_in_60_columns() -> None:
+    text = await text_of(SITUATIONS["changes-in-one-column-light"], 60)
+    assert "u side by side" in text and "o open" in text and "esc back" in text
 
 
 @pytest.mark.usefixtures("jumping_clock")

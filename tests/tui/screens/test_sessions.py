@@ -144,7 +144,8 @@ async def test_what_was_free_costs_nothing_and_a_trifle_is_told_as_one() -> None
     script = many_sessions()
     script.costs = {"ses_slow": 0.004}
     async with listed(script) as opened:
-        lines = (await opened.text()).splitlines()
+        width = opened.page.listing.size.width
+        lines = [line[:width] for line in (await opened.text()).splitlines()]
         [slow] = [line for line in lines if "Why is import" in line]
         assert slow.split()[-3:] == ["<0.01", "4", "d"]
         assert " 0.00 " not in "\n".join(lines) and "· $0.0040 " in lines[1]
@@ -190,3 +191,27 @@ async def test_the_preview_counts_the_turns_of_a_long_session() -> None:
             if "9 turns" in await opened.text():
                 break
         assert "9 turns" in await opened.text()
+
+
+@pytest.mark.parametrize(("words", "is_cut"), [(80, False), (4_000, True)])
+async def test_the_preview_shows_as_much_of_the_response_as_fits_and_marks_where_it_is_cut(
+    words: int, is_cut: bool
+) -> None:
+    script = many_sessions()
+    story = Story()
+    story.user("explain it", "4")
+    story.answer([" ".join(f"word{number}" for number in range(1, words + 1))], at="5")
+    script.messages, script.diffs, script.todos = story.messages, [], []
+    async with listed(script) as opened:
+        await opened.pilot.press("down")
+        for _ in range(20):
+            if "Last response" in await opened.text():
+                break
+            await opened.pilot.pause(0.1)
+        size, preview = opened.page.preview.size, opened.page.preview
+        rows = [one.text.strip() for one in preview.rows(size.width, size.height)]
+        response = [one for one in rows[rows.index("Last response") + 1 :] if one]
+        assert response[0].startswith("word1 word2 ")
+        assert response[-1].endswith("…") if is_cut else response[-1].endswith(" word80")
+        assert len(response) > 8
+        assert not is_cut or rows[-1] == response[-1]  # the last row of the screen

@@ -10,11 +10,14 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
 from opencode_tui.cli.terminal import say
+
+if TYPE_CHECKING:
+    from opencode_tui.schema.error import OpencodeError
 
 DONE = 0
 FAILED = 1
@@ -39,11 +42,11 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
         return error.exit_code
     if is_debugging:
         sys.stderr.write(_format_traceback(error))
-    from opencode_tui.schema.error import ConfigError, ModelNotFoundError, OpencodeError  # pydantic: not for the help
+    from opencode_tui.schema.error import OpencodeError  # pydantic: not for the help
 
     if isinstance(error, OpencodeError):
         say(str(error))
-        return BAD_INPUT if isinstance(error, ConfigError | ModelNotFoundError) else FAILED
+        return BAD_INPUT if _is_bad_input(error) else FAILED
     if isinstance(error, FileNotFoundError) and not has_folder():
         say(FOLDER_IS_GONE)
         return FAILED
@@ -52,6 +55,18 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
     reason = describe(error) if isinstance(error, OSError) else f"{type(error).__name__}: {_first_line(error)}"
     say(f"{reason}; {_keep_traceback(error, environ)}")
     return FAILED
+
+
+def _is_bad_input(error: "OpencodeError") -> bool:
+    """Return whether an argument or a setting is wrong, or names nothing that is there: a session, message, model, server …"""
+    from opencode_tui.schema.error import (
+        ConfigError,
+        ModelNotFoundError,
+        NoSuchMessageError,
+        NotFoundError,
+    )
+
+    return isinstance(error, ConfigError | ModelNotFoundError | NotFoundError | NoSuchMessageError)
 
 
 FOLDER_IS_GONE = "the current directory no longer exists; change to another one"
@@ -77,10 +92,37 @@ def _unwrap(error: BaseException) -> BaseException:
 
 
 def _explain_usage(error: click.ClickException) -> str:
-    message = " ".join(error.format_message().split()).rstrip(".")  # click lists choices on lines of their own
+    message = _number_words(error) or " ".join(error.format_message().split()).rstrip(
+        "."
+    )  # choices are on lines of their own
     if isinstance(error, click.UsageError) and error.ctx is not None:
         return f"{message}; see `{error.ctx.command_path} --help`"
     return message
+
+
+def _number_words(error: click.ClickException) -> str:
+    """Return what a number must be, and what was given instead; empty for any other error."""
+    if not isinstance(error, click.BadParameter) or error.param is None:
+        return ""
+    kind = error.param.type
+    if not isinstance(kind, click.types.IntParamType | click.types.FloatParamType):
+        return ""
+    number = "a whole number" if isinstance(kind, click.types.IntParamType) else "a number"
+    if isinstance(kind, click.IntRange | click.FloatRange):
+        number += _range_words(kind)
+    given, found, _ = error.message.partition(" is not ")  # click quotes the value there, and has it nowhere else
+    name = max(error.param.opts, key=len, default=error.param.human_readable_name)
+    return f"{name} must be {number}{f', not {given}' if found else ''}"
+
+
+def _range_words(kind: click.IntRange | click.FloatRange) -> str:
+    """Return the accepted range of a number, with a blank before it."""
+    least, most = kind.min, kind.max
+    if least is not None and most is not None:
+        return f" from {least} to {most}"
+    if least is not None:
+        return f" greater than {least}" if kind.min_open else f" of at least {least}"
+    return f" of at most {most}" if most is not None else ""
 
 
 def _first_line(error: BaseException) -> str:

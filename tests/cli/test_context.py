@@ -87,7 +87,7 @@ def test_an_unknown_session_is_one_line(commands, command):
 
 def test_an_unknown_part_is_one_line(commands, session):
     done = commands.run("session", "prune", session, "--part", "prt_none")
-    assert (done.code, done.stdout) == (1, "") and "prt_none" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert (done.code, done.stdout) == (2, "") and "prt_none" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
 def test_nothing_strange_reaches_the_terminal(commands, session):

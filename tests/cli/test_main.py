@@ -1,6 +1,7 @@
 """The command line as a whole: help, exit codes, one line for every error."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 from opencode_tui import __version__
 from opencode_tui.cli.errors import report_error
 from opencode_tui.cli.main import PROGRAM, commands, run_command_line
-from opencode_tui.schema.error import ConfigError, NotFoundError
+from opencode_tui.schema.error import BusyError, ConfigError, ModelNotFoundError, NoSuchMessageError, NotFoundError
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.text.safe_text import make_safe
 from tests.support.hostile.strings import HOSTILE, steering
@@ -131,11 +132,50 @@ def test_a_wrong_word_is_one_line_and_exit_2(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["session", "list", "-n", "x"], "--max-count must be a whole number of at least 1, not 'x'"),
+        (["session", "list", "-n", "0"], "--max-count must be a whole number of at least 1, not 0"),
+        (["serve", "--port", "http"], "--port must be a whole number from 0 to 65535, not 'http'"),
+        (["serve", "--port", "70000"], "--port must be a whole number from 0 to 65535, not 70000"),
+        (["batch", "run", "--max-cost", "0", "x"], "--max-cost must be a number greater than 0, not 0.0"),
+        (["batch", "run", "--max-cost", "much", "x"], "--max-cost must be a number greater than 0, not 'much'"),
+    ],
+)
+def test_a_wrong_number_names_its_option_and_the_accepted_range(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert run_command_line(arguments) == 2
+    command = " ".join(arguments[: 1 if arguments[0] == "serve" else 2])
+    assert capsys.readouterr().err == f"opencode-tui: {words}; see `opencode-tui {command} --help`\n"
+
+
+def test_every_option_with_a_number_explains_a_wrong_one(
+    capsys: pytest.CaptureFixture[str], environ: dict[str, str]
+) -> None:
+    found: list[str] = []
+    for path, command in all_commands(commands, PROGRAM):
+        context = click.Context(command, info_name=path)
+        for param in command.params:
+            if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
+                with pytest.raises(click.BadParameter) as caught:
+                    param.type_cast_value(context, "much")
+                assert report_error(caught.value, environ, is_debugging=False) == 2
+                found.append(capsys.readouterr().err.partition("; see")[0])
+    assert len(found) > 10
+    pattern = r"opencode-tui: --[a-z-]+ must be a (whole )?number( of at least| from| greater than) .*, not 'much'"
+    assert [one for one in found if re.fullmatch(pattern, one) is None] == []
+
+
+@pytest.mark.parametrize(
     ("error", "code", "words"),
     [
         (ConfigError("opencode.json: no"), 2, "opencode.json: no"),
-        (NotFoundError("no session x"), 1, "no session x"),
-        (ExceptionGroup("g", [ExceptionGroup("h", [NotFoundError("deep")])]), 1, "deep"),
+        (NotFoundError("no session x"), 2, "no session x"),
+        (NoSuchMessageError("session x has no message y"), 2, "session x has no message y"),
+        (ModelNotFoundError("p", "m", []), 2, str(ModelNotFoundError("p", "m", []))),
+        (BusyError("session x is in use"), 1, "session x is in use"),
+        (ExceptionGroup("g", [ExceptionGroup("h", [NotFoundError("deep")])]), 2, "deep"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (click.Abort(), 130, "interrupted"),
     ],

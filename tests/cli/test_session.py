@@ -83,7 +83,7 @@ def test_a_fork_ends_before_the_message_that_is_named(commands, session_id):
     assert "with 1 message\n" in done.stderr
     assert len(json.loads(commands.run("export", done.stdout.strip()).stdout)["messages"]) == 1
     wrong = commands.run("session", "fork", session_id, "--message", "msg_000000000000doesnotexist00")
-    assert wrong.code == 1 and "has no message" in wrong.stderr and len(wrong.stderr.splitlines()) == 1
+    assert wrong.code == 2 and "has no message" in wrong.stderr and len(wrong.stderr.splitlines()) == 1
 
 
 def test_deleting_a_forked_session_leaves_the_fork_whole(commands, session_id):

@@ -78,13 +78,13 @@ def test_the_changes_of_a_session_and_of_a_turn_are_shown(commands, session):
     none = commands.run("session", "diff", session, "--message", messages[0]["info"]["id"])
     assert (none.code, none.stdout) == (0, "") and "no file changes" in none.stderr
     unknown = commands.run("session", "diff", session, "--message", "msg_none")
-    assert unknown.code == 1 and "msg_none" in unknown.stderr
+    assert unknown.code == 2 and "msg_none" in unknown.stderr
 
 
 def test_what_cannot_be_undone_is_one_line(commands, session):
     for arguments, code, words in (
         (["unrevert", session], 1, "nothing to redo"),
-        (["revert", session, "--message", "msg_none"], 1, "msg_none"),
+        (["revert", session, "--message", "msg_none"], 2, "msg_none"),
         (["revert", session, "--part", "prt_1"], 2, "--message"),
         (["revert", "ses_unknown"], 2, "ses_unknown"),
     ):

@@ -31,9 +31,9 @@ _RULES = ("always", "a", "edit", "e", "host", "h")
 
 
 async def answer_question(request_id: str, words: Sequence[str]) -> int:
-    """Answer a question by its ID; return 1 if it was answered elsewhere meanwhile.
+    """Answer a question by its ID; return 1 if it no longer waits: the ID was right when `ps` listed it.
 
-    Raises NotFoundError when it no longer waits, ConfigError for an answer that it does not take.
+    Raises ConfigError for an answer that it does not take.
     """
     if not request_id.startswith(("per_", "que_")):
         raise ConfigError(
@@ -41,7 +41,11 @@ async def answer_question(request_id: str, words: Sequence[str]) -> int:
             f"or leave the answer out to be asked"
         )
     async with open_every_folder() as inbox:
-        client, asked = await inbox.find(request_id)
+        try:
+            client, asked = await inbox.find(request_id)
+        except NotFoundError as error:
+            say(str(error))
+            return 1
         line = make_safe(question_line(asked, await call_of(client, asked.session_id, asked.tool)))
         if isinstance(asked, PermissionRequest):
             reply, feedback = read_reply(asked, " ".join(words))
@@ -65,11 +69,15 @@ async def ask_here(name: str) -> int:
     style = style_of(sys.stderr, os.environ)
     terminal = TerminalLines(descriptor, err=sys.stderr)
     async with open_every_folder() as inbox:
-        if name.startswith("ses_"):
-            rows = [row for row in await inbox.rows() if row.info.id == name]
-            found = [await inbox.find(one.asked.id) for row in rows for one in row.waiting]
-        else:
-            found = [await inbox.find(name)]
+        try:
+            if name.startswith("ses_"):
+                rows = [row for row in await inbox.rows() if row.info.id == name]
+                found = [await inbox.find(one.asked.id) for row in rows for one in row.waiting]
+            else:
+                found = [await inbox.find(name)]
+        except NotFoundError as error:
+            say(str(error))
+            return 1
         for client, asked in found:
             await _ask(
                 client, asked, PermissionPrompt(terminal, client, style), QuestionPrompt(terminal, client, style)

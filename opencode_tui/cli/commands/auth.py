@@ -214,6 +214,8 @@ def _sign_out_of_chatgpt(label: str | None) -> int:
     outside = read_environment()
     accounts = Accounts(outside.paths, outside.environ)
     account = accounts.current() if label is None else accounts.find(label)
+    if label is not None and account is None:
+        raise ConfigError(f"no account {label!r}; see `opencode-tui auth list`")
     if account is None or not account.is_signed_in:
         say("nobody is signed in with ChatGPT; see `opencode-tui auth list`")
         return 1

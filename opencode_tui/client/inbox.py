@@ -6,7 +6,7 @@ that cannot be reached (`run`, `serve`, an editor's) or was killed. Subagents ar
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -120,6 +120,12 @@ class Inbox:
                 if done.turns:
                     found.append(done.changed(state=states.get(root_id, done.state)))
         return sorted(found, key=lambda one: (_NEEDS.index(one.state), -one.info.time.updated))
+
+    async def unknown(self, session_ids: Iterable[str]) -> list[str]:
+        """Return those of the IDs that no session has. Raises StorageError."""
+        async with self._reader() as client:
+            known = {info.id for info in await client.sessions.everywhere()}
+        return [one for one in session_ids if one not in known]
 
     async def find(self, request_id: str) -> "tuple[Client, Asked]":
         """Return a question that waits, with the client to answer it. Raises NotFoundError when it was answered, or never was."""

@@ -90,6 +90,8 @@ def test_a_question_of_a_terminal_is_listed_answered_and_its_session_stopped(lin
         terminal.sees("Interrupted")
         wait_until(lambda: rows_of(elsewhere.run("ps", "--format", "json")) == [])
         assert elsewhere.run("stop", row["sessionID"]).code == 1
+        unknown = elsewhere.run("stop", row["sessionID"], "ses_nosuch")
+        assert unknown.code == 2 and "no session ses_nosuch" in unknown.stderr
 
 
 def test_a_session_of_a_run_is_listed_and_answered_at_its_own_terminal_only(line: CommandLine):

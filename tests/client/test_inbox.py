@@ -283,10 +283,20 @@ async def test_what_ended_is_listed_until_the_user_looks_the_newest_first(
     assert [path.name for path in folder.iterdir()] == ["all"]
 
 
-async def test_a_turn_that_the_user_interrupts_ended_interrupted(desk: Desk, model: ModelServer, tmp_path: Path):
+@pytest.mark.parametrize("moment", ["while it asks", "while a command runs", "while it writes"])
+async def test_a_turn_that_the_user_interrupts_ended_interrupted(
+    desk: Desk, model: ModelServer, tmp_path: Path, moment: str
+):
     client = await desk.open(tmp_path / "one")
-    name = await desk.send(client, 'clean up <<tool bash {"command": "rm a"}>>')
-    await desk.rows(lambda rows: any(row.waiting for row in rows))
+    asks = 'clean up <<tool bash {"command": "sleep 9999"}>>'
+    name = await desk.send(client, "<<words 200>> <<slow 30>>" if moment == "while it writes" else asks)
+    if moment == "while it writes":
+        await desk.rows(lambda rows: any("word" in row.said for row in rows))
+    else:
+        [row] = await desk.rows(lambda rows: any(row.waiting for row in rows))
+        if moment == "while a command runs":
+            await client.permissions.reply(row.waiting[0].asked.id, "once")
+            await desk.rows(lambda rows: any(row.state == "works" and row.doing is not None for row in rows))
     await client.prompts.abort(name)
     await asyncio.gather(*desk.sent, return_exceptions=True)
     await desk.rows(lambda rows: not rows)

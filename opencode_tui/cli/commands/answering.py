@@ -97,11 +97,16 @@ async def _ask(client: Client, asked: Asked, permissions: PermissionPrompt, ques
 
 
 async def stop_sessions(session_ids: Sequence[str], *, dry_run: bool, is_sure: bool) -> int:
-    """Interrupt sessions, all that run without ids; return 1 when one was not interrupted. Asks before it interrupts all."""
+    """Interrupt sessions, all that run without ids; return 1 when one was not interrupted. Asks before it interrupts all.
+
+    Raises ConfigError for an ID that no session has, before any is interrupted.
+    """
     async with open_every_folder() as inbox:
         rows = [row for row in await inbox.rows() if row.state != "stopped"]
         chosen = [row for row in rows if not session_ids or row.info.id in session_ids]
         missing = set(session_ids) - {row.info.id for row in chosen}
+        if missing and (unknown := await inbox.unknown(sorted(missing))):
+            raise ConfigError(f"no session {unknown[0]}; see `opencode-tui ps`")
         for session_id in sorted(missing):
             say(f"{session_id} does not run; see `opencode-tui ps`")
         for row in chosen:

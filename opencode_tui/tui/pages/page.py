@@ -239,20 +239,20 @@ class PageFoot(Rows):
         self._actions = actions
         if not keeps_message:
             self._message = ("", "")
-            self._make_room()
+            self.make_room()
         self.redraw()
 
     def show_message(self, words: str, token: str = "muted") -> None:
         """Show a message above the keys, on as many rows as it needs up to four; an empty one removes it."""
         self._message = (words, token)
-        self._make_room()
+        self.make_room()
         self.redraw()
 
     def on_resize(self) -> None:
         """Fit the message to another width."""
-        self._make_room()
+        self.make_room()
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
         """Be as much higher as the message has rows beyond its first."""
         usual = int(self.styles.height.value) if self.styles.height is not None else 0
         more = len(self._message_rows(self.size.width)) - 1
@@ -424,6 +424,7 @@ class PageScreen(KeyedScreen, ErrorBoundary, DismissOnce[str | None], inherit_bi
         """Show the preview on a wide screen, and the keys in two rows on a narrow one."""
         self.set_class(event.size.width >= WIDE, "-wide")
         self.set_class(event.size.width < NARROW, "-narrow")
+        self.foot.make_room()  # at another height the keys may keep their size, and get no event
 
     def fill(self) -> None:
         """Fill the widgets; called once after mounting."""

@@ -6,6 +6,7 @@ from functools import partial
 
 from msgspec import Struct
 from rich.style import Style
+from textual import events
 from textual.strip import Strip
 
 from opencode_tui.schema.error import OpencodeError
@@ -20,7 +21,7 @@ from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files,
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column
 from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves, opens
 from opencode_tui.tui.keys.router import KeyAction, moves
-from opencode_tui.tui.pages.page import ListRow, PageScreen
+from opencode_tui.tui.pages.page import FEWEST, ListRow, PageScreen
 from opencode_tui.tui.pages.timeline_head import EDGES, PICTURE, TimelineHead, bars_of, picture_of, shares_of, turn_of
 from opencode_tui.tui.pages.timeline_moments import Moment, Step
 from opencode_tui.tui.prompt.draft import clean
@@ -131,6 +132,9 @@ NAME = 9
 COUNTS = 12
 """Cells of the counts of changed lines."""
 
+FRAME = 7
+"""Rows of the title between empty ones, of a message and of the keys, with an empty row below."""
+
 LIVE_S = 1.0
 """Seconds between updates of the session's state."""
 
@@ -195,7 +199,13 @@ class TimelineScreen(PageScreen):
         rows = picture_of(found, self.listing.chosen, self.listing.look, room - PICTURE)
         if not self._filter:
             rows += shares_of(self._shares, self.listing.look, room - EDGES)
+        spare = self.app.size.height - FRAME - len(rows)
+        rows = rows if spare >= FEWEST else []  # of a low screen the list has the rows
         self.head.show([self._title, *((row, ()) for row in rows)])
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Fit the head."""
+        self.call_after_refresh(self._show_head)
 
     def _head_room(self) -> int:
         return self.head.size.width or self.app.size.width * 6 // 10

@@ -5,7 +5,6 @@ from pathlib import Path
 from opencode_tui.schema.api.keybinds import BY_ID
 from opencode_tui.tui.keys.router import KeyedScreen
 from tests.support.provider.model_script import Answer, Call
-from tests.support.rows import each
 from tests.support.terminal.screen import Page, screen, screen_lines
 
 COMMANDS = ("/status", "/context", "/ledger", "/running", "/permissions", "/mcp", "/plugins", "/skills")
@@ -27,37 +26,41 @@ async def open_page(page: Page, command: str) -> KeyedScreen:
     return shown
 
 
-@each("command", COMMANDS)
-async def test_a_page_shows_its_keys_by_both_keys(environ: dict[str, str], folder: Path, command: str) -> None:
+async def test_a_page_shows_its_keys_by_both_keys(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="Hello."), size=(110, 40)) as page:
         await page.send("hi")
         await page.sees("Hello.")
-        shown = await open_page(page, command)
-        for key in ("f1", "question_mark"):
-            await page.press(key)
-            assert "Close the page" in await page.sees("Keyboard shortcuts")
-            assert "Choose a model" not in page.text()
+        for command in COMMANDS:
+            shown = await open_page(page, command)
+            for key in ("f1", "question_mark"):
+                await page.press(key)
+                assert "Close the page" in await page.sees("Keyboard shortcuts"), command
+                assert "Choose a model" not in page.text(), command
+                await page.press("escape")
+                await page.sees_no_more("Keyboard shortcuts")
+                assert page.app.screen is shown, command
             await page.press("escape")
-            await page.sees_no_more("Keyboard shortcuts")
-            assert page.app.screen is shown
+            await page.sees("Ask anything")
 
 
-@each("command", TYPED)
 async def test_a_question_mark_is_text_where_one_types_and_f1_is_the_help(
-    environ: dict[str, str], folder: Path, command: str
+    environ: dict[str, str], folder: Path
 ) -> None:
     async with screen(environ, folder, Answer(text="Hello."), size=(110, 40)) as page:
         await page.send("hi")
         await page.sees("Hello.")
-        shown = await open_page(page, command)
-        await page.press("question_mark")
-        assert page.app.screen is shown
-        await page.sees("▎ ?")
-        await page.press("f1")
-        assert "Close the list" in await page.sees("Keyboard shortcuts")
-        await page.press("escape")
-        await page.sees_no_more("Keyboard shortcuts")
-        await page.sees("▎ ?")
+        for command in TYPED:
+            shown = await open_page(page, command)
+            await page.press("question_mark")
+            assert page.app.screen is shown, command
+            await page.sees("▎ ?")
+            await page.press("f1")
+            assert "Close the list" in await page.sees("Keyboard shortcuts"), command
+            await page.press("escape")
+            await page.sees_no_more("Keyboard shortcuts")
+            await page.sees("▎ ?")
+            await page.press("escape")
+            await page.sees("Ask anything")
 
 
 async def test_the_page_of_changes_shows_its_keys_and_runs_one(environ: dict[str, str], folder: Path) -> None:

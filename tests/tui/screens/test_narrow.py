@@ -53,27 +53,21 @@ async def test_a_low_and_narrow_sessions_page_shows_at_least_three_sessions() ->
 
 @pytest.mark.usefixtures("jumping_clock")
 @pytest.mark.parametrize("name", PAGES)
-async def test_a_page_keeps_three_rows_of_its_list_at_34_by_12(name: str) -> None:
+async def test_a_page_of_any_size_keeps_rows_of_its_list_and_the_way_to_all_keys(name: str) -> None:
     app, act = opened_app(PAGES[name])
-    async with app.run_test(size=(34, 12)) as pilot:
+    async with app.run_test(size=(100, 24)) as pilot:
         await act(pilot)
         page = app.screen
-        if isinstance(page, PageScreen) and not page.query(Panel):
-            assert page.listing.size.height >= 3, screen_text(app)
-
-
-@pytest.mark.usefixtures("jumping_clock")
-@pytest.mark.parametrize("width", [34, 60, 100])
-@pytest.mark.parametrize("name", PAGES)
-async def test_a_page_shows_all_its_keys_or_the_one_that_lists_them(name: str, width: int) -> None:
-    app, act = opened_app(PAGES[name])
-    async with app.run_test(size=(width, 24)) as pilot:
-        await act(pilot)
-        for foot in app.screen.query(PageFoot):
-            text = "\n".join(row.text for row in foot.rows(foot.size.width, foot.size.height))
-            words = [one.words for one in foot._actions if one.words and app.keymap.first(one.id, foot.scope)]
-            assert words and words[-1] in text
-            assert "f1 help" in text or all(f" {one}" in text for one in words), screen_text(app)
+        for size in ((100, 24), (60, 24), (34, 24), (34, 12)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            if isinstance(page, PageScreen) and not page.query(Panel):
+                assert page.listing.size.height >= 3, screen_text(app)
+            for foot in page.query(PageFoot):
+                text = "\n".join(row.text for row in foot.rows(foot.size.width, foot.size.height))
+                words = [one.words for one in foot._actions if one.words and app.keymap.first(one.id, foot.scope)]
+                assert words and words[-1] in text
+                assert "f1 help" in text or all(f" {one}" in text for one in words), screen_text(app)
 
 
 @pytest.mark.usefixtures("jumping_clock")

@@ -45,7 +45,7 @@ def test_what_a_compaction_keeps_is_shown_and_changed(commands, session_id):
     gone = commands.run("session", "ledger", session_id, "--remove", last["id"])
     assert "removed" in gone.stdout and "list src/" not in gone.stdout
     wrong = commands.run("session", "ledger", session_id, "--remove", "rule-0")
-    assert (wrong.code, wrong.stdout, wrong.stderr.count("\n")) == (1, "", 1) and "no entry rule-0" in wrong.stderr
+    assert (wrong.code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1) and "no entry rule-0" in wrong.stderr
 
 
 def test_the_ledger_is_shown_and_changed_without_the_model_of_the_session(commands, session_id):

@@ -82,11 +82,11 @@ def unshare(session_id: str | None) -> None:
 
 async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
     from opencode_tui.cli.session_choice import choose_session
-    from opencode_tui.schema.error import NotFoundError
+    from opencode_tui.schema.error import SessionError
 
     info = await choose_session(client, session_id) if session_id else await client.sessions.latest()
     if info is None:
-        raise NotFoundError("no session in this project (see `opencode-tui session list`)")
+        raise SessionError("no session in this project (see `opencode-tui session list`)")
     return info
 
 

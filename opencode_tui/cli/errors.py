@@ -92,9 +92,8 @@ def _unwrap(error: BaseException) -> BaseException:
 
 
 def _explain_usage(error: click.ClickException) -> str:
-    message = _number_words(error) or " ".join(error.format_message().split()).rstrip(
-        "."
-    )  # choices are on lines of their own
+    words = " ".join(error.format_message().split())  # choices are on lines of their own
+    message = _number_words(error) or words.rstrip(".")
     if isinstance(error, click.UsageError) and error.ctx is not None:
         return f"{message}; see `{error.ctx.command_path} --help`"
     return message

@@ -230,6 +230,7 @@ def list_keys(chat: Chat) -> None:
     """Open the list of all keys, over a page that of its keys, which runs the chosen action."""
     page = chat.app.screen
     over = page if isinstance(page, KeyedScreen) and page.has_help else None
+    subject = over.subject if over is not None else None
     choices = page_choices(chat.app.keymap, over) if over is not None else help_choices(chat.app.keymap)
 
     def run(chosen: str) -> None:
@@ -238,7 +239,7 @@ def list_keys(chat: Chat) -> None:
             return
         if over is None and can(chat, row):
             chat.run(chosen)
-        elif over is not None and over.is_current and over.can(row):
+        elif over is not None and over.is_current and over.subject == subject and over.can(row):
             over.act(chosen)
 
     _open(chat, ListContent(choices, hint="Keyboard shortcuts", enter="run"), run)

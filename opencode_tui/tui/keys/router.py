@@ -143,6 +143,11 @@ class KeyedScreen(Keyed):
     has_help = True
     """Whether keys that work on all pages work here."""
 
+    @property
+    def subject(self) -> object:
+        """What its actions are about: one that was chosen for something else, which has left the screen, is not run."""
+        return None
+
     def handle_now(self, event: events.Key | events.Paste) -> None:
         """Handle a key or paste."""
         if isinstance(event, events.Key):

@@ -405,6 +405,11 @@ class PageScreen(KeyedScreen, ErrorBoundary, DismissOnce[str | None], inherit_bi
         self.foot.scope = self.scopes[0]
         self.preview = Preview()
 
+    @property
+    def subject(self) -> object:
+        """The selected row."""
+        return self.listing.chosen
+
     def compose(self) -> ComposeResult:
         """Yield the list at the left and the preview at the right."""
         with Horizontal():

@@ -140,6 +140,11 @@ class RunningScreen(ListPage):
         scroll = {name: partial(self._asking.scroll_by, rows) for name, rows in _PAGES.items()}
         return {**actions, **scroll, **{one.id: one.act for one in self._asking.answers}}
 
+    @property
+    def subject(self) -> object:
+        """The selected session with the question that is shown."""
+        return super().subject, self._asking
+
     def receive_key(self, event: events.Key) -> None:
         """Run the action of a key; a question that has just appeared accepts no answer yet."""
         panel, found = self._asking, router_of(self).find(event.key, self)

@@ -18,6 +18,7 @@ from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, SESSION, Story
 from tests.support.terminal.screen import Page, look
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
+from tests.support.world.waiting import until
 
 pytestmark = pytest.mark.usefixtures("jumping_clock")
 
@@ -137,6 +138,23 @@ async def test_what_was_asked_since_is_seen_without_a_key_and_is_not_answered_by
         await page.sees("process 7 does not respond")
         await page.press("y")
         assert sent == []
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+async def test_what_is_chosen_in_the_help_answers_the_question_it_was_opened_over_and_no_other(is_changed: bool) -> None:
+    async with page_of(running("one", asks("one", "rm a"))) as (page, sent, script):
+        await page.sees("y run once")
+        await page.press("f1")
+        await page.sees("Keyboard shortcuts")
+        if is_changed:
+            below = page.app.screen_stack[-2]
+            panel = below.query_one(Panel)
+            script.inbox = InboxView(rows=[running("one", asks("two", "rm -r everything"))], silent=[])
+            await until(lambda: panel not in (found := below.query(Panel)) and len(found) == 1)
+        await page.type("allow")
+        await page.press("enter")
+        await page.sees_no_more("Keyboard shortcuts")
+        assert (sent == []) == is_changed
 
 
 async def test_enter_on_a_session_of_a_folder_that_is_gone_says_so() -> None:

@@ -141,7 +141,9 @@ async def test_what_was_asked_since_is_seen_without_a_key_and_is_not_answered_by
 
 
 @pytest.mark.parametrize("is_changed", [False, True])
-async def test_what_is_chosen_in_the_help_answers_the_question_it_was_opened_over_and_no_other(is_changed: bool) -> None:
+async def test_what_is_chosen_in_the_help_answers_the_question_it_was_opened_over_and_no_other(
+    is_changed: bool,
+) -> None:
     async with page_of(running("one", asks("one", "rm a"))) as (page, sent, script):
         await page.sees("y run once")
         await page.press("f1")

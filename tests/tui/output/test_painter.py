@@ -158,6 +158,14 @@ def test_an_unchanged_screen_costs_nothing_until_something_else_is_written() -> 
     assert (emulator.screen.cursor.x, emulator.screen.cursor.y) == (5, 2)
 
 
+def test_a_screen_of_another_width_is_written_whole() -> None:
+    emulator = Emulator(30, 2)
+    for columns in (24, 30, 24):
+        written = emulator.paint([row(Strip([Segment(text)]), columns) for text in ("one", "two")])
+        assert "one" in written
+        assert "two" in written
+
+
 def test_only_changed_cells_are_written() -> None:
     emulator = Emulator(60, 2)
     emulator.paint(lines_of("The parser reads each line", "below"))

@@ -124,6 +124,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> list[pytest.Item] | None:
+    """Return no items for a function that is slow with all its cases when the fast tier runs alone: most of them have many."""
+    if collector.config.option.markexpr != FAST or not name.startswith("test_"):
+        return None
+    if not collector.path.is_relative_to(TESTS):
+        return None
+    return [] if slow_row(f"{collector.path.relative_to(TESTS).as_posix()}::{name}", SLOW) else None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark an item of the slow tier, by `tests/tiers.txt`."""
     if slow_row(item.nodeid.removeprefix("tests/"), SLOW):

@@ -12,6 +12,9 @@ from pathlib import Path
 OWN = "self/task/*"
 """All threads of this process."""
 
+LOOKS = 20
+"""How often the time is read at most until no thread was made to wait meanwhile."""
+
 
 class Stopwatch:
     """Counts seconds without those in which a thread was ready to run and other processes had the cores.
@@ -24,8 +27,7 @@ class Stopwatch:
 
     def __init__(self, *threads: str) -> None:
         self._threads = threads or (OWN,)
-        self._before = self._ready()
-        self._began = time.monotonic()
+        self._began, self._before = self._look()
 
     @property
     def passed(self) -> float:
@@ -35,8 +37,21 @@ class Stopwatch:
     @property
     def seconds(self) -> float:
         """The seconds so far that the scheduler has not used."""
-        passed = self.passed
-        return passed - sum(ns - self._before.get(path, 0) for path, ns in self._ready().items()) / 1e9
+        now, ready = self._look()
+        return now - self._began - sum(ns - self._before.get(path, 0) for path, ns in ready.items()) / 1e9
+
+    def _look(self) -> tuple[float, dict[Path, int]]:
+        """Return the time, and how many ns each thread was ready until then.
+
+        They are read again while they differ: between the two the thread that reads may have to wait, which counted in one only.
+        """
+        now, ready = time.monotonic(), self._ready()
+        for _ in range(LOOKS):
+            now, before = time.monotonic(), ready
+            ready = self._ready()
+            if ready == before:
+                break
+        return now, ready
 
     def _ready(self) -> dict[Path, int]:
         """Return how many ns each thread was ready and did not run."""

@@ -194,6 +194,8 @@ def closing_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let an engine close as slowly as the disk of a loaded machine is; `tests/faults/` keeps the limits of the program."""
     monkeypatch.setattr("opencode_tui.storage.storage.CLOSE_S", PATIENCE_S)
     monkeypatch.setattr("opencode_tui.client.thread.CLOSE_LIMIT_S", PATIENCE_S)
+    monkeypatch.setattr("opencode_tui.engine.tool.process.background.CLOSE_S", PATIENCE_S)
+    monkeypatch.setattr("opencode_tui.engine.share.shares.CLOSE_S", PATIENCE_S)
 
 
 @pytest.fixture

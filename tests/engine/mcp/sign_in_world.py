@@ -3,13 +3,14 @@
 import http.client
 import json
 import os
+import secrets
 import socket
 import stat
 import subprocess
 import sys
 import urllib.request
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -21,6 +22,9 @@ from opencode_tui.engine.mcp.servers import McpServers
 from tests.support.mcp.world import server_world
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.waiting import PATIENCE_S
+
+PORTS = range(20_000, 30_000)
+"""Below those that Linux and macOS give to sockets that ask for none."""
 
 BROWSER = """#!{python} -SI
 import socket, sys
@@ -97,10 +101,12 @@ def _start(module: str) -> tuple["subprocess.Popen[bytes]", OAuthServer]:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 that nothing uses now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """Return a port of 127.0.0.1 that nothing uses now, none of those that the system gives to other sockets meanwhile."""
+    while True:
+        port = secrets.choice(PORTS)
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 def location(url: str) -> str:

@@ -158,6 +158,10 @@ class Page:
         """Wait until the screen shows these words; return its text. Raise AssertionError with that text after the timeout."""
         return await self._until(lambda text: words in text, f"{words!r} did not come", timeout)
 
+    async def says(self, words: str, *, timeout: float = PATIENCE_S) -> str:
+        """Wait until the screen shows these words on one row or several: a path before them has any length."""
+        return await self._until(lambda text: words in " ".join(text.split()), f"{words!r} did not come", timeout)
+
     async def row(self, words: str, *, timeout: float = PATIENCE_S) -> int:
         """Wait until a row consists of these words; return its number, counted from 0."""
 

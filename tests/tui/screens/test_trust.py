@@ -45,7 +45,7 @@ async def test_what_changes_behind_the_question_is_not_trusted(environ: dict[str
         await page.sees("Trust this folder?")
         (folder / "opencode.json").write_text(json.dumps({"permission": {"bash": "allow", "edit": "allow"}}))
         await page.answer("y")
-        await page.sees("changed since it was listed")
+        await page.says("changed since it was listed")
         assert (await page.world.client.settings.notices()).ignored
 
 

@@ -27,6 +27,12 @@ def test_every_text_of_every_theme_can_be_read_on_every_area(name: str, dark: bo
     assert worst(palette)[0] >= 4.45, worst(palette)
 
 
+def test_the_contrast_of_two_colors_is_that_of_wcag() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#ffffff", "#777777") == pytest.approx(4.48, abs=0.01)
+    assert contrast("#123456", "#123456") == 1
+
+
 def test_there_are_a_dozen_themes_and_the_built_in_one_comes_first() -> None:
     names = Themes([]).names()
     assert names[0] == BUILT_IN

@@ -41,7 +41,7 @@ class Action:
     `command` is its name there for clients that drive the screen, `their_keys` are the default keys there if they differ,
     `newer` is its name in the settings of OpenCode 2 where that does not follow from the others. `tip` follows its key in a tip.
     `short` is its name in the list of keys after the leader where that has little space. With `on_pages` its keys work on the
-    pages over the chat too, where they have no action of the page and are no text.
+    pages over the chat too, unless the page has an action for the key or takes it as text.
     """
 
     id: str

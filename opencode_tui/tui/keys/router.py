@@ -145,7 +145,7 @@ class KeyedScreen(Keyed):
 
     @property
     def subject(self) -> object:
-        """What its actions are about: one that was chosen for something else, which has left the screen, is not run."""
+        """What the actions apply to, such as the selected row; None if that cannot change while the page is open."""
         return None
 
     def handle_now(self, event: events.Key | events.Paste) -> None:

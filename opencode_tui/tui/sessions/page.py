@@ -29,8 +29,8 @@ from opencode_tui.tui.widgets.row import Piece
 NARROW = 64
 """Cells of the page under which the filter has a shorter hint."""
 
-FEWEST, FEWEST_FOOT = 5, 3
-"""Rows that the list keeps on a low screen, and those of the keys, which give it the others."""
+LEAST_LIST, LEAST_FOOT = 5, 3
+"""Minimum rows on a low screen of the list with its headings, and of the keys."""
 
 PAUSE_S = 0.25
 """Seconds without a key before all messages of a session are counted, or the content of all sessions is searched."""
@@ -218,7 +218,7 @@ class SessionsScreen(PageScreen):
         """Show the columns that fit, and all keys unless the list needs their rows."""
         width, height = event.size
         usual = 4 if width >= WIDE else 5 if width >= 80 else 6
-        self.foot.styles.height = max(FEWEST_FOOT, min(usual, height - HEAD_ROWS - FEWEST))
+        self.foot.styles.height = max(LEAST_FOOT, min(usual, height - HEAD_ROWS - LEAST_LIST))
         self.call_after_refresh(self._refill)
 
     def _run(self, verb: str) -> None:

@@ -34,7 +34,7 @@ _KEYS_HEAD = f"""# Keys reference
 <!-- Written by `{_COMMAND}` from opencode_tui/schema/api/keybinds.py. -->
 
 All actions of the screen with their default keys. `<leader>` is `{LEADER_KEY}`, pressed and released before the next key.
-`f1`, or `?` where it is no text, shows all keys, on a page those of the page.
+`f1` shows all keys, on a page the keys of that page. So does `?` where you cannot type text.
 While a run goes on, the first key of `app_exit` interrupts it.
 The setting `keybinds` changes keys by the name in the last column:
 

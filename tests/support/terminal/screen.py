@@ -159,7 +159,7 @@ class Page:
         return await self._until(lambda text: words in text, f"{words!r} did not come", timeout)
 
     async def says(self, words: str, *, timeout: float = PATIENCE_S) -> str:
-        """Wait until the screen shows these words on one row or several: a path before them has any length."""
+        """Wait until the screen shows these words, on one row or wrapped: after a path the break depends on its length."""
         return await self._until(lambda text: words in " ".join(text.split()), f"{words!r} did not come", timeout)
 
     async def row(self, words: str, *, timeout: float = PATIENCE_S) -> int:

@@ -41,9 +41,9 @@ class Stopwatch:
         return now - self._began - sum(ns - self._before.get(path, 0) for path, ns in ready.items()) / 1e9
 
     def _look(self) -> tuple[float, dict[Path, int]]:
-        """Return the time, and how many ns each thread was ready until then.
+        """Return the time, and how many ns each thread had been ready by then.
 
-        They are read again while they differ: between the two the thread that reads may have to wait, which counted in one only.
+        Both are read again until no thread waited in between: such a wait would be in one of the two only.
         """
         now, ready = time.monotonic(), self._ready()
         for _ in range(LOOKS):

@@ -3,7 +3,8 @@
 pydantic looks for plugins; even switched off that loads what reads the metadata of packages. It builds the types of its own
 schemas, which only type checkers read: a fifth of its import. httpx loads a command line with rich and Pygments, and HTTP/2:
 half of its import. Textual loads a list of commands with a dozen widgets. `prepare` is called once, before any of them is imported.
-filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`), httpcore has everything twice (`part`).
+filelock has locks of a dozen kinds, of which the program uses one (`lock_descriptor`), httpcore has everything twice (`part`), and
+GitPython reads repositories, while the program only has it start git (`git_command`).
 Dataclasses of libraries have a dozen methods each, compiled from text when the class is made: a tenth of what one prompt computes
 before its request, though few of them are ever called. They are compiled at their first call.
 
@@ -12,6 +13,7 @@ to a model. What they get instead imports the module when something of it is use
 """
 
 import builtins
+import functools
 import importlib
 import sys
 from types import ModuleType
@@ -84,19 +86,41 @@ def part(library: str, name: str) -> ModuleType:
 
     It is loaded below a name of its own, so that `import library` gets the whole one, with classes of its own.
     """
-    from importlib.machinery import PathFinder
-
     above, path = library, None
     own = f"opencode_tui_{library}"
     for inner in ("", *name.split(".")[:-1]):
         above, own = (f"{above}.{inner}", f"{own}.{inner}") if inner else (above, own)
         if own not in sys.modules:
-            found = PathFinder.find_spec(above, path)
-            package = ModuleType(own)
-            package.__path__ = list(found.submodule_search_locations or ()) if found is not None else []
-            sys.modules[own] = package
+            sys.modules[own] = _bare_package(own, above, path)
         path = sys.modules[own].__path__
     return importlib.import_module(f"opencode_tui_{library}.{name}")
+
+
+@functools.cache
+def git_command() -> ModuleType:
+    """Return `git.cmd` of GitPython without what else GitPython imports, 50 modules, and without its first `git version`.
+
+    A later `import git` gets the whole library, with classes of its own. Raises ImportError.
+    """
+    above = [name for name in ("git", "gitdb") if name not in sys.modules]
+    for name in above:
+        sys.modules[name] = _bare_package(name, name)
+    try:
+        return importlib.import_module("git.cmd")
+    finally:
+        for name in list(sys.modules):
+            if name.partition(".")[0] in above:
+                del sys.modules[name]
+
+
+def _bare_package(own: str, name: str, path: "Sequence[str] | None" = None) -> ModuleType:
+    """Return a package that finds the modules of another one, whose `__init__` does not run, by a name of its `own`."""
+    from importlib.machinery import PathFinder
+
+    found = PathFinder.find_spec(name, path)
+    package = ModuleType(own)
+    package.__path__ = list(found.submodule_search_locations or ()) if found is not None else []
+    return package
 
 
 def _compile_methods_late() -> None:

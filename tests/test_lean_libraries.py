@@ -60,6 +60,11 @@ else:
 core = lean_libraries.part("httpcore", "_async.connection_pool")
 import httpcore
 assert core.AsyncConnectionPool is not httpcore.AsyncConnectionPool and httpcore.ConnectionPool
+command = lean_libraries.git_command()
+assert lean_libraries.git_command() is command and not {"git", "git.cmd", "gitdb"} & {*sys.modules}
+assert command.Git().execute([sys.executable, "-c", "print(1)"]) == "1"
+import git
+assert git.Git is not command.Git and git.Repo and git.Git().version_info
 try:
     adapter.validate_python([{}])
 except pydantic.ValidationError as error:

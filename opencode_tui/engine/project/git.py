@@ -6,7 +6,7 @@ nested repository: no changed submodule, and no folder that looks like a bare on
 this process, and reading takes no lock. Git runs in its own session without a terminal for prompts, and its children end with it.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
-processes. Importing it costs 50 ms and two processes, so the first command imports it, on its thread.
+processes; the first command imports it, on its thread.
 """
 
 import asyncio
@@ -14,7 +14,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,6 +25,7 @@ from msgspec import Struct
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.project.repository import Repository
+from opencode_tui.lean_libraries import git_command
 from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
 from opencode_tui.schema.system_error import cause_of
@@ -75,6 +75,9 @@ _NO_MATCH = 1
 _ERROR_BYTES = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
 _CHECK_S = 0.02
+_answered: set[str] = set()
+"""The gits of this process that said their version in time: of one that hangs, only that is waited for."""
+_import_lock = threading.Lock()
 _TERM_S = 0.1
 _CLOSE_S = 1.0
 
@@ -186,28 +189,23 @@ class SafeGit:
         program = find_program("git", variables, self.folder)
         if program is None:
             raise _missing(folder)
-        if "git.cmd" not in sys.modules:
+        if program not in _answered:
             _check_that_it_answers(program, variables, stop)
-        os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = program  # GitPython starts it when it is imported, without a deadline
-        try:
-            from git.cmd import Git
-            from git.exc import GitCommandNotFound
-        except ImportError as error:  # GitPython raises it when its first `git version` fails
-            raise _missing(folder) from error
-        finally:
-            os.environ.pop("GIT_PYTHON_GIT_EXECUTABLE", None)
+            _answered.add(program)
+        with _import_lock:
+            library = git_command()
         verb, *rest = arguments
         first = _USER_OPTIONS if is_for_user else _OPTIONS
         command = [program, *first, *options, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:
-            started = Git(folder).execute(
+            started = library.Git(folder).execute(
                 [*self._without_inherited(variables), *command],
                 as_process=True,
                 env=variables,
                 start_new_session=True,
                 pass_fds=tuple(descriptors),
             )
-        except GitCommandNotFound as error:
+        except library.GitCommandNotFound as error:
             raise _missing(folder) from error
         except OSError as error:
             raise GitUnavailableError(f"cannot run git in {folder}: {cause_of(error)}; try again") from error

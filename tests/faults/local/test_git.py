@@ -1,6 +1,5 @@
 """A git that stalls, fails, prints anything or is killed: the folder opens all the same, and one line says what is wrong."""
 
-import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,7 +46,7 @@ def test_a_new_repository_opens_with_a_warning(
     fault: str, folder: Path, paths: Paths, put_git: PutGit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(git.SafeGit.run_blocking, "__kwdefaults__", {"more": None, "timeout_s": 0.5})
-    importlib.import_module("git.cmd")  # which asks git for its version
+    monkeypatch.setattr(git, "VERSION_S", 0.5)
     body, words = FAULTS[fault]
     project = discover(folder, paths=paths, environ=put_git(body))
     (warning,) = project.warnings

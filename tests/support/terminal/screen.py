@@ -131,6 +131,11 @@ class Page:
         while not handled.is_set() and self.app.is_running and time.monotonic() < end:
             await asyncio.sleep(IDLE_S / 10)
 
+    async def resize(self, columns: int, rows: int) -> None:
+        """Give the terminal this size; wait until the screen has it."""
+        await resize(self.pilot, columns, rows)
+        await self._settle()
+
     async def send(self, text: str) -> None:
         """Write a prompt and send it."""
         self.app.chat.prompt.editor.put(text)
@@ -211,6 +216,15 @@ class Page:
     def picture(self, path: Path) -> None:
         """Write the screen as SVG."""
         path.write_text(self.app.export_screenshot())
+
+
+async def resize(pilot: Pilot[Any], columns: int, rows: int) -> None:
+    """Give the terminal this size; wait until the screen has it. `Pilot.resize_terminal` alone may return before it is laid out."""
+    await pilot.resize_terminal(columns, rows)
+    end = time.monotonic() + PATIENCE_S
+    while pilot.app.screen.size != (columns, rows):
+        assert time.monotonic() < end, f"the screen is {pilot.app.screen.size}"
+        await pilot.pause(STEP_S)
 
 
 _KEYS = {

@@ -32,6 +32,7 @@ from tests.support.terminal.conversation import (
     requests_of,
     revert_preview,
 )
+from tests.support.terminal.screen import resize
 from tests.support.terminal.scripted_client import session
 
 pytestmark = pytest.mark.usefixtures("jumping_clock")
@@ -181,13 +182,13 @@ async def test_a_resize_keeps_the_end_at_the_end_and_the_top_at_the_top() -> Non
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
         last = shown(app)[-1]
-        await pilot.resize_terminal(60, 30)
+        await resize(pilot, 60, 30)
         await settle(pilot)
         assert shown(app)[-1] == last
         app.view.scroll_to_item(app.view.transcript.items[8].id)
         await settle(pilot)
         top = app.view.viewport.lines[0].entry.item
-        await pilot.resize_terminal(90, 12)
+        await resize(pilot, 90, 12)
         await settle(pilot)
         assert app.view.viewport.lines[0].entry.item is top
 
@@ -538,7 +539,7 @@ async def test_the_view_never_starts_with_an_empty_row() -> None:
             assert shown(app)[0]
             positions += 1
         for height in range(12, 30):
-            await pilot.resize_terminal(100, height)
+            await resize(pilot, 100, height)
             await settle(pilot)
             app.view.action_scroll_end()
             assert shown(app)[0]

@@ -75,9 +75,9 @@ async def test_a_message_that_is_longer_than_the_row_has_a_second_one(environ: d
             await page.sees(words[:20])
             shown = " ".join(page.text().split())
             assert " ".join(f"{words} {facts}".split()) in shown and line.size.height == 2
-            await page.pilot.resize_terminal(120, 20)
+            await page.resize(120, 20)
             assert line.size.height == 1
-            await page.pilot.resize_terminal(60, 20)
+            await page.resize(60, 20)
         page.app.chat.opened.show_note("note", "Short", "and whole")
         await page.sees("Short  and whole")
         assert line.size.height == 1

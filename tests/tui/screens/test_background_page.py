@@ -17,7 +17,7 @@ async def test_a_command_is_listed_read_and_stopped(environ: dict[str, str], tmp
         await page.sees("No background commands")
         await page.send(f"go <<tool bash {json.dumps(START)}>>")
         await page.sees("1 running")
-        await page.pilot.resize_terminal(110, 34)
+        await page.resize(110, 34)
         await page.sees("1 in the background")
         await page.send("/jobs")
         await page.sees("Background commands")

@@ -69,7 +69,7 @@ async def test_the_line_at_the_top_stays_there_in_another_form() -> None:
             await page.press(key)
             await page.sees(words)
             assert "def row(self, values" in first_line(page), key
-        await page.pilot.resize_terminal(70, 20)
+        await page.resize(70, 20)
         await page.press("w")
         await page.sees("w truncate")
         assert "def row(self, values" in first_line(page)

@@ -320,7 +320,7 @@ async def test_the_context_page_has_names_at_any_width(environ: dict[str, str], 
         assert "Cached prefix unchanged since" in shown
         legend = next(line for line in shown.splitlines() if "free" in line)
         assert "messages" in legend and "system" in legend
-        await page.pilot.resize_terminal(120, 30)
+        await page.resize(120, 30)
         shown = await page.sees("share")
         bar = next(line for line in shown.splitlines() if "····" in line)
         assert len(bar) > 110

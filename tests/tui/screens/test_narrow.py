@@ -10,7 +10,7 @@ from opencode_tui.tui.dialogs.listing import Listing
 from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.pages.page import PageFoot, PageScreen
 from tests.support.provider.model_script import Answer, Call
-from tests.support.terminal.screen import look, screen, screen_lines, screen_text
+from tests.support.terminal.screen import look, resize, screen, screen_lines, screen_text
 from tests.support.world.repo import make_repo
 from tests.tui.screens.test_comfort_looks import SITUATIONS as COMFORTS
 from tests.tui.screens.test_looks import SITUATIONS, Situation, opened_app, press
@@ -36,7 +36,7 @@ async def test_the_reason_of_no_sandbox_gives_way_to_a_key(environ: dict[str, st
         await page.send("begin")
         text = await page.sees("read the chat")
         assert "□ no sandbox" in text.splitlines()[-1]
-        await page.pilot.resize_terminal(170, 30)
+        await page.resize(170, 30)
         await page.sees("no sandbox: experimental.sandbox.mode is off")
 
 
@@ -59,7 +59,7 @@ async def test_a_page_of_any_size_keeps_rows_of_its_list_and_the_way_to_all_keys
         await act(pilot)
         page = app.screen
         for size in ((100, 24), (60, 24), (34, 24), (34, 12)):
-            await pilot.resize_terminal(*size)
+            await resize(pilot, *size)
             await pilot.pause()
             if isinstance(page, PageScreen) and not page.query(Panel):
                 assert page.listing.size.height >= 3, screen_text(app)
@@ -105,9 +105,9 @@ async def test_costs_fit_after_a_resize() -> None:
     async with app.run_test(size=(110, 30)) as pilot:
         await act(pilot)
         wide = screen_text(app)
-        await pilot.resize_terminal(60, 30)
+        await resize(pilot, 60, 30)
         narrow = screen_text(app)
-        await pilot.resize_terminal(110, 30)
+        await resize(pilot, 110, 30)
         assert screen_text(app) == wide
     assert "cost" in next(row for row in narrow.splitlines() if "requests" in row)
 

@@ -38,7 +38,7 @@ async def test_the_branch_is_shown_while_the_sidebar_is_folded(
         repo.write("a.py", "x = 2\n")
         await page.send("hello")
         await shows(page, "main*")
-        await page.pilot.resize_terminal(130, 34)
+        await page.resize(130, 34)
         await page.sees("Context")
         assert "main*" not in line_of(page)
 

@@ -52,7 +52,7 @@ def add_caret(lines: list[Line], page: RenderContext) -> None:
         return
     last = lines[-1].strip
     end = width(last.text.rstrip())
-    caret = LineBuilder(page).put(page.look.glyphs.caret, page.style("accent")).line().strip
+    caret = LineBuilder(page).put(page.look.glyphs.caret, page.style("text")).line().strip
     if end < page.width - 1:
         lines[-1].strip = last.join(
             [last.crop(0, max(end, TEXT)), caret.crop(0, 1), last.crop(max(end, TEXT) + 1, page.width)]

@@ -66,6 +66,14 @@ class Abilities:
     """Whether a column of the cursor's row can be addressed alone."""
 
 
+class _Tail(NamedTuple):
+    """The blank end of a row, in another background than what is before it."""
+
+    y: int
+    x: int
+    pen: Pen
+
+
 class Painter:
     """Keeps the cells that the terminal shows, and writes what differs.
 
@@ -136,20 +144,22 @@ class Painter:
                 out.append(scrolling)
                 changed = self._changed(wanted)
         written = 0
+        tails: list[_Tail] = []
         for y in sorted(changed, key=lambda y: abs(y - line)):
             is_pictured = y in runs or y in self._pictured
             for piece in (
-                self._picture_row(y, wanted[y], runs) if is_pictured else self._row(y, self._rows[y], wanted[y])
+                self._picture_row(y, wanted[y], runs) if is_pictured else self._row(y, self._rows[y], wanted[y], tails)
             ):
                 out.append(piece)
                 written += len(piece)
             self._rows[y] = wanted[y]
             if written >= _PIECE:
-                goes_on = send("".join(out))
+                goes_on = send("".join([*out, *self._erase(tails)]))
                 out, written = [], 0
                 if not goes_on:
                     break
         out += [
+            *self._erase(tails),
             self._turn(self._pen._replace(link="")),
             f"\x1b[{line + 1};{column + 1}H",
             _SYNC_END if frame.is_synchronized else "",
@@ -198,10 +208,15 @@ class Painter:
         link = "" if before.link == pen.link else hyperlink.begin(pen.link) if pen.link else hyperlink.CLOSE
         return link + _turned(before._replace(link=""), pen._replace(link=""), self._abilities.turns_off)
 
-    def _row(self, y: int, old: Row | None, new: Row) -> Iterator[str]:
-        """Yield what turns a row into another one."""
+    def _row(self, y: int, old: Row | None, new: Row, tails: list[_Tail] | None = None) -> Iterator[str]:
+        """Yield what turns a row into another one, but for what is added to `tails`."""
         is_here = False
         for start, end in _spans(old, new):
+            if tails is not None and (tail := self._tail(y, new, start, end)):
+                tails.append(tail)
+                end = tail.x
+                if start == end:
+                    break
             yield self._column(y, start) if is_here else f"\x1b[{y + 1};{start + 1}H"
             is_here = True
             x = start
@@ -210,6 +225,22 @@ class Painter:
                 while x < end and new.pens[x] == pen:
                     x += 1
                 yield from self._run(y, new, first, x, end)
+
+    def _tail(self, y: int, row: Row, start: int, end: int) -> _Tail | None:
+        """Return the blank end of a row with what is before it in another background, if erasing it is cheaper."""
+        if not self._abilities.erases or end < len(row.text) or row.pens[-1].attributes:
+            return None
+        pen, first = row.pens[-1], end
+        while first > start and row.text[first - 1] == " " and row.pens[first - 1] == pen:
+            first -= 1
+        before = row.pens[first - 1] if first else pen
+        return _Tail(y, first, pen) if end - first >= _ERASED and before.background != pen.background else None
+
+    def _erase(self, tails: list[_Tail]) -> Iterator[str]:
+        """Yield what erases the ends of rows, those of one style together; then there are none."""
+        for y, x, pen in sorted(tails, key=lambda one: (one.pen != self._pen, one.pen)):
+            yield f"\x1b[{y + 1};{x + 1}H{self._turn(pen._replace(foreground=self._pen.foreground))}\x1b[K"
+        tails.clear()
 
     def _run(self, y: int, row: Row, x: int, stop: int, end: int) -> Iterator[str]:
         """Yield cells of one style; the cursor is on the first one, and after them unless they end the span."""

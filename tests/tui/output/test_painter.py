@@ -253,3 +253,13 @@ def test_a_growing_line_costs_about_its_new_characters() -> None:
     emulator.paint(lines_of(*texts, "some words", "status", columns=120))
     written = emulator.paint(lines_of(*texts, "some words and more", "status", columns=120))
     assert written == "\x1b[39;12Hand more\x1b[1;1H"
+
+
+def test_the_blank_ends_of_rows_in_another_background_are_erased_together() -> None:
+    emulator = Emulator(60, 4)
+    side = Style.parse("on #102030")
+    emulator.paint(lines_of("one", "two", "three", "status"))
+    rows = [row(Strip([Segment(f"line {number}".ljust(30)), Segment(" " * 30, side)]), 60) for number in range(3)]
+    written = emulator.paint([*rows, *lines_of("status")])
+    assert written.count("48;2;16;32;48") == 1 and written.count("\x1b[K") == 3
+    assert emulator.cells() == repainted([*rows, *lines_of("status")]).cells()

@@ -19,7 +19,7 @@ MODEL_TITLE = "Model"
 
 COPILOT = "github-copilot"
 COPILOT_WARNING = (
-    "github-copilot sends requests with the identity of VS Code, for which GitHub has not given leave;"
+    "github-copilot sends requests with the identity of VS Code, for which GitHub has given no permission;"
     " GitHub may limit your access or end it"
 )
 COPILOT_USE = (

@@ -17,7 +17,7 @@ def progress(result: SearchResult) -> str:
 
 
 def found_words(result: SearchResult) -> str:
-    """Return the counts of a result, such as `23 matches in 6 sessions`."""
+    """Return the counts of a result, such as `23 matches in 6 sessions and 2 titles`: sessions of which only the title matches."""
     if not result.groups:
         return "no matches" if result.is_complete else "no matches so far"
     sessions = sum(bool(group.count) for group in result.groups)
@@ -25,7 +25,8 @@ def found_words(result: SearchResult) -> str:
     if not sessions:
         return plural(titles, "title")
     matches = f"newest {result.matches:,} matches" if result.is_capped else _matches(result.matches)
-    return f"{matches} in {sessions:,} {'session' if sessions == 1 else 'sessions'}"
+    others = f" and {plural(titles, 'title')}" if titles else ""
+    return f"{matches} in {sessions:,} {'session' if sessions == 1 else 'sessions'}{others}"
 
 
 def _matches(number: int) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.style import Style
 from textual import events
@@ -36,10 +37,11 @@ from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
 TITLE = 28
-"""Cells of the column with the titles; in a screen of more than `WIDE` cells a quarter of the others is added, up to `SPARE`."""
+"""Most cells of the column with the titles; in a screen of more than `WIDE` cells a quarter of the others is added, up to `SPARE`.
+It is as wide as the longest title."""
 
 FOLDER, TOKENS, COST, AGE = 30, 15, 9, 6
-"""Cells of the columns at the right; only the last one below `WIDE`. That of the folders grows as that of the titles."""
+"""Cells of the columns at the right; only the last one below `WIDE`. For the folders as for the titles, most cells."""
 
 SPARE = 30
 
@@ -55,6 +57,14 @@ _KEYS = {"y": "running_yes", "k": "running_yes", "n": "running_no", "r": "runnin
 _STEP = 5
 _PAGES: Mapping[str, int] = {name: rows for name, rows in moves("page", _STEP).items() if abs(rows) == _STEP}
 """The actions that scroll a question, by rows."""
+
+
+class _Widths(NamedTuple):
+    """Cells of the columns with the states, the titles and the folders."""
+
+    state: int
+    title: int
+    folder: int
 
 
 class AskedPanel(Panel):
@@ -110,6 +120,7 @@ class RunningScreen(ListPage):
         self._inbox = control.client.inbox
         self._now = control.now
         self._view = view
+        self._widths = _Widths(STATE, 0, 0)
         self._opened = opened
         self._look = look
         self._asking: Panel | None = None
@@ -213,6 +224,7 @@ class RunningScreen(ListPage):
 
     def entries(self) -> Sequence[ListRow]:
         """Return a row for each session: its state, its title, what it asks or does; at the right its age, on wide screens more."""
+        self._widths = self._measure()
         rows = [self._entry(row) for row in self._view.rows]
         rows = rows or [self.sentence("Nothing runs, and nothing waits for you.")]
         if self._view.ended:
@@ -234,28 +246,37 @@ class RunningScreen(ListPage):
     def _ended_entry(self, one: Ended) -> ListRow:
         glyphs = self.listing.look.glyphs
         look = (sign_of(one.state, glyphs), ENDED_HUES[one.state])
-        folder = short_path(one.info.directory, os.path.expanduser("~"))
+        folder = _ended_folder(one)
         words = (ENDED_STATES[one.state], screen_line(one.said))
         return self._session_row(one.info, look, words, (folder, "", money(one.cost)), one.at)
+
+    def _measure(self) -> _Widths:
+        """Return the widths for what is listed."""
+        rows, ended = self._view.rows, self._view.ended
+        spare = min(SPARE, max(0, self.app.size.width - WIDE) // 4)
+        titles = (_title(one.info) for one in (*rows, *ended))
+        folders = (screen_line(one) for one in (*map(_folder, rows), *map(_ended_folder, ended)))
+        return _Widths(
+            max([STATE, *(cells(ENDED_STATES[one.state]) for one in ended)]),
+            min(TITLE + spare, max(map(cells, titles), default=0)),
+            min(FOLDER + spare, max(map(cells, folders), default=0)),
+        )
 
     def _session_row(
         self, info: SessionInfo, look: tuple[str, str], words: tuple[str, str], facts: tuple[str, str, str], at: int
     ) -> ListRow:
         """Return a row: a sign and its color, the state and what is said, the folder, tokens and cost, and a moment in ms."""
-        width = self.app.size.width
-        state = max([STATE, *(cells(ENDED_STATES[one.state]) for one in self._view.ended)])
-        spare = min(SPARE, max(0, width - WIDE) // 4)
-        title = screen_line(" ".join(info.title.split())) or "(no title)"
+        widths = self._widths
         columns = [
-            (f"{pad(words[0], state)}  ", look[1]),
-            (f"{self._column(title, TITLE + spare)}  ", "text"),
-            (f"{words[1]}  ", "muted"),
+            (f"{pad(words[0], widths.state)}  ", look[1]),
+            (f"{self._column(_title(info), widths.title)}  ", "text"),
+            (words[1], "muted"),
         ]
         left = self.row(info.id, look, columns).left
         shown = pad(age(at, self._now()), AGE, is_right=True)
-        if width >= WIDE:
-            folder = self._column(screen_line(facts[0]), FOLDER + spare)
-            shown = f"{folder}{pad(facts[1], TOKENS, is_right=True)}{pad(facts[2], COST, is_right=True)}{shown}"
+        if self.app.size.width >= WIDE:
+            folder = self._column(screen_line(facts[0]), widths.folder)
+            shown = f"  {folder}{pad(facts[1], TOKENS, is_right=True)}{pad(facts[2], COST, is_right=True)}{shown}"
         return ListRow(left, lambda area: [(shown, self.style("muted", area))], info.id)
 
     def _column(self, text: str, width: int) -> str:
@@ -366,9 +387,17 @@ def _sign(state: State, glyphs: Glyphs) -> str:
     ]
 
 
+def _title(info: SessionInfo) -> str:
+    return screen_line(" ".join(info.title.split())) or "(no title)"
+
+
 def _folder(row: Running) -> str:
     folder = short_path(row.info.directory, os.path.expanduser("~"))
     return f"{folder} ({row.branch})" if row.branch else folder
+
+
+def _ended_folder(one: Ended) -> str:
+    return short_path(one.info.directory, os.path.expanduser("~"))
 
 
 def _facts(row: Running) -> list[str]:

@@ -32,7 +32,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.sessions.stored import read_store
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
-from tests.support.world.waiting import wait_until
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 MOMENTS = rounds(500, 6)
 KILLS = rounds(500, 4)
@@ -153,7 +153,9 @@ def kill_round(world: World, chosen: random.Random) -> tuple[str, list[str]]:
         time.sleep(pause_s)
         os.kill(terminal.process.pid, signal.SIGKILL)
         terminal.process.wait()
-    wait_until(lambda: not world.line.survivors(grace_s=0))
+    if left := world.line.survivors(grace_s=PATIENCE_S):
+        states = [f"{one} ({_state(int(one.split()[0]))})" for one in left]
+        raise AssertionError(f"{len(left)} processes are left: {'; '.join(states)}")
     for path in world.paths.storage.rglob("*.json"):
         try:
             json.loads(path.read_text())
@@ -174,6 +176,14 @@ def kill_round(world: World, chosen: random.Random) -> tuple[str, list[str]]:
     if len(set(world.done())) != len(world.done()):
         faults.append(f"the steps are {' '.join(world.done())}")
     return f"killed after {moment} steps and {pause_s:.2f} s", faults
+
+
+def _state(pid: int) -> str:
+    """Return what a process waits for in the kernel, and its parent."""
+    try:
+        return f"{field(f'/proc/{pid}/status', 'PPid')}, {Path(f'/proc/{pid}/wchan').read_text()}"
+    except OSError:
+        return "it ended meanwhile"
 
 
 def wakes(pid: int) -> int:

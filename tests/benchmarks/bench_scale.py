@@ -8,6 +8,7 @@ the same command with one session.
 
 import argparse
 import asyncio
+import gc
 import math
 import multiprocessing
 import os
@@ -23,6 +24,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple, ParamSpec, TypeVar
 
+from opencode_tui.__main__ import GARBAGE_THRESHOLD
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.search.build import start_build
 from opencode_tui.engine.search.index import IndexFiles
@@ -182,8 +184,12 @@ def measure_long(world: World, messages: int) -> list[Figure]:
 
 
 def _elsewhere(measure: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Return what a function returns in a process of its own, whose peak memory is not that of this one."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as other:
+    """Return what a function returns in a process of its own, which looks for garbage as seldom as the program.
+
+    Its peak memory is not that of this one.
+    """
+    own = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(1, own, gc.set_threshold, (GARBAGE_THRESHOLD,)) as other:
         return other.submit(measure, *arguments, **named).result()
 
 

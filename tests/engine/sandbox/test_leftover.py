@@ -1,7 +1,10 @@
 """Kills of this program while bubblewrap starts: nothing of it stays, whatever it had done by then."""
 
+import json
 import multiprocessing
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
@@ -21,6 +24,18 @@ BEFORE_ITS_CHILD_BEGINS = ('exec 9<>"$0"; exec "$@"', ("--unshare-user", "--user
 
 BEFORE_IT_STARTS = ('read -r _ <"$0"; exec "$@"', ())
 """What waits becomes bubblewrap when it gets a line."""
+
+
+_PROBED = """
+import json, os, sys
+from pathlib import Path
+started = []
+sys.addaudithook(lambda name, facts: name == "subprocess.Popen" and started.append([str(word) for word in facts[1]]))
+from opencode_tui.engine.sandbox.tier import _probe_bubblewrap
+problem = _probe_bubblewrap({**os.environ}, Path("/"))
+print(json.dumps([problem, [words for words in started if "--unshare-pid" in words]]))
+"""
+"""Prints why bubblewrap does not work here, and the command lines by which that was found out."""
 
 
 def run_held(base: Path, gate: Path, moment: tuple[str, tuple[str, ...]], *, is_prepared: bool) -> None:
@@ -102,6 +117,17 @@ def test_bubblewrap_that_is_killed_with_us_before_its_child_begins_leaves_no_chi
     assert {one.pid for one in processes}.issuperset(waiting_children(engine))
     engine.kill()
     wait_until(lambda: not remaining(processes))
+
+
+def test_each_bubblewrap_of_the_probe_names_us() -> None:
+    """The inner one is what stays: it had no word once, and its child waited for ever."""
+    require_tier("bubblewrap")
+    done = subprocess.run([sys.executable, "-c", _PROBED], capture_output=True, check=True, cwd=os.getcwd(), text=True)
+    problem, probes = json.loads(done.stdout)
+    assert problem == "" and probes
+    for words in probes:
+        inner = max(at for at, word in enumerate(words) if word.endswith("/bwrap"))
+        assert words[inner + 1] == "--unsetenv" and words[inner + 2].startswith("OPENCODE_ENGINE_")
 
 
 def test_bubblewrap_that_starts_when_we_are_gone_ends(

@@ -254,7 +254,11 @@ def spawn(work: Coroutine[None, None, None], tasks: "set[asyncio.Task[None]]", *
         except Exception:
             logger.exception("%s failed", name)
 
+    def forget(task: "asyncio.Task[None]") -> None:
+        tasks.discard(task)
+        work.close()  # a task that is canceled before it begins has not awaited it
+
     task = asyncio.create_task(guarded(), name=name)
     tasks.add(task)
-    task.add_done_callback(tasks.discard)
+    task.add_done_callback(forget)
     return task

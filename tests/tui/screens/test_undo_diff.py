@@ -5,6 +5,7 @@ from pathlib import Path
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
+from tests.support.world.waiting import until
 
 WRITE = Call("write", {"filePath": "notes.md", "content": "# A heading\n"})
 
@@ -108,7 +109,7 @@ async def test_the_conversation_is_at_its_end_after_an_undo_a_redo_and_a_preview
             await page.sees("Undo from here?")
             await page.answer(key)
             await page.sees(after)
-            assert view.is_following
+            await until(lambda: view.is_following)
         await page.press("ctrl+x", "r")
         await page.sees("paragraph 39")
-        assert view.is_following
+        await until(lambda: view.is_following)

@@ -254,11 +254,11 @@ def spawn(work: Coroutine[None, None, None], tasks: "set[asyncio.Task[None]]", *
         except Exception:
             logger.exception("%s failed", name)
 
-    def forget(task: "asyncio.Task[None]") -> None:
+    def ended(task: "asyncio.Task[None]") -> None:
         tasks.discard(task)
         work.close()  # a task that is canceled before it begins has not awaited it
 
     task = asyncio.create_task(guarded(), name=name)
     tasks.add(task)
-    task.add_done_callback(forget)
+    task.add_done_callback(ended)
     return task

@@ -16,6 +16,7 @@ import builtins
 import functools
 import importlib
 import sys
+import threading
 from types import ModuleType
 
 TYPE_CHECKING = False
@@ -41,6 +42,8 @@ _LATE: "Mapping[str, tuple[str, ...]]" = {
 
 _LAZY_METHODS = frozenset({"annotated_types", "anyio", "h11", "pydantic"})
 """Libraries whose dataclasses get their methods at the first call. Nobody reads the signatures of these classes."""
+
+_git_lock = threading.Lock()
 
 _UNUSED = ("httpx._main", "h2")
 """Modules that httpx goes on without."""
@@ -96,12 +99,17 @@ def part(library: str, name: str) -> ModuleType:
     return importlib.import_module(f"opencode_tui_{library}.{name}")
 
 
-@functools.cache
 def git_command() -> ModuleType:
-    """Return `git.cmd` of GitPython without what else GitPython imports, 50 modules, and without its first `git version`.
+    """Return the module `git.cmd` of GitPython without 50 other modules that GitPython imports. It does not run `git version`.
 
-    A later `import git` gets the whole library, with classes of its own. Raises ImportError.
+    A later `import git` gets the whole library, with classes of its own. For any thread. Raises ImportError.
     """
+    with _git_lock:
+        return _import_git_command()
+
+
+@functools.cache
+def _import_git_command() -> ModuleType:
     above = [name for name in ("git", "gitdb") if name not in sys.modules]
     for name in above:
         sys.modules[name] = _bare_package(name, name)

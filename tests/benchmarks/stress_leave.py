@@ -179,7 +179,7 @@ def kill_round(world: World, chosen: random.Random) -> tuple[str, list[str]]:
 
 
 def _state(pid: int) -> str:
-    """Return what a process waits for in the kernel, and its parent."""
+    """Return the parent of a process, and what the process waits for in the kernel."""
     try:
         return f"{field(f'/proc/{pid}/status', 'PPid')}, {Path(f'/proc/{pid}/wchan').read_text()}"
     except OSError:

@@ -75,11 +75,11 @@ _NO_MATCH = 1
 _ERROR_BYTES = 64 * 1024
 _CHUNK_BYTES = 64 * 1024
 _CHECK_S = 0.02
-_answered: set[str] = set()
-"""The gits of this process that said their version in time: of one that hangs, only that is waited for."""
-_import_lock = threading.Lock()
 _TERM_S = 0.1
 _CLOSE_S = 1.0
+
+_answered: set[str] = set()
+"""Paths of git commands that have printed their version in time; a hanging one costs `VERSION_S` instead of `TIMEOUT_S`."""
 
 
 class SafeGit:
@@ -192,8 +192,7 @@ class SafeGit:
         if program not in _answered:
             _check_that_it_answers(program, variables, stop)
             _answered.add(program)
-        with _import_lock:
-            library = git_command()
+        library = git_command()
         verb, *rest = arguments
         first = _USER_OPTIONS if is_for_user else _OPTIONS
         command = [program, *first, *options, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]

@@ -163,7 +163,7 @@ def _probe_bubblewrap(
         policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc, is_flat=is_flat)
         text = f"! (: < /proc/{os.readlink('/proc/self')}/environ) 2> /dev/null" if shares_proc else "exit 0"
         plan = bubblewrap.plan(policy, ("/bin/sh", "-c", text), Path("/"))
-        before, after = plan.argv[: plan.options_at], plan.argv[plan.options_at :]
+        before, after = plan.argv[1 : plan.options_at], plan.argv[plan.options_at :]
         held, held_end = os.pipe()  # without an open standard input everything ends
         os.write(held_end, b"\n")  # starts the program
         system_calls, filter_end = os.pipe()
@@ -171,7 +171,7 @@ def _probe_bubblewrap(
             with open(filter_end, "wb") as writer:
                 writer.write(assemble_key_filter())
             done = subprocess.run(
-                [*before, *WATCH.options(), "--seccomp", str(system_calls), *after], stdin=held, capture_output=True,
+                [found, *before, *WATCH.options(), "--seccomp", str(system_calls), *after], stdin=held, capture_output=True,
                 timeout=_TIMEOUT_S, check=False, env=dict(environ), pass_fds=[system_calls],
             )  # fmt: skip
         finally:

@@ -24,7 +24,7 @@ class Opening:
         """The actions to run once the engine is open, before what kept keys do."""
         self.on_shown: Callable[[], None] | None = None
         """To be called when the actions have run: keys are kept until then, from the first one that needs the engine on."""
-        self._first_press = ""
+        self.first_press = ""
         """The key that quits, if it was pressed once, until another key."""
         self._wait: tuple[str, float] | None = None
         """What the activity line says is waited for, and for how many seconds."""
@@ -37,7 +37,7 @@ class Opening:
     def show_wait(self, what: str, seconds: float) -> None:
         """Show in the activity line what is waited for, and for how long: `Opening ~/work  3 s`."""
         self._wait = what, seconds
-        key, act = self._first_press or self._app.keymap.first(QUIT), "again to quit" if self._first_press else "quit"
+        key, act = self.first_press or self._app.keymap.first(QUIT), "again to quit" if self.first_press else "quit"
         self._frame.activity.show(Activity("busy", screen_line(what), duration(seconds), key, act, QUIT))
 
     def _show_press(self) -> None:
@@ -57,8 +57,8 @@ class Opening:
         """
         if action_id == QUIT:
             key = self._app.last_key
-            if not self._first_press and self._app.keymap.actions(key, ("prompt",)):
-                self._first_press = key
+            if not self.first_press and self._app.keymap.actions(key, ("prompt",)):
+                self.first_press = key
                 self._show_press()
             else:
                 self.leave()
@@ -77,8 +77,8 @@ class Opening:
 
     def begin_key(self, key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: a first press."""
-        if self._first_press and key != self._first_press:
-            self._first_press = ""
+        if self.first_press and key != self.first_press:
+            self.first_press = ""
             self._show_press()
 
     def complete(self, _key: str) -> bool:

@@ -141,13 +141,16 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def attach(self, client: "Client") -> None:
         """Connect the screen to the engine."""
-        from opencode_tui.tui.actions.table import ACTIONS  # loaded after the first frame
+        from opencode_tui.tui.actions.run import press_quit_first  # loaded after the first frame
+        from opencode_tui.tui.actions.table import ACTIONS
         from opencode_tui.tui.chat.chat import Chat
         from opencode_tui.tui.state.pump import Pump
 
         chat = Chat(self, self._frame, self._app, client, ACTIONS, self._options, self._clock)
         pump = Pump(client.events(), apply=chat.control.apply, drained=chat.chrome.soon)
         self._chat = chat
+        if self._opening.first_press:
+            press_quit_first(chat, self._opening.first_press)
         self.run_worker(partial(self._begin, chat, pump), exit_on_error=False)
 
     async def _begin(self, chat: "Chat", pump: "Pump") -> None:

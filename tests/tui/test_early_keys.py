@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
+from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.tui.options import StartOptions
@@ -136,3 +137,37 @@ async def test_the_key_that_quits_is_pressed_twice_before_the_engine_is_open(
         deliver(page, "ctrl+c")
         deliver(page, "ctrl+c")
         await page.ends()
+
+
+@pytest.mark.parametrize("key", ["ctrl+c", "ctrl+d"])
+@pytest.mark.parametrize("is_continued", [False, True], ids=["start-page", "session"])
+async def test_the_key_that_quits_is_pressed_once_before_the_engine_is_open_and_once_after(
+    environ: dict[str, str], folder: Path, tmp_path: Path, key: str, is_continued: bool
+) -> None:
+    options = StartOptions(folder, state=tmp_path, is_continued=is_continued)
+    async with screen(environ, folder, options=options, is_attached=False) as page:
+        await page.world.client.sessions.create(CreateSession(title="Earlier"))
+        await page.pilot._wait_for_screen()
+        page.app.chat._opening.show_wait("Opening work", 3)
+        deliver(page, key)
+        await page.sees(f"{key} again to quit")
+        page.app.attach(page.world.client)
+        await page.sees_no_more("Opening work")
+        await page.sees(f"{key} again to quit")
+        deliver(page, key)
+        await page.ends()
+
+
+async def test_another_key_after_the_engine_is_open_ends_the_first_press_before(
+    environ: dict[str, str], folder: Path, tmp_path: Path
+) -> None:
+    async with screen(environ, folder, options=StartOptions(folder, state=tmp_path), is_attached=False) as page:
+        await page.pilot._wait_for_screen()
+        page.app.chat._opening.show_wait("Opening work", 3)
+        deliver(page, "ctrl+d")
+        await page.sees("ctrl+d again to quit")
+        page.app.attach(page.world.client)
+        await page.sees_no_more("Opening work")
+        await page.sees("ctrl+d again to quit")
+        deliver(page, "x")
+        await page.sees_no_more("again to quit")

@@ -38,7 +38,8 @@ def interrupt(chat: Chat) -> None:
     elif _is_second(chat, "interrupt"):
         chat.do(_abort(chat))
     else:
-        _arm(chat, "interrupt", Activity(key=_pressed(chat, "session_interrupt"), act="again to interrupt"))
+        hint = Activity(key=_pressed(chat, "session_interrupt"), act="again to interrupt")
+        _arm(chat, "interrupt", chat.app.last_key, hint)
 
 
 def _rewind(chat: Chat) -> None:
@@ -50,7 +51,8 @@ def _rewind(chat: Chat) -> None:
         chat.run("session_timeline")
     else:
         key = chat.app.keymap.first("session_interrupt")
-        _arm(chat, "rewind", Activity(key=key, act="again to rewind", action_id="session_timeline"))
+        hint = Activity(key=key, act="again to rewind", action_id="session_timeline")
+        _arm(chat, "rewind", chat.app.last_key, hint)
 
 
 async def _abort(chat: Chat) -> None:
@@ -71,7 +73,12 @@ def press_quit(chat: Chat) -> None:
         chat.end_first_press()
         quit(chat)
     else:
-        _arm(chat, "quit", Activity(key=key, act="again to quit", action_id=QUIT))
+        press_quit_first(chat, key)
+
+
+def press_quit_first(chat: Chat, key: str) -> None:
+    """Quit at the next press of this key."""
+    _arm(chat, "quit", key, Activity(key=key, act="again to quit", action_id=QUIT))
 
 
 def quit(chat: Chat) -> None:
@@ -169,8 +176,8 @@ def _is_second(chat: Chat, what: str) -> bool:
     return chat.first_press.action == what and chat.control.now() < chat.first_press.until
 
 
-def _arm(chat: Chat, what: str, hint: Activity) -> None:
+def _arm(chat: Chat, what: str, key: str, hint: Activity) -> None:
     """Record a first press and show what a second one does, until its time is over or another first press follows."""
-    first = chat.first_press = FirstPress(what, chat.app.last_key, chat.control.now() + ARMED_MS)
+    first = chat.first_press = FirstPress(what, key, chat.control.now() + ARMED_MS)
     chat.show_at_right(hint)
     chat.screen.set_timer(ARMED_MS / 1000, lambda: chat.end_first_press() if chat.first_press is first else None)

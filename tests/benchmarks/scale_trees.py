@@ -48,7 +48,9 @@ def measure_tree(base: Path, files: int) -> list[Figure]:
     repo.git("add", "-A")
     repo.git("commit", "-qm", "all")
     time.sleep(_YOUNG_S)
-    git = SafeGit(repo.path, environ=os.environ).run_strictly  # as an engine has it: git compares the files of a large tree
+    git = SafeGit(
+        repo.path, environ=os.environ
+    ).run_strictly  # as an engine has it: git compares the files of a large tree
     world = World(repo.path, find_paths({"HOME": str(base / "tree-home")}), git=git)
     first, steps, states = asyncio.run(_measure(repo, world))
     name = f"{files:,} files"

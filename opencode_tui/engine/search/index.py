@@ -32,6 +32,9 @@ FORMAT = 1
 PARTS = 64
 """Part numbers of a row of `message`; one with more parts has several rows."""
 
+TITLE_ONLY = 0
+"""The version of a session of which no message was written yet; each write adds one."""
+
 BUSY_MS = 250
 """Milliseconds that a query or a small update waits for another process."""
 
@@ -175,7 +178,7 @@ class Index:
 
     def messages(self, session: SessionRow | None, project: str) -> dict[str, int]:
         """Return the states of a session's messages by name; none when it belongs to another project now."""
-        if session is None or session.project != project:
+        if session is None or session.version == TITLE_ONLY or session.project != project:
             return {}
         rows = self._db.execute("SELECT name, state FROM message WHERE session = ? ORDER BY id", (session.id,))
         return dict(rows.fetchall())
@@ -211,7 +214,7 @@ class Index:
         with self._transaction():
             for draft in drafts:
                 if self.session(draft.name) is None:
-                    self._put_session(draft, None, state="")
+                    self._put_session(draft, None, version=TITLE_ONLY, state="")
 
     def expire(self, names: Sequence[str]) -> None:
         """Have these sessions compared with all of their records again."""
@@ -290,11 +293,11 @@ class Index:
                 (key, number),
             )
 
-    def _put_session(self, draft: SessionDraft, row: SessionRow | None, *, state: str) -> int:
+    def _put_session(self, draft: SessionDraft, row: SessionRow | None, *, version: int, state: str) -> int:
         record = draft.record
         time = as_object(record.get("time"))
         values = (
-            (row.version if row else 0) + 1,
+            version,
             state,
             draft.found.project,
             _text(record.get("directory")),
@@ -310,8 +313,8 @@ class Index:
             " open_state) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
             if row is None
             else "UPDATE session SET name = ?, version = ?, state = ?, project = ?, directory = ?, title = ?, parent = ?,"
-            f" updated = ?, archived = ?, open_message = ?, open_state = ? WHERE id = {row.id:d}",
-            (draft.name, *values),
+            " updated = ?, archived = ?, open_message = ?, open_state = ? WHERE id = ?",
+            (draft.name, *values, *([] if row is None else [row.id])),
         )
         assert done.lastrowid is not None
         return done.lastrowid if row is None else row.id
@@ -321,9 +324,10 @@ class Index:
     ) -> int:
         """Store a draft; add what must be added to `fts`, and return the number of parts that are dead now."""
         is_done = draft.is_whole and draft.is_stable
-        session = self._put_session(draft, row, state=draft.found.state if is_done else "")
+        version = TITLE_ONLY if row is None else row.version
+        session = self._put_session(draft, row, version=version + 1, state=draft.found.state if is_done else "")
         old: dict[str, list[tuple[int, int, bytes]]] = {}
-        if row is not None:
+        if version != TITLE_ONLY:
             rows = self._db.execute(
                 "SELECT name, id, next, parts FROM message WHERE session = ? ORDER BY id", (session,)
             )

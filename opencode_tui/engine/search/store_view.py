@@ -111,7 +111,7 @@ class StoreView:
         record = self.record(name, found)
         if record is None:
             return SessionDraft(name, found, {}, version, [], [*known], is_stable=not found.is_young)
-        listed = [one for one, _ in self._states(f"{self.root}/message/{name}")]
+        listed = self._names(f"{self.root}/message/{name}")
         names = sorted((one for one in map(segment_of, listed) if one), reverse=True)
         horizon = time.time_ns() - YOUNG_NS
         messages: list[MessageDraft] = []

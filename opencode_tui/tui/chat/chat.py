@@ -118,14 +118,24 @@ class Chat(ChatParts):
         With `lets_type` text is typed into the prompt until another key is pressed.
         """
 
+        has_begun = False
+
         async def held() -> None:
+            nonlocal has_begun
+            has_begun = True
             try:
                 with self.waiting(words, cancel=close_key(self.keymap)):
                     await work
             finally:
                 release()
 
-        release = self.app.hold_until_shown(lambda: worker.cancel(), lets_type=lets_type)
+        def cancel() -> None:
+            worker.cancel()
+            if not has_begun:  # it never will, and so ends nothing
+                work.close()
+                release()
+
+        release = self.app.hold_until_shown(cancel, lets_type=lets_type)
         worker = self.start(held())
 
     @contextmanager

@@ -104,6 +104,37 @@ async def test_escape_ends_the_wait_for_a_page_and_drops_what_was_typed_for_it(
         assert chat.prompt.editor.text == "y"
 
 
+@pytest.mark.parametrize("keys", [("ctrl+x", "g"), ("ctrl+x", "i"), (*tuple("/cost"), "enter")], ids="".join)
+async def test_escape_right_behind_a_key_that_opens_a_page_leaves_the_keys_to_the_prompt(
+    environ: dict[str, str], folder: Path, keys: tuple[str, ...]
+) -> None:
+    async with screen(environ, folder, Answer(text="One."), size=(120, 34)) as page:
+        await page.send("say one")
+        await page.sees("Done")
+        typed_at_once(page, *keys, "escape", *"typed on")
+        await page.sees("▎ typed on")
+        assert page.app.screen is page.app.chat
+
+
+async def test_a_wait_that_is_ended_before_it_begins_keeps_no_keys(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, size=(120, 34)) as page:
+        begun: list[str] = []
+
+        async def load() -> None:
+            begun.append("begun")
+
+        async def load_and_cancel() -> None:
+            page.app.chat.opened.load_page("Loading the timeline", load())
+            hold = page.app._hold
+            assert hold is not None and hold.cancel is not None
+            hold.cancel()
+
+        await load_and_cancel()
+        await page.type("typed on")
+        await page.sees("▎ typed on")
+        assert begun == []
+
+
 async def test_a_key_that_quits_is_not_kept_for_a_session_that_loads_at_the_start(
     environ: dict[str, str], folder: Path
 ) -> None:

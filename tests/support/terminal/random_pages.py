@@ -1,7 +1,8 @@
 """Keys in bursts over all pages, lists and panels: a key that opens one, what is typed for it, what closes it, text for the prompt.
 
-Nothing is waited for between them, so that most keys come before what they are for is shown. Afterwards the prompt must hold what
-was typed for it, and no session, setting or file may have changed.
+Nothing is waited for between them, so that most keys come before what they are for is shown. In a quarter of the rounds escape
+comes right behind the keys that open it. Afterwards the prompt must hold what was typed for it, and no session, setting or file may
+have changed.
 """
 
 import asyncio
@@ -84,8 +85,12 @@ class PageStress:
         for_prompt = "".join(self.dice.choice(string.ascii_lowercase) for _ in range(self.dice.randrange(4, 12)))
         moves = [self.dice.choice(place.moves) for _ in range(self.dice.randrange(0, 6))] if place.moves else []
         before = await self._world()
-        await self._type([*place.keys, *for_it, *moves])
-        if place.takes_text and self.dice.random() < 0.5:
+        is_given_up = self.dice.random() < 0.25
+        if is_given_up:
+            self._deliver([*place.keys, "escape"])
+        else:
+            await self._type([*place.keys, *for_it, *moves])
+        if not is_given_up and place.takes_text and self.dice.random() < 0.5:
             seen = await self._shown(for_it)
             if not seen:
                 return [
@@ -107,11 +112,16 @@ class PageStress:
 
     async def _type(self, keys: list[str]) -> None:
         """Send keys; in half of the rounds without a pause between them."""
-        is_burst = self.dice.random() < 0.5
+        if self.dice.random() < 0.5:
+            self._deliver(keys)
+            return
+        for key in keys:
+            self._deliver([key])
+            await asyncio.sleep(self.dice.random() * 0.02)
+
+    def _deliver(self, keys: list[str]) -> None:
         for key in keys:
             self.page._deliver(key)
-            if not is_burst:
-                await asyncio.sleep(self.dice.random() * 0.02)
 
     async def _shown(self, text: str) -> bool:
         try:

@@ -77,6 +77,9 @@ _LOOK_S = 0.03
 _WARM_S = 2.0
 """Seconds after which a terminal without an engine imports it, so that it can go on soon when the other one ends."""
 
+_AGAIN_S = 1.0
+"""Seconds after which a request that was lost is sent again to an engine whose events still come."""
+
 _WATCH_S = 1.0
 """Seconds between two looks whether the process with the engine is suspended."""
 
@@ -301,12 +304,16 @@ class SharedClient:
     async def replacement(self, client: Client | None, lost: LinkLostError | None, ends_at: float) -> Client:
         """Return the client of the engine after that of `client`, whose call was lost if there was one.
 
+        It is the same one when its engine goes on, whose events still come: a single request was lost.
         Raises LinkLostError, from `lost`, when there is none before the time `ends_at` of the event loop.
         """
-        with suppress(TimeoutError):
-            if asyncio.get_running_loop().time() < ends_at:
-                async with asyncio.timeout_at(ends_at):
+        loop = asyncio.get_running_loop()
+        while (now := loop.time()) < ends_at:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(min(ends_at, now + _AGAIN_S)):
                     return await self.after(client)
+            if client is not None and self.present is client:
+                return client
         raise LinkLostError(await self._late_words()) from lost
 
     async def _late_words(self) -> str:

@@ -11,10 +11,12 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client import join, shared, thread
@@ -128,6 +130,55 @@ async def test_calls_wait_for_the_next_engine(variables: dict[str, str], folder:
                 assert await second.sessions.list() == []
             await closing
             assert await second.sessions.list() == []
+
+
+@dataclass
+class Relay:
+    """Between an engine and its terminals: closes the connections on which a request begins as `loses` says."""
+
+    target: str
+    loses: bytes = b""
+    lost: int = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answers, requests = await asyncio.open_unix_connection(self.target)
+        back = asyncio.create_task(self._pass_on(answers, writer))
+        while data := await reader.read(65_536):
+            if self.loses and data.startswith(self.loses):
+                self.lost += 1
+                break
+            requests.write(data)
+        for side in (requests, writer):
+            side.close()
+        await back
+
+    async def _pass_on(self, answers: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await answers.read(65_536):
+            writer.write(data)
+        writer.close()
+
+
+async def test_a_read_that_is_lost_while_the_engine_goes_on_is_sent_again(
+    variables: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(shared, "_AGAIN_S", 0.05)
+    async with opened(variables, folder) as first:
+        assert isinstance(first, SharedClient) and first._claim is not None and first._record is not None
+        relay = Relay(first._record.socket)
+        path = f"{first._record.socket}.relay"
+        async with await asyncio.start_unix_server(relay.serve, path):
+            first._claim.publish(replace(first._record, socket=path))
+            async with opened(variables, folder) as second:
+                made = await second.sessions.create(CreateSession())
+                relay.loses = b"GET /opencode-tui/session"
+                reading = asyncio.create_task(second.sessions.list())
+                await until(lambda: relay.lost >= 2)
+                relay.loses = b""
+                assert [one.id for one in await reading] == [made.id]
+                assert (second.ends_runs, first.terminals) == (False, 1)
+                relay.loses = b"POST "
+                with pytest.raises(LinkLostError):  # it may have been done
+                    await second.sessions.create(CreateSession())
 
 
 async def test_a_folder_that_one_opens_again_is_open_for_all(variables: dict[str, str], folder: Path):

@@ -56,8 +56,11 @@ class Broken:
         return asyncio.create_task(self.world.prompt(text, session=session))
 
     async def is_idle(self) -> bool:
-        """Return whether no session runs, and no record is open."""
-        return not dict(await self.world.client.prompts.status()) and not self.open_records()
+        """Return whether no session runs, and no record stays open: a slow disk has the end of an interrupted run later."""
+        if dict(await self.world.client.prompts.status()):
+            return False
+        await until(lambda: not self.open_records())
+        return True
 
     def open_records(self) -> list[Any]:
         return list(read_store(find_paths(self.environ).storage).unfinished)

@@ -103,8 +103,8 @@ async def test_comments_without_an_event_do_not_keep_a_response_open_for_ever(
     async with broken(environ, tmp_path, fault, options={"chunkTimeout": SILENCE_MS}) as found:
         session = await new_session(found)
         turn = found.start(session)
-        await until(lambda: bool(found.retries))
-        assert "nothing of an answer in what came for 0.5 s" in found.retries[0].message
+        words = "nothing of an answer in what came for 0.5 s"  # on a slow machine another attempt may get no response in time
+        await until(lambda: any(words in one.message for one in found.retries))
         found.proxy.fault = None
         await turn
 

@@ -406,7 +406,9 @@ class World:
             text = text.replace(f"{{{name}}}", str(value))
         protected = self._protected_state()
         counts = [listener.count for listener in self._listeners]
-        _, output = confined.run(f"{text}\necho '{TRIED}'", timeout_ms=10_000)
+        _, output = confined.run(
+            f"{text}\necho '{TRIED}'", timeout_ms=60_000
+        )  # patience with a busy machine: each of them ends
         reached: list[str] = []
         if (after := self._outside()) != self._before:
             changed = [name for name in {**after, **self._before} if after.get(name) != self._before.get(name)]

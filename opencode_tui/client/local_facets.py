@@ -194,6 +194,7 @@ class _Messages:
     def __init__(self, engine: Engine, instance: Instance) -> None:
         self._store = engine.store
         self.ids = engine.store.ids
+        self.named = engine.store.named
         self.update_part = instance.session.parts.update
         self.remove_part = instance.session.parts.remove
 
@@ -201,9 +202,8 @@ class _Messages:
         return await (self._store.messages(session_id) if limit is None else self._store.tail(session_id, limit))
 
     async def get(self, session_id: str, message_id: str) -> MessageWithParts:
-        for message in await self._store.messages(session_id):
-            if message.info.id == message_id:
-                return message
+        for message in await self._store.named(session_id, [message_id]):
+            return message
         raise NoSuchMessageError(f"session {session_id} has no message {message_id}")
 
 

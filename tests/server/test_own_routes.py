@@ -52,7 +52,7 @@ async def test_a_session_that_does_not_exist_is_an_error_of_every_route_about_on
             await face.http.request(
                 call.method,
                 path,
-                json={"approvals": "ask", "command": "true", "text": "why"}
+                json={"approvals": "ask", "command": "true", "text": "why", "ids": ["msg_1"]}
                 if call.method in ("POST", "PUT", "PATCH")
                 else None,
                 params={"messageID": "msg_1"} if call.method == "GET" else None,

@@ -24,6 +24,7 @@ from opencode_tui.schema.api.request import (
     CommandInput,
     CreateSession,
     ForkSession,
+    MessageNames,
     PromptInput,
     PromptPart,
     PromptText,
@@ -193,6 +194,11 @@ class MessagesFacet(Protocol):
     @ours("GET", "/session/{session_id}/message/ids")
     async def ids(self, session_id: str) -> Sequence[str]:
         """Return the IDs of all messages, oldest first, without reading them."""
+        ...
+
+    @ours("POST", "/session/{session_id}/message/named", body=MessageNames, reads=True)
+    async def named(self, session_id: str, ids: Sequence[str]) -> Sequence[MessageWithParts]:
+        """Return the messages with these IDs, in this order, without reading others; those that do not exist are left out."""
         ...
 
     @opencode("GET", "/session/{session_id}/message/{message_id}")

@@ -64,6 +64,12 @@ class PromptText(Record):
     text: str
 
 
+class MessageNames(Record):
+    """The IDs of messages of one session."""
+
+    ids: list[str]
+
+
 class PromptInput(Record):
     """A prompt. Without `model` and `agent` the session's last ones apply; `no_reply` only stores it."""
 

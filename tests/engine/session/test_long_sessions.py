@@ -11,6 +11,7 @@ from opencode_tui.engine.session.records.loading import SHORT, load_recent, load
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.error import NoSuchMessageError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.message import UserMessage, UserSummary
 from opencode_tui.schema.session.part import TextPart
@@ -260,6 +261,32 @@ async def test_a_compaction_reads_older_messages_once_and_not_at_all_when_the_la
                 report = await world.client.context.compact("ses_1", CompactSession())
                 assert "request 0\n" in report.kept
                 assert sum(oldest in call.path for call in files.calls if call.act == "read") == 1
+
+
+async def test_a_message_is_read_by_its_name_and_no_other_with_it(environ, tmp_path, paths):
+    files, made = LoggedFiles(), history("ses_1")
+    async with open_engine(environ, files=files) as engine:
+        instance = await engine.instance(tmp_path)
+        put(paths, made, directory=str(tmp_path), project_id=instance.folder.project.id)
+        client, ids = LocalClient(engine, instance), [made[at].info.id for at in (3, 2, len(made) - 1)]
+        found = await client.messages.named("ses_1", [*ids, "msg_of_nobody"])
+        assert found == [made[3], made[2], made[-1]] and reads(files, "part") == 3
+        assert await client.messages.get("ses_1", ids[0]) == made[3] and reads(files, "part") == 4
+        with pytest.raises(NoSuchMessageError):
+            await client.messages.get("ses_1", "msg_of_nobody")
+
+
+async def test_messages_by_name_have_what_is_in_memory_only(paths):
+    made = history("ses_1")
+    put(paths, made)
+    async with open_store(paths) as opened_store:
+        store = opened_store.store
+        await store.recent("ses_1")
+        part = made[-1].parts[0]
+        assert isinstance(part, TextPart)
+        store.end_part(part.changed(text="late"))
+        older, newest = await store.named("ses_1", [made[0].info.id, made[-1].info.id])
+        assert older == made[0] and newest.parts == [part.changed(text="late")]
 
 
 async def test_what_is_not_on_the_disk_yet_stays_in_memory_with_all_after_it(paths):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import ValidationError
 
 from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
-from opencode_tui.schema.error import CorruptRecordError, StorageError
+from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import spans_wrap, time_field
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE, AnyMessage, AssistantMessage, UserMessage
@@ -66,8 +66,10 @@ def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None
 
 
 def load_named(storage: Storage, session_id: str, names: Sequence[str], session: Key | None = None) -> Loaded:
-    """Read these messages with their parts, in the order of their names."""
-    return _load(storage, open_history(storage, session, session_id), session_id, names, None)
+    """Read these messages with their parts, in the order of their names; those that are removed are left out."""
+    loaded = _load(storage, open_history(storage, session, session_id), session_id, names, None)
+    loaded.damaged = [one for one in loaded.damaged if not isinstance(one, NotFoundError)]
+    return loaded
 
 
 def read_requests(
@@ -202,7 +204,7 @@ def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loade
         except ValidationError as error:
             loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
     names = [part.id for part in parts]
-    if spans_wrap(names):
+    if len(names) > 1 and spans_wrap(names):
         parts.sort(key=_rotated)
     return parts
 

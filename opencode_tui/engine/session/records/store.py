@@ -519,6 +519,21 @@ class SessionStore:
         self._note(session_id, loaded)
         return loaded.messages
 
+    async def named(self, session_id: str, ids: Sequence[str]) -> list[MessageWithParts]:
+        """Return these messages with their parts, in this order, reading no others; those that are removed are left out."""
+        found = self._in_memory(session_id, ids)
+        if missing := [one for one in ids if one not in found]:
+            loaded = await self._read_named(session_id, missing)
+            found |= {one.info.id: one for one in loaded.messages}
+            found |= self._in_memory(session_id, ids)  # a message may have been changed meanwhile
+        return [found[one] for one in ids if one in found]
+
+    def _in_memory(self, session_id: str, ids: Iterable[str]) -> dict[str, MessageWithParts]:
+        """Return those of these messages that are in memory, by id."""
+        records = self._open.get(session_id)
+        known = records.messages if records is not None else {}
+        return {one: with_parts(known[one], self.parts(session_id, one)) for one in ids if one in known}
+
     def report_failure(self, session_id: str, error: StoredError) -> None:
         """Publish that a turn ended with an error that a message has already."""
         self._publisher.publish(SessionFailed(session_id=session_id, error=error))

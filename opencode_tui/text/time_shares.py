@@ -33,6 +33,10 @@ class TimeShares(Struct, frozen=True):
         """Return the time of all steps."""
         return self.model + self.tools + self.you
 
+    def plus(self, other: "TimeShares") -> "TimeShares":
+        """Return the shares of both, whose steps are at different times."""
+        return TimeShares(self.model + other.model, self.tools + other.tools, self.you + other.you)
+
     def named(self) -> Sequence[tuple[str, int, int]]:
         """Return the name, the time and the percentage of each share of at least 1 %; all percentages add up to 100."""
         times = [("model", self.model), ("tools", self.tools), ("you", self.you)]

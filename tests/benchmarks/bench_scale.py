@@ -32,7 +32,7 @@ from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.paths import find_paths
-from opencode_tui.tui.pages.timeline_moments import moments
+from opencode_tui.tui.pages.timeline_reader import TimelineReader
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
@@ -213,13 +213,18 @@ async def _measure_engine(environ: Mapping[str, str], folder: Path, session_id: 
         await client.sessions.wait_copied(fork.id)
         await client.sessions.remove(fork.id)
         begun = _now()
-        moments(await client.messages.list(session_id), ())
-        timeline = _since(begun)
+        timeline = TimelineReader(client.messages, session_id, ())
+        await timeline.start()
+        first_rows = _since(begun)
+        while timeline.left:
+            await timeline.read_older()
+        rows = _since(begun)
     measured = [
         ("the newest 100", page, 0.3),
         ("items of the context page", context, 0.5),
         ("fork", forked, 0.1),
-        ("rows of the timeline", timeline, 0.5),
+        ("first rows of the timeline", first_rows, 0.1),
+        ("all rows of the timeline", rows, 0.5),
     ]
     return [
         Figure(f"{name}: the newest 100 and the context page, memory", megabytes, 120, "MB"),

@@ -1,6 +1,5 @@
 """Actions that open a full page: context, changes, timeline, status."""
 
-import asyncio
 import os
 from functools import partial
 
@@ -120,21 +119,19 @@ async def open_diff(chat: Chat) -> None:
 @action("session_timeline", loads="the timeline")
 async def open_timeline(chat: Chat) -> None:
     """Open the page of the turns of the shown session."""
-    from opencode_tui.text.time_shares import time_shares
     from opencode_tui.tui.pages.timeline import TimelineScreen
-    from opencode_tui.tui.pages.timeline_moments import branches_of, moments
+    from opencode_tui.tui.pages.timeline_moments import branches_of
+    from opencode_tui.tui.pages.timeline_reader import TimelineReader
 
     session_id = _session_id(chat)
     if session_id is None:
         return
     branches = branches_of(chat.control.folder.sessions, session_id)
-    root = str(chat.control.client.directory)
-    await chat.control.load_whole()  # the page shows what it knows of each compaction
-    messages = await chat.control.client.messages.list(session_id)
-    found = await asyncio.to_thread(moments, messages, branches, root=root)
-    shares = await asyncio.to_thread(time_shares, messages)
+    client = chat.control.client
+    reader = TimelineReader(client.messages, session_id, branches, root=str(client.directory))
+    await reader.start()
     act = partial(_from_timeline, chat)
-    chat.open_page(TimelineScreen(chat.control, found, act, shares, is_stacked=chat.settings.is_stacked))
+    chat.open_page(TimelineScreen(chat.control, reader, act, is_stacked=chat.settings.is_stacked))
 
 
 def _from_timeline(chat: Chat, what: str, chosen: str) -> None:

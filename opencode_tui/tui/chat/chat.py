@@ -25,7 +25,7 @@ from opencode_tui.tui.chat.away import Away
 from opencode_tui.tui.chat.panel_host import PanelHost
 from opencode_tui.tui.chat.parts import NARROW, ChatParts
 from opencode_tui.tui.chat.refresh import ChromeRefresh
-from opencode_tui.tui.chrome.activity import INTERRUPT, Activity, Kind
+from opencode_tui.tui.chrome.activity import INTERRUPT, SHOWN_AFTER_S, Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
 from opencode_tui.tui.chrome.leader_keys import LeaderKey
 from opencode_tui.tui.first_page import runs_of
@@ -37,9 +37,6 @@ from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.background import BackgroundCommand
-
-SHOWN_AFTER_S = 0.3
-"""Seconds from which on a wait is shown."""
 
 
 @dataclass(frozen=True, slots=True)

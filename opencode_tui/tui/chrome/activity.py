@@ -18,6 +18,9 @@ Kind = Literal["idle", "busy", "asks", "retry", "failed", "note", "done"]
 
 FRAMES_PER_SECOND = 8
 
+SHOWN_AFTER_S = 0.3
+"""Seconds from which on a wait is shown."""
+
 INTERRUPT = "session_interrupt"
 """The action that escape and a click on the line run while a run goes on."""
 

@@ -177,9 +177,13 @@ class KeyedScreen(Keyed):
         app_of(self).begin_keys()
 
 
+FAR = 10**6
+"""Rows that are more than a list has: by how many an action moves that goes to its first or last row."""
+
+
 def moves(scope: str, page: int) -> Mapping[str, int]:
     """Return by how many rows the actions of a list or page move the selection; `page` is the number of rows of a page."""
-    steps = {"up": -1, "down": 1, "previous": -page, "next": page, "first": -(10**6), "last": 10**6}
+    steps = {"up": -1, "down": 1, "previous": -page, "next": page, "first": -FAR, "last": FAR}
     return {f"{scope}_{name}": rows for name, rows in steps.items()}
 
 

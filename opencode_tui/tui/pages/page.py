@@ -148,13 +148,26 @@ class PageList(Rows, can_focus=True):
         """Return the id of the selected row; empty when there is none."""
         return self.selection.chosen
 
-    def show(self, entries: Sequence[ListRow] | RowsOnDemand, *, chosen: str = "", near: int | None = None) -> None:
-        """Show other rows; the selection follows its id. If that is gone it is the row at `near` or after it, else the first."""
+    def show(
+        self,
+        entries: Sequence[ListRow] | RowsOnDemand,
+        *,
+        chosen: str = "",
+        near: int | None = None,
+        keeps_place: bool = False,
+    ) -> None:
+        """Show other rows; the selection follows its id. If that is gone it is the row at `near` or after it, else the first.
+
+        With `keeps_place` the selected row stays where it is on the screen.
+        """
+        at = self.selection.at
         self.entries = entries
         if chosen:
             self.selection.select(chosen)
         ids = entries.ids if isinstance(entries, RowsOnDemand) else [one.id for one in entries]
         self.selection.show(ids, near=near)
+        if keeps_place:
+            self.selection.scroll(self.selection.at - at)
         self._draw_moved()
 
     def move(self, rows: int) -> None:

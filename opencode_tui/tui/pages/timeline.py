@@ -1,6 +1,7 @@
 """The timeline page: the prompts of the session with the steps that changed files, and a preview of a revert."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -11,19 +12,21 @@ from textual.strip import Strip
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.quantity import amount, clock, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.time_shares import TimeShares
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
+from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column
 from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves, opens
-from opencode_tui.tui.keys.router import KeyAction, moves
-from opencode_tui.tui.pages.page import FEWEST, ListRow, PageScreen
+from opencode_tui.tui.keys.router import FAR, KeyAction, moves
+from opencode_tui.tui.pages.page import FEWEST, ListRow, PageScreen, RowsOnDemand
 from opencode_tui.tui.pages.timeline_head import EDGES, PICTURE, TimelineHead, bars_of, picture_of, shares_of, turn_of
-from opencode_tui.tui.pages.timeline_moments import Moment, Step
+from opencode_tui.tui.pages.timeline_moments import Moment, Step, diffs_of
+from opencode_tui.tui.pages.timeline_reader import TimelineReader
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.items import CompactionItem
@@ -54,16 +57,32 @@ class RevertEffects(Struct, frozen=True):
     error: str = ""
 
 
-def change_since(found: Sequence[Moment], moment: Moment, files: Sequence[UndoneFile]) -> Change | None:
-    """Return the change since a turn of the first file that a revert would restore. Blocks, for long with a large file."""
+class ChangedFile(Struct, frozen=True):
+    """A file that turns changed, and the messages of the first and the last of them."""
+
+    path: str
+    first: str
+    last: str
+
+
+def file_since(found: Sequence[Moment], moment: Moment, files: Sequence[UndoneFile]) -> ChangedFile | None:
+    """Return the first file changed in a turn that a revert would restore, None without one."""
     going = {one.path for one in files if not one.is_left}
-    first = next((one for one in moment.diffs if screen_line(one.file) in going), None)
-    if first is None:
+    path = next((one.file for one in moment.diffs if screen_line(one.file) in going), None)
+    if path is None:
         return None
-    later = [one for other in found[found.index(moment) + 1 :] for one in other.diffs if one.file == first.file]
-    last = later[-1] if later else first
-    rows = code_rows(unified(FileDiff(file=first.file, before=first.before, after=last.after)), first.file)
-    return Change(screen_line(first.file), rows[:CODE]) if rows else None
+    later = [one.message_id for one in found[found.index(moment) :] if any(diff.file == path for diff in one.diffs)]
+    return ChangedFile(path, moment.message_id, later[-1])
+
+
+def change_of(file: ChangedFile, messages: Sequence[MessageWithParts]) -> Change | None:
+    """Return the change of a file over its turns, whose messages these are. Blocks, for long with a large file."""
+    diffs = {one.info.id: diff for one in messages for diff in diffs_of(one.info) if diff.file == file.path}
+    first, last = diffs.get(file.first), diffs.get(file.last)
+    if first is None or last is None:
+        return None
+    rows = code_rows(unified(FileDiff(file=file.path, before=first.before, after=last.after)), file.path)
+    return Change(screen_line(file.path), rows[:CODE]) if rows else None
 
 
 def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room: int) -> Lines:
@@ -138,6 +157,9 @@ FRAME = 7
 LIVE_S = 1.0
 """Seconds between updates of the session's state."""
 
+UPDATE_S = 0.5
+"""Seconds between two updates of the list while older turns are read: to draw it takes time from the reading."""
+
 
 class TimelineScreen(PageScreen):
     """The page; Enter jumps to a prompt, `r` reverts to it, `f` forks before it, `d` shows the changes of its turn, `/` filters."""
@@ -149,46 +171,80 @@ class TimelineScreen(PageScreen):
     def __init__(
         self,
         control: SessionController,
-        found: Sequence[Moment],
+        reader: TimelineReader,
         act: Callable[[str, str], object],
-        shares: TimeShares,
         *,
         is_stacked: bool = False,
     ) -> None:
         """`is_stacked`: the page of a turn's changes uses one column."""
         super().__init__()
         self.head = TimelineHead()
-        self._shares = shares
         self._is_stacked = is_stacked
         self._control = control
-        self._moments = found
+        self._reader = reader
         self._act = act
+        self._opened = time.monotonic()
+        self._first = ""
+        """The first turn that is shown."""
+        self._is_at_first = False
+        """Whether the first turn stays selected when older ones come before it."""
         self._effects: dict[str, RevertEffects] = {}
+        self._looked_at = ""
+        """The turn whose effects were asked for last."""
         self._title: tuple[Sequence[Piece], Sequence[Piece]] = ((), ())
         self._filter = ""
         self._is_typing = False
         """Whether characters are added to the filter."""
 
+    @property
+    def _moments(self) -> Sequence[Moment]:
+        return self._reader.found
+
     def fill(self) -> None:
-        """Show all moments, the last one selected."""
+        """Show the moments that are read, the last one selected, and read the rest."""
         self._show()
         self.preview.show(self._draw_preview)
         self.set_interval(LIVE_S, self.listing.redraw)
+        if self._reader.left:
+            self.run_worker(self._read_older, group="older", exit_on_error=False)
 
-    def _show(self) -> None:
-        """Show the moments that the filter finds, the last one selected."""
+    async def _read_older(self) -> None:
+        """Read the older moments and show them; the selected row keeps its place."""
+        shown = self._opened
+        try:
+            while self._reader.left:
+                await self._reader.read_older()
+                if not self._reader.left or time.monotonic() - shown > UPDATE_S:
+                    shown = time.monotonic()
+                    self._show(is_older=True)
+        except OpencodeError as error:
+            self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
+
+    def move(self, rows: int) -> None:
+        """Move the selection; the first row stays selected also while older ones are read."""
+        super().move(rows)
+        self._is_at_first = rows == -FAR
+
+    def _show(self, *, is_older: bool = False) -> None:
+        """Show the moments that the filter finds, the last one selected; with `is_older` the selection stays."""
         found = self._found()
-        turns = sum(not one.is_rule for one in found)
+        turns = [one.message_id for one in found if not one.is_rule]
         changed = sum(step.is_change for one in found for step in one.steps)
-        summary = f"{plural(turns, 'turn')} · {plural(changed, 'step')} with changes"
+        summary = f"{plural(len(turns), 'turn')} · {plural(changed, 'step')} with changes"
+        if self._reader.left and time.monotonic() - self._opened > SHOWN_AFTER_S:
+            summary += f" · reading {plural(self._reader.left, 'older message')}"
         head: list[Piece] = [("Timeline", self.style("text", bold=True))]
         if self._is_typing or self._filter:
             head += [(f"   {self.listing.look.glyphs.user_bar} ", self.style("accent"))]
             head += [(screen_line(self._filter), self.style("text"))]
             head += [(" ", self.style("text") + Style(reverse=True))] if self._is_typing else []
         self._title = (head, [(self.listing.look.words(f"  {summary}"), self.style("muted"))])
-        chosen = next((one.message_id for one in reversed(found) if not one.is_rule), "")
-        self.listing.show(self._entries(found), chosen=chosen)
+        chosen = turns[-1] if turns else ""
+        if is_older and self.listing.chosen:
+            is_first = self._is_at_first and self.listing.chosen == self._first
+            chosen = turns[0] if turns and is_first else ""
+        self._first = turns[0] if turns else ""
+        self.listing.show(self._entries(found), chosen=chosen, keeps_place=is_older)
         self._show_head()
         self.show_keys()
 
@@ -198,7 +254,7 @@ class TimelineScreen(PageScreen):
         room = self._head_room()
         rows = picture_of(found, self.listing.chosen, self.listing.look, room - PICTURE)
         if not self._filter:
-            rows += shares_of(self._shares, self.listing.look, room - EDGES)
+            rows += shares_of(self._reader.shares, self.listing.look, room - EDGES)
         spare = self.app.size.height - FRAME - len(rows)
         rows = rows if spare >= FEWEST else []  # of a low screen the list has the rows
         self.head.show([self._title, *((row, ()) for row in rows)])
@@ -304,7 +360,9 @@ class TimelineScreen(PageScreen):
     def on_page_list_moved(self) -> None:
         """Load the effects of a revert to the selected row."""
         chosen = self.listing.chosen
-        if chosen and not chosen.startswith("ses_") and chosen not in self._effects:
+        is_new = chosen not in self._effects and chosen != self._looked_at
+        if chosen and not chosen.startswith("ses_") and is_new:
+            self._looked_at = chosen
             self.run_worker(partial(self._look, chosen), exclusive=True, exit_on_error=False)
         self._show_head()
         self.preview.redraw()
@@ -346,23 +404,42 @@ class TimelineScreen(PageScreen):
             return
         try:
             preview = await self._control.client.undo.preview(session_id, message_id)
+            files = undone_files(preview, self._control.client.directory)
+            change = await self._change(session_id, moment, files)
+            self._effects[message_id] = RevertEffects(preview, files, change)
         except OpencodeError as error:
             self._effects[message_id] = RevertEffects(error=screen_line(" ".join(str(error).split())))
-        else:
-            files = undone_files(preview, self._control.client.directory)
-            change = await asyncio.to_thread(change_since, self._moments, moment, files)
-            self._effects[message_id] = RevertEffects(preview, files, change)
         self.preview.redraw()
+
+    async def _change(self, session_id: str, moment: Moment, files: Sequence[UndoneFile]) -> Change | None:
+        """Return the change since a turn of the first file that a revert would restore. Raises OpencodeError."""
+        file = file_since(self._moments, moment, files)
+        if file is None:
+            return None
+        messages = await self._control.client.messages.named(session_id, list({file.first, file.last}))
+        return await asyncio.to_thread(change_of, file, messages)
 
     def _moment_of(self, message_id: str) -> Moment | None:
         return next((one for one in self._moments if one.message_id == message_id), None)
 
-    def _entries(self, found: Sequence[Moment]) -> list[ListRow]:
-        entries: list[ListRow] = []
+    def _entries(self, found: Sequence[Moment]) -> Sequence[ListRow] | RowsOnDemand:
+        if self._filter and not found:
+            return [self.sentence("No matches")]
+        rows: list[Moment | Step | None] = []
+        ids: list[str] = []
         for moment in found:
-            entries += [self._compacted(moment) if moment.is_rule else self._moment(moment)]
-            entries += [*(self._step(one) for one in moment.steps), self._rail()]
-        return [*entries, self._now()] if found or not self._filter else [self.sentence("No matches")]
+            rows += [moment, *moment.steps, None]
+            ids += ["" if moment.is_rule else moment.message_id, *(one.session_id for one in moment.steps), ""]
+        return RowsOnDemand([*ids, ""], lambda at: self._entry(rows[at]) if at < len(rows) else self._now())
+
+    def _entry(self, of: Moment | Step | None) -> ListRow:
+        match of:
+            case None:
+                return self._rail()
+            case Step():
+                return self._step(of)
+            case Moment():
+                return self._compacted(of) if of.is_rule else self._moment(of)
 
     def _rail(self) -> ListRow:
         glyph = self.listing.look.glyphs.step_rail
@@ -399,7 +476,7 @@ class TimelineScreen(PageScreen):
         glyphs = self.listing.look.glyphs
         items = self._control.transcript.items
         found = (one for one in items if isinstance(one, CompactionItem) and one.message_id == moment.message_id)
-        compaction = _compaction_words(next(found, None))
+        compaction = _compaction_words(next(found, None)) or _compaction_words(moment.compaction)
 
         def left(area: str) -> Sequence[Piece]:
             words = [(moment.text, self.style("text", area)), (compaction, self.style("muted", area))]

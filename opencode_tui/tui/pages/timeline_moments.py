@@ -13,7 +13,10 @@ from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.time_shares import TimeShares, time_shares
 from opencode_tui.text.tool import argument_of, name_of, relative
+from opencode_tui.tui.state.items import CompactionItem
+from opencode_tui.tui.state.messages import MessageViews
 from opencode_tui.tui.state.session_state import name_of as session_name
 
 
@@ -35,7 +38,7 @@ class Step:
 
 @dataclass(slots=True)
 class Moment:
-    """One prompt, or a compaction (`is_rule`), with its steps; `diffs` are the changes of its turn."""
+    """One prompt, or a compaction (`is_rule`), with its steps; `diffs` are the changes of its turn, without the texts."""
 
     message_id: str
     time: int
@@ -45,6 +48,7 @@ class Moment:
     diffs: Sequence[FileDiff] = ()
     tokens: int = 0
     """Tokens that the turn added: new input and output, without what a cache had."""
+    compaction: CompactionItem | None = None
 
     @property
     def has_changes(self) -> bool:
@@ -82,27 +86,60 @@ def branches_of(sessions: Mapping[str, SessionInfo], session_id: str | None) -> 
     return sorted(found, key=lambda one: (one.time, one.session_id))
 
 
-def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch], *, root: str = "") -> list[Moment]:
-    """Return the prompts in order; paths of files in `root` are relative to it."""
-    found: list[Moment] = []
-    at: list[Moment | None] = []
-    """The moment of each message."""
-    for message, following in zip(messages, [*messages[1:], None], strict=True):
-        if isinstance(message.info, UserMessage):
-            if (made := _request(message, following)) is not None:
-                found.append(made)
-        elif found:
-            found[-1].tokens += _tokens(message.info)
-            found[-1].steps += _steps(message, found[-1].diffs, root)
-        at.append(found[-1] if found else None)
-    _add_answers(found, messages)
-    for branch in branches:
-        count = _copied_count(messages, branch)
-        moment = at[count - 1] if count else None
-        if moment is not None:
-            fork = Step("fork", branch.title, session_id=branch.session_id, messages=count, time=branch.time)
-            moment.steps.append(fork)
-    return found
+class Moments:
+    """The moments of a session, built from its end on: each call adds whole turns before those that are here.
+
+    `found` is replaced and never changed, so that a page may show it while another thread adds more.
+    """
+
+    def __init__(self, branches: Sequence[Branch], *, root: str = "") -> None:
+        """Paths of files in `root` are relative to it."""
+        self.found: Sequence[Moment] = ()
+        self.shares = TimeShares()
+        self._root = root
+        self._branches = list(branches)
+        """Forks whose turn is not here yet."""
+        self._following: Sequence[MessageWithParts] = ()
+        """The first messages that are here."""
+
+    def add(self, messages: Sequence[MessageWithParts], position: int = 0) -> None:
+        """Add the messages directly before those that are here; `position` is how many come before them."""
+        found: list[Moment] = []
+        at: list[Moment | None] = []
+        """The moment of each message."""
+        for message, following in zip(messages, [*messages[1:], None], strict=True):
+            if isinstance(message.info, UserMessage):
+                if (made := _request(message, following)) is not None:
+                    found.append(made)
+            elif found:
+                found[-1].tokens += _tokens(message.info)
+                found[-1].steps += _steps(message, found[-1].diffs, self._root)
+            at.append(found[-1] if found else None)
+        if not self._following:
+            _add_answers(found, messages)
+        _add_compactions(found, messages, self._following)
+        for branch in [*self._branches]:
+            if count := _copied_count(branch, messages, self._following):
+                self._branches.remove(branch)
+                if (moment := at[count - 1]) is not None:
+                    moment.steps.append(
+                        Step(
+                            "fork",
+                            branch.title,
+                            session_id=branch.session_id,
+                            messages=position + count,
+                            time=branch.time,
+                        )
+                    )
+        self.shares = self.shares.plus(time_shares(messages))
+        self._following = [*messages[:_WINDOW], *self._following][:_WINDOW]
+        self.found = [*found, *self.found]
+
+
+def begins_turn(message: MessageWithParts) -> bool:
+    """Return whether a message is a prompt of the user: older messages do not change what is shown of it and what follows."""
+    made = _request(message, None) if isinstance(message.info, UserMessage) else None
+    return made is not None and not made.is_rule
 
 
 def _tokens(info: AnyMessage) -> int:
@@ -119,8 +156,18 @@ def _request(message: MessageWithParts, following: MessageWithParts | None) -> M
     words = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
     files = [f"[{part.filename or part.mime}]" for part in message.parts if isinstance(part, FilePart)]
     text = screen_line(" ".join(" ".join(words or files).split()) or _command_line(following))
+    return Moment(info.id, info.time.created, text, diffs=[*map(_without_texts, diffs_of(info))]) if text else None
+
+
+def diffs_of(info: AnyMessage) -> Sequence[FileDiff]:
+    """Return the changes that are stored with a request."""
     summary = info.summary if isinstance(info, UserMessage) else None
-    return Moment(info.id, info.time.created, text, diffs=summary.diffs if summary else ()) if text else None
+    return summary.diffs if summary else ()
+
+
+def _without_texts(diff: FileDiff) -> FileDiff:
+    """Return a change without the two states of its file, which would need much memory for all turns of a long session."""
+    return FileDiff.trusted(file=diff.file, additions=diff.additions, deletions=diff.deletions)
 
 
 def _command_line(answer: MessageWithParts | None) -> str:
@@ -188,8 +235,36 @@ def _gist(messages: Sequence[MessageWithParts]) -> str:
     return screen_line(next((text for text in texts if text), "").partition("\n")[0])
 
 
-def _copied_count(messages: Sequence[MessageWithParts], branch: Branch) -> int:
-    """Return how many messages a fork copied."""
+_WINDOW = 5
+"""Messages from a compaction's marker to the first step after it."""
+
+
+def _add_compactions(
+    found: Sequence[Moment], messages: Sequence[MessageWithParts], following: Sequence[MessageWithParts]
+) -> None:
+    """Set how many tokens there were before and after each compaction, as the chat computes it."""
+    rules = {one.message_id: one for one in found if one.is_rule}
+    if not rules:
+        return
+    before: MessageWithParts | None = None
+    for at, message in enumerate(messages):
+        if (rule := rules.get(message.info.id)) is not None:
+            views = MessageViews()
+            window = [*messages[at : at + _WINDOW], *following][:_WINDOW]
+            for one in [before, *window] if before is not None else window:
+                view = views.add(one.info)
+                for part in one.parts:
+                    view.put(part)
+            views.measure_compactions()
+            marker = views.get(rule.message_id)
+            rule.compaction = marker.compaction if marker is not None else None
+        if isinstance(message.info, AssistantMessage) and not message.info.summary and message.info.tokens.context:
+            before = message
+
+
+def _copied_count(branch: Branch, messages: Sequence[MessageWithParts], following: Sequence[MessageWithParts]) -> int:
+    """Return how many of these messages a fork copied; 0 where it branches off older ones, or at a message that is gone."""
     if branch.before:
-        return next((at for at, one in enumerate(messages) if one.info.id == branch.before), 0)
+        ids = [one.info.id for one in (*messages, *following[:1])]
+        return ids.index(branch.before) if branch.before in ids else 0
     return sum(one.info.time.created <= branch.time for one in messages)

@@ -39,6 +39,10 @@ class Selection:
         if row_id in self.ids:
             self.at = self.ids.index(row_id)
 
+    def scroll(self, rows: int) -> None:
+        """Show the rows that are so many below the visible ones, as far as the selection stays visible."""
+        self._top += rows
+
     def visible(self, height: int) -> range:
         """Return the numbers of the visible rows: the selected one and its neighbors are among them."""
         top = min(max(self._top, self.at - height + 2), self.at - 1 if self.at else 0, len(self.ids) - height)

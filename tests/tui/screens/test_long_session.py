@@ -1,12 +1,18 @@
 """A long session is shown from its end; what needs older messages reads them: scrolling, the first line, finding, undo."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from opencode_tui.client.local import LocalClient
+from opencode_tui.engine.engine import open_engine
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.pages import timeline, timeline_reader
+from opencode_tui.tui.pages.timeline_reader import FIRST, GROUP, TimelineReader
 from opencode_tui.tui.state.controller import END
+from tests.support.faults.file_log import LoggedFiles
 from tests.support.sessions.records import assistant, session_info, user, write_records
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.waiting import until
@@ -15,11 +21,11 @@ TURNS = END // 2 + 20
 """Turns of the session, of two messages each: the first 20 are older than what is read."""
 
 
-def stored(environ: dict[str, str], folder: Path) -> str:
+def stored(environ: dict[str, str], folder: Path, *, turns: int = TURNS) -> str:
     """Write a session of the folder with many turns; return its ID."""
     info = session_info("ses_test", project_id="global", directory=str(folder), title="A long one")
     messages = []
-    for number in range(TURNS):
+    for number in range(turns):
         request = user(f"Question {number} of many")
         messages += [request, assistant(f"Answer {number}.", parent=request, cost=0.01)]
     write_records(find_paths(environ), info, messages)
@@ -31,6 +37,11 @@ async def shown(page: Page) -> None:
     text = await page.sees(f"Answer {TURNS - 1}.")
     assert "Question 0 " not in text
     assert not page.app.chat.opened.control.is_whole
+
+
+def row_of(page: Page, words: str) -> int:
+    """Return the number of the row with these words."""
+    return next(at for at, line in enumerate(page.text().splitlines()) if words in line)
 
 
 @pytest.fixture
@@ -81,6 +92,73 @@ async def test_an_older_text_is_found(environ: dict[str, str], folder: Path, opt
         await page.press("enter")
         await page.sees("1 of 1")
         await page.sees("Question 3 of many")
+
+
+async def test_the_timeline_reads_the_newest_turns_before_it_is_shown_and_each_older_message_once(
+    environ: dict[str, str], folder: Path
+) -> None:
+    files, turns = LoggedFiles(), FIRST // 2 + GROUP
+    session_id = stored(environ, folder, turns=turns)
+    async with open_engine(environ, files=files) as engine:
+        client = LocalClient(engine, await engine.instance(folder))
+        reader = TimelineReader(client.messages, session_id, ())
+
+        def read() -> int:
+            return sum("/part/" in call.path for call in files.calls if call.act == "read")
+
+        await reader.start()
+        assert read() == FIRST and [one.text for one in reader.found][-1] == f"Question {turns - 1} of many"
+        while reader.left:
+            await reader.read_older()
+        assert read() == 2 * turns
+        assert [one.text for one in reader.found] == [f"Question {number} of many" for number in range(turns)]
+        assert read() == 2 * turns and engine.store.message_ids(session_id) is None
+
+
+async def test_the_timeline_is_used_while_its_older_turns_are_read(
+    environ: dict[str, str], folder: Path, options: StartOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, read_older = asyncio.Event(), TimelineReader.read_older
+
+    async def held(reader: TimelineReader) -> None:
+        await goes_on.wait()
+        await read_older(reader)
+
+    monkeypatch.setattr(timeline_reader, "FIRST", 40)
+    monkeypatch.setattr(timeline_reader, "GROUP", 30)
+    monkeypatch.setattr(timeline, "SHOWN_AFTER_S", 0)
+    monkeypatch.setattr(TimelineReader, "read_older", held)
+    async with screen(environ, folder, options=options, size=(140, 40)) as page:
+        await shown(page)
+        await page.press("ctrl+x", "g")
+        await page.sees(f"20 turns · 0 steps with changes · reading {2 * TURNS - 40} older messages")
+        await page.press(*["up"] * 3)
+        await page.sees("Removes 4 turns")
+        row = row_of(page, f"Question {TURNS - 4} of many")
+        goes_on.set()
+        text = await page.sees(f"{TURNS} turns · 0 steps with changes  ")
+        assert "older" not in text and row_of(page, f"Question {TURNS - 4} of many") == row
+        await page.press("slash", *"Question")
+        await page.type(" 77")
+        await page.sees("1 turn ·")
+        await page.press("enter", "enter")
+        await page.sees("Answer 77.")
+
+
+async def test_the_key_to_the_first_turn_goes_there_also_while_older_turns_are_read(
+    environ: dict[str, str], folder: Path, options: StartOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline_reader, "FIRST", 40)
+    monkeypatch.setattr(timeline_reader, "GROUP", 30)
+    async with screen(environ, folder, options=options, size=(140, 40)) as page:
+        await shown(page)
+        for key in ("ctrl+x", "g", "home"):
+            page._deliver(key)
+        await page.sees(f"{TURNS} turns ·")
+        await page.sees(f"Removes {TURNS} turns")
+        assert "Question 0 of many" in page.text()
+        await page.press("enter")
+        await page.sees("Answer 0.")
 
 
 async def test_an_undo_goes_back_to_an_older_message(

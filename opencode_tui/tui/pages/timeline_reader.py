@@ -1,0 +1,60 @@
+"""Reads the turns of a session for the timeline: the newest at once, older ones in groups while those are shown."""
+
+import asyncio
+from collections.abc import Sequence
+
+from opencode_tui.client.facets.session import MessagesFacet
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.text.time_shares import TimeShares
+from opencode_tui.tui.pages.timeline_moments import Branch, Moment, Moments, begins_turn
+
+FIRST, GROUP = 400, 400
+"""Messages that are read before the page is shown, and those that are in memory at a time afterwards."""
+
+
+class TimelineReader:
+    """The turns of a session that are read so far."""
+
+    def __init__(self, messages: MessagesFacet, session_id: str, branches: Sequence[Branch], *, root: str = "") -> None:
+        self._messages = messages
+        self._session_id = session_id
+        self._moments = Moments(branches, root=root)
+        self._ids: Sequence[str] = ()
+        self.left = 0
+        """Messages that are not read yet, all older than those that are."""
+
+    @property
+    def found(self) -> Sequence[Moment]:
+        """The moments that are read, oldest first."""
+        return self._moments.found
+
+    @property
+    def shares(self) -> TimeShares:
+        """How the time of the turns that are read was spent."""
+        return self._moments.shares
+
+    async def start(self) -> None:
+        """Read the newest turns. Raises OpencodeError."""
+        self._ids = await self._messages.ids(self._session_id)
+        self.left = len(self._ids)
+        await self._read(FIRST)
+
+    async def read_older(self) -> None:
+        """Read the turns before those that are read. Raises OpencodeError."""
+        await self._read(GROUP)
+
+    async def _read(self, count: int) -> None:
+        """Read at least so many messages, and as many more as the first of their turns needs."""
+        messages: list[MessageWithParts] = []
+        begin, first = self.left, 0
+        while begin:
+            begin, end = max(0, begin - count), begin
+            messages = [*await self._messages.named(self._session_id, self._ids[begin:end]), *messages]
+            begins = (at for at, one in enumerate(messages) if not begin or begins_turn(one))
+            first = next(begins, -1)
+            if first >= 0:
+                break
+        kept = messages[max(0, first) :]
+        position = self._ids.index(kept[0].info.id, begin) if begin else 0
+        await asyncio.to_thread(self._moments.add, kept, position)
+        self.left = position

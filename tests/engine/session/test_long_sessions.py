@@ -2,6 +2,8 @@
 
 import json
 import random
+import time
+from collections.abc import Callable
 
 import pytest
 
@@ -23,7 +25,7 @@ from tests.support.provider.model_server import ModelServer, provider_config
 from tests.support.sessions.records import assistant, compaction, session_info, user, write_records
 from tests.support.sessions.store import open_store
 from tests.support.world.engine import World, opened
-from tests.support.world.waiting import until
+from tests.support.world.waiting import PATIENCE_S, until
 
 LONG = SHORT + 200
 AFTER = 60
@@ -261,6 +263,43 @@ async def test_a_compaction_reads_older_messages_once_and_not_at_all_when_the_la
                 report = await world.client.context.compact("ses_1", CompactSession())
                 assert "request 0\n" in report.kept
                 assert sum(oldest in call.path for call in files.calls if call.act == "read") == 1
+
+
+class HeldFiles(LoggedFiles):
+    """Reads of some files wait until there was an event, which they record."""
+
+    def __init__(self, held):
+        super().__init__()
+        self.held = held
+        self.event: Callable[[], bool] = lambda: False
+        self.came = []
+
+    def read_whole(self, path):
+        if self.held in path:
+            begun = time.monotonic()
+            while not self.event() and time.monotonic() - begun < PATIENCE_S / 2:
+                time.sleep(0.01)
+            self.came.append(self.event())
+        return super().read_whole(path)
+
+
+async def test_the_model_is_asked_for_a_summary_before_the_older_messages_are_read(environ, tmp_path, paths):
+    """What the compaction keeps of them is in the records before the summary is complete, and in the next request."""
+    made = history("ses_1")
+    files = HeldFiles(f"/part/{made[0].info.id}/")
+    with ModelServer() as server:
+        files.event = lambda: bool(server.requests)
+        content = json.dumps({"provider": provider_config(server.base_url)})
+        async with open_engine({**environ, "OPENCODE_CONFIG_CONTENT": content}, files=files) as engine:
+            instance = await engine.instance(tmp_path)
+            put(paths, made, directory=str(tmp_path), project_id=instance.folder.project.id)
+            world = World(LocalClient(engine, instance), server)
+            server.summary_answers.append(Answer(text="all of it"))
+            report = await world.client.context.compact("ses_1", CompactSession())
+            assert files.came == [True] and "request 0\n" in report.kept
+            server.script(Answer(text="fine"))
+            await world.prompt("go on", session=await world.client.sessions.get("ses_1"))
+            assert "request 0\\n" in json.dumps(server.bodies[-1])
 
 
 async def test_a_message_is_read_by_its_name_and_no_other_with_it(environ, tmp_path, paths):

@@ -1,16 +1,19 @@
 """Compaction: a summary replaces the older messages. Source: docs/internals/compaction.md#summaries.
 
-A run stores a marker (a user message with a compaction part and the preserved text), the summary message, and after an
-automatic compaction a message that asks the model to continue. The history counts as shortened only with a complete summary: an
+A run stores a marker (a user message with a compaction part), the summary message, and after an automatic compaction a message
+that asks the model to continue. The preserved text is added to the marker while the model writes the summary, since all messages
+may have to be read for it, and before the summary is complete. The history counts as shortened only with a complete summary: an
 interruption or a failure leaves it as it was. `time.compacting` is set on the session meanwhile.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from decimal import Decimal
 
 from msgspec import Struct
 
+from opencode_tui.cancellation import consume_error
 from opencode_tui.engine.agent.agents import read_prompt
 from opencode_tui.engine.permission.policy import AskPerson, Policy
 from opencode_tui.engine.provider.complete import Completion
@@ -60,8 +63,12 @@ Reserve = Callable[[LlmRequest], AbstractAsyncContextManager[object]]
 class SummaryStep(StepProcessor):
     """Writes one summary message."""
 
-    async def write(self, llm: Llm, requests: AsyncIterator[SummaryRequest], reserve: Reserve) -> None:
+    async def write(
+        self, llm: Llm, requests: AsyncIterator[SummaryRequest], reserve: Reserve, kept: Awaitable[None]
+    ) -> None:
         """Send the requests in order until one gives a usable summary, and store it; `reserve` checks the budgets before each.
+
+        The summary is complete after `kept`.
 
         Raises ProviderError when a call fails permanently, or when no request gave a usable summary.
         """
@@ -82,17 +89,19 @@ class SummaryStep(StepProcessor):
             fault = request.fault_of(self._text(machine), finish.reason)
             if fault is None:
                 await self._drop_calls(machine)
+                await kept
                 return await self._end(finish.reason, to_tokens(finish.usage), spent)
             failure = ProviderError(fault, provider_id=self.message.provider_id)
             await self._drop(machine)
         raise failure
 
-    async def store_precomputed(self, completion: Completion) -> None:
-        """Store a precomputed summary."""
+    async def store_precomputed(self, completion: Completion, kept: Awaitable[None]) -> None:
+        """Store a precomputed summary, which is complete after `kept`."""
         await self._begin()
         now = self._clock()
         text = TextPart(**self._ids(), text=completion.text.strip(), time=PartTime(start=now, end=now))
         await self._store.update_part(text)
+        await kept
         await self._end(completion.reason, completion.tokens, completion.cost)
 
     async def _begin(self) -> None:
@@ -172,7 +181,13 @@ class SessionCompaction(Struct, frozen=True):
             return left
 
         run.finalize = close
-        await self._summarize(step, old, user, order, run.policy)
+        kept = asyncio.create_task(self._add_kept(marker, user, order), name=f"ledger {order.session_id}")
+        try:
+            await self._summarize(step, old, user, order, run.policy, kept)
+        finally:
+            kept.cancel()  # does nothing to a task that has ended
+            await asyncio.wait({kept})
+            consume_error(kept)
         if order.is_automatic:
             await self._add_continue_message(newest_request(messages))
         await self._set_compacting(order.session_id, None)
@@ -188,9 +203,10 @@ class SessionCompaction(Struct, frozen=True):
         user: UserMessage,
         order: CompactionTask,
         policy: Policy,
+        kept: Awaitable[None],
     ) -> None:
         if order.prepared is not None:
-            await step.store_precomputed(order.prepared.completion)
+            await step.store_precomputed(order.prepared.completion, kept)
             return
         model = self.requests.model(user, order.model)
         requests = self.requests.attempts(old, user, model, limit=order.limit, focus=order.focus)
@@ -199,7 +215,7 @@ class SessionCompaction(Struct, frozen=True):
             return self.budgets.reserved(order.session_id, request, (), policy)
 
         try:
-            await step.write(self.providers.llm(model), requests, reserve)
+            await step.write(self.providers.llm(model), requests, reserve, kept)
         except ContextOverflowError as error:
             raise ContextOverflowError(
                 f"the context is full, and {model.ref} rejects even the shortened conversation ({error}); start a new session, "
@@ -215,7 +231,7 @@ class SessionCompaction(Struct, frozen=True):
             ) from error
 
     async def _mark(self, user: UserMessage, order: CompactionTask) -> UserMessage:
-        """Store the marker with the preserved text, and return its message."""
+        """Store the marker, and return its message."""
         new = self.messages.request_like(user)
         marker = UserMessage(
             id=new.id,
@@ -225,15 +241,18 @@ class SessionCompaction(Struct, frozen=True):
             model=user.model,
             variant=user.variant,
         )
+        part = CompactionPart(**self.messages.ids(marker), auto=order.is_automatic, tail_id=order.tail_id)
+        await self.store.add_message(marker, [part])
+        return marker
+
+    async def _add_kept(self, marker: UserMessage, user: UserMessage, order: CompactionTask) -> None:
+        """Add the preserved text to the marker."""
         model = self.requests.model(user)
         ledger = await self.ledgers.read(await self.store.get(order.session_id), model, order.tail_id)
-        part = CompactionPart(**self.messages.ids(marker), auto=order.is_automatic, tail_id=order.tail_id)
-        texts: list[TextPart] = []
         if ledger.text:
             text = self._text(marker, as_reminder(ledger.text))
-            texts = [text.changed(metadata={**(text.metadata or {}), LEDGER_KEY: ledger.kept.to_dict()})]
-        await self.store.add_message(marker, [part, *texts])
-        return marker
+            kept = text.changed(metadata={**(text.metadata or {}), LEDGER_KEY: ledger.kept.to_dict()})
+            await self.store.update_part(kept)
 
     async def _add_continue_message(self, user: UserMessage) -> None:
         """Store a synthetic request with the agent and the model of the user's last one."""

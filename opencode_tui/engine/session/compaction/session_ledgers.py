@@ -88,6 +88,7 @@ class SessionLedgers(Struct, frozen=True):
             part = _kept_part(messages)
             if part is not None and (kept := kept_ledger_of(part)) is not None:
                 return _from(messages, part.message_id), kept
+            return await self.store.read_whole(info.id), None
         messages = visible(await self.store.read_whole(info.id), info.revert)
         part = _kept_part(messages)
         kept = None if part is None else kept_ledger_of(part)

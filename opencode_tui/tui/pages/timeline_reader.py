@@ -44,7 +44,7 @@ class TimelineReader:
         await self._read(GROUP)
 
     async def _read(self, count: int) -> None:
-        """Read at least so many messages, and as many more as the first of their turns needs."""
+        """Read so many messages, and more where no turn begins among them."""
         messages: list[MessageWithParts] = []
         begin, first = self.left, 0
         while begin:

@@ -182,6 +182,7 @@ class ScriptedClient:
             list=lambda _id, limit=None: script.messages[-limit:] if limit else script.messages,
             ids=lambda _id: [one.info.id for one in script.messages],
             get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),
+            named=lambda _id, ids: [one for one in script.messages if one.info.id in ids],
         )
         self.prompts = _Facet(status=lambda: dict(script.statuses), abort=True)
         self.permissions = _Facet(pending=lambda: list(script.permissions), reply=True, set_approvals=None)

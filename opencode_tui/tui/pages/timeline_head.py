@@ -16,7 +16,7 @@ from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece
 
-PICTURE = 29
+PICTURE = 39
 """Cells beside the columns of the head: what they are called, the sum, the edges."""
 
 EDGES = 5

@@ -3,22 +3,38 @@
 from collections.abc import Sequence
 from itertools import combinations, pairwise
 
+import pytest
+
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens, UserSummary
 from opencode_tui.schema.session.part import FilePart, PatchPart
+from opencode_tui.text.cells import width
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.pages.timeline import change_of, file_since
-from opencode_tui.tui.pages.timeline_head import bars_of, turn_of
+from opencode_tui.tui.pages.timeline_head import EDGES, PICTURE, bars_of, picture_of, turn_of
 from opencode_tui.tui.pages.timeline_moments import Branch, Moment, Moments, begins_turn
 from tests.support.sessions.records import text
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story, edit
+from tests.support.terminal.screen import look
 
 
 def moments(messages: Sequence[MessageWithParts], branches: Sequence[Branch] = ()) -> Sequence[Moment]:
     made = Moments(branches, root=ROOT)
     made.add(messages)
     return made.found
+
+
+@pytest.mark.parametrize("room", [60, 84, 139])
+@pytest.mark.parametrize(
+    ("tokens", "words"), [(1, "300 new tokens"), (84_000, "25.2 M new tokens"), (999_999, "300 M new tokens")], ids=str
+)
+def test_the_words_of_the_head_are_whole_beside_columns_that_fill_it(room: int, tokens: int, words: str) -> None:
+    found = [Moment(f"msg_{at}", at, "go", tokens=tokens, diffs=[diff("a.py", 1)]) for at in range(300)]
+    rows = picture_of(found, "msg_3", look(), room - PICTURE)
+    drawn = ["".join(words for words, _ in row) for row in rows]
+    assert drawn[0].endswith(f"   {words}") and drawn[1].endswith("   ↶ undo restores files")
+    assert all(width(one) <= room - EDGES for one in drawn)
 
 
 def test_a_form_feed_in_a_change_is_no_line_of_its_own() -> None:

@@ -29,7 +29,7 @@ from opencode_tui.schema.error import ConfigError, LinkLostError, OpencodeError
 from opencode_tui.schema.event.event import BusLagged, SessionIdle
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.storage.engine_claim import EngineClaim, live_engines
+from opencode_tui.storage.engine_claim import EngineClaim, live_engines, short_path
 from opencode_tui.storage.paths import Paths, find_paths
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
@@ -164,21 +164,22 @@ async def test_a_read_that_is_lost_while_the_engine_goes_on_is_sent_again(
     monkeypatch.setattr(shared, "_AGAIN_S", 0.05)
     async with opened(variables, folder) as first:
         assert isinstance(first, SharedClient) and first._claim is not None and first._record is not None
-        relay = Relay(first._record.socket)
         path = f"{first._record.socket}.relay"
-        async with await asyncio.start_unix_server(relay.serve, path):
-            first._claim.publish(replace(first._record, socket=path))
-            async with opened(variables, folder) as second:
-                made = await second.sessions.create(CreateSession())
-                relay.loses = b"GET /opencode-tui/session"
-                reading = asyncio.create_task(second.sessions.list())
-                await until(lambda: relay.lost >= 2)
-                relay.loses = b""
-                assert [one.id for one in await reading] == [made.id]
-                assert (second.ends_runs, first.terminals) == (False, 1)
-                relay.loses = b"POST "
-                with pytest.raises(LinkLostError):  # it may have been done
-                    await second.sessions.create(CreateSession())
+        with short_path(first._record.socket) as target, short_path(path) as short:
+            relay = Relay(target)
+            async with await asyncio.start_unix_server(relay.serve, short):
+                first._claim.publish(replace(first._record, socket=path))
+                async with opened(variables, folder) as second:
+                    made = await second.sessions.create(CreateSession())
+                    relay.loses = b"GET /opencode-tui/session"
+                    reading = asyncio.create_task(second.sessions.list())
+                    await until(lambda: relay.lost >= 2)
+                    relay.loses = b""
+                    assert [one.id for one in await reading] == [made.id]
+                    assert (second.ends_runs, first.terminals) == (False, 1)
+                    relay.loses = b"POST "
+                    with pytest.raises(LinkLostError):  # it may have been done
+                        await second.sessions.create(CreateSession())
 
 
 async def test_a_folder_that_one_opens_again_is_open_for_all(variables: dict[str, str], folder: Path):

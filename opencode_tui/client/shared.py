@@ -78,7 +78,7 @@ _WARM_S = 2.0
 """Seconds after which a terminal without an engine imports it, so that it can go on soon when the other one ends."""
 
 _AGAIN_S = 1.0
-"""Seconds after which a request that was lost is sent again to an engine whose events still come."""
+"""Seconds after which a lost request is sent again to an engine whose events still arrive."""
 
 _WATCH_S = 1.0
 """Seconds between two looks whether the process with the engine is suspended."""
@@ -304,7 +304,7 @@ class SharedClient:
     async def replacement(self, client: Client | None, lost: LinkLostError | None, ends_at: float) -> Client:
         """Return the client of the engine after that of `client`, whose call was lost if there was one.
 
-        It is the same one when its engine goes on, whose events still come: a single request was lost.
+        It is the same one if its events still arrive: then only that request was lost.
         Raises LinkLostError, from `lost`, when there is none before the time `ends_at` of the event loop.
         """
         loop = asyncio.get_running_loop()

@@ -189,6 +189,8 @@ class TimelineScreen(PageScreen):
         self._is_at_first = False
         """Whether the first turn stays selected when older ones come before it."""
         self._effects: dict[str, RevertEffects] = {}
+        self._has_failed = False
+        """Whether the rest of the turns cannot be read."""
         self._looked_at = ""
         """The turn whose effects were asked for last."""
         self._title: tuple[Sequence[Piece], Sequence[Piece]] = ((), ())
@@ -218,7 +220,11 @@ class TimelineScreen(PageScreen):
                     shown = time.monotonic()
                     self._show(is_older=True)
         except OpencodeError as error:
-            self.foot.show_message(screen_line(" ".join(str(error).split())), "error")
+            self._has_failed = True
+            self._show(is_older=True)
+            self.call_after_refresh(
+                self.show_failed_work, error
+            )  # the keys of the selected row come first and clear it
 
     def move(self, rows: int) -> None:
         """Move the selection; the first row stays selected also while older ones are read."""
@@ -231,8 +237,11 @@ class TimelineScreen(PageScreen):
         turns = [one.message_id for one in found if not one.is_rule]
         changed = sum(step.is_change for one in found for step in one.steps)
         summary = f"{plural(len(turns), 'turn')} · {plural(changed, 'step')} with changes"
-        if self._reader.left and time.monotonic() - self._opened > SHOWN_AFTER_S:
-            summary += f" · reading {plural(self._reader.left, 'older message')}"
+        left = plural(self._reader.left, "older message")
+        if self._has_failed:
+            summary += f" · {left} not read"
+        elif self._reader.left and time.monotonic() - self._opened > SHOWN_AFTER_S:
+            summary += f" · reading {left}"
         head: list[Piece] = [("Timeline", self.style("text", bold=True))]
         if self._is_typing or self._filter:
             head += [(f"   {self.listing.look.glyphs.user_bar} ", self.style("accent"))]

@@ -7,6 +7,7 @@ import pytest
 
 from opencode_tui.client.local import LocalClient
 from opencode_tui.engine.engine import open_engine
+from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.pages import timeline, timeline_reader
@@ -143,6 +144,23 @@ async def test_the_timeline_is_used_while_its_older_turns_are_read(
         await page.sees("1 turn ·")
         await page.press("enter", "enter")
         await page.sees("Answer 77.")
+
+
+async def test_the_timeline_says_which_turns_it_cannot_read(
+    environ: dict[str, str], folder: Path, options: StartOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(_reader: TimelineReader) -> None:
+        raise StorageError("cannot read the records: the disk is gone")
+
+    monkeypatch.setattr(timeline_reader, "FIRST", 40)
+    monkeypatch.setattr(TimelineReader, "read_older", fails)
+    async with screen(environ, folder, options=options, size=(140, 40)) as page:
+        await shown(page)
+        await page.press("ctrl+x", "g")
+        await page.sees("cannot read the records: the disk is gone")
+        await page.sees(f"20 turns · 0 steps with changes · {2 * TURNS - 40} older messages not read")
+        await page.press("enter")
+        await page.sees(f"Answer {TURNS - 1}.")
 
 
 async def test_the_key_to_the_first_turn_goes_there_also_while_older_turns_are_read(

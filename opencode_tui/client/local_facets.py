@@ -102,6 +102,7 @@ if TYPE_CHECKING:
     from opencode_tui.schema.api.worktree import CreateWorktree, WorktreeInfo
     from opencode_tui.schema.event.screen_event import ScreenEvent
     from opencode_tui.schema.permission import Reply
+    from opencode_tui.schema.session.listed import ListedSession
 
 
 Stored = Callable[[str], None]
@@ -170,6 +171,11 @@ class _Sessions:
         except NotFoundError:
             return False
         return True
+
+    async def listed(self, is_everywhere: bool = False) -> "Sequence[ListedSession]":
+        if not is_everywhere:
+            return await self._session.sessions.listed()
+        return [info for one in await self._core.projects.all() for info in await self._core.store.listed(one.id)]
 
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+import msgspec
 from pydantic import TypeAdapter
 
-from opencode_tui.client.facets.call import Call, calls_of, is_sequence, records_in
+from opencode_tui.client.facets.call import Call, calls_of, is_sequence, records_in, struct_in
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_link import Link, answer_failure, body_error
 from opencode_tui.schema.api.file import FindKind
@@ -50,7 +51,7 @@ class RemoteFacet:
                 raise
             try:
                 return read(content)
-            except ValueError as error:
+            except (ValueError, msgspec.MsgspecError) as error:
                 reason = str(error).partition("\n")[0]
                 raise OpencodeError(
                     f"{self._link.url}{call.path} answered with something unexpected ({reason}); check the address"
@@ -147,6 +148,8 @@ def _reader(call: Call) -> Callable[[bytes], Any]:
     kind, field = call.signature.return_annotation, call.field
     if kind is None:
         return lambda _content: None
+    if (struct := struct_in(kind)) is not None:
+        return msgspec.json.Decoder(list[struct]).decode
     records = records_in(kind)
     if not records:
         return load_json if field is None else lambda content: load_json(content).get(field)

@@ -8,6 +8,7 @@ import json
 from collections.abc import Awaitable, Sequence
 from typing import Any, cast
 
+import msgspec
 from fastapi import Response
 from pydantic_core import PydanticSerializationError
 from starlette.types import Receive, Scope, Send
@@ -51,12 +52,23 @@ def answer_value(value: Any, *, status: int = 200) -> Response:
     return Response(value_bytes(value), status_code=status, media_type=JSON_TYPE)
 
 
+def answer_structs(structs: Sequence[msgspec.Struct]) -> Response:
+    """Return a response with a list of structs."""
+    try:
+        content = msgspec.json.encode(structs)
+    except UnicodeEncodeError:  # an unpaired surrogate
+        content = value_bytes(msgspec.to_builtins(structs))
+    return Response(content, media_type=JSON_TYPE)
+
+
 def answer_any(value: Any) -> Response:
-    """Return a response with a record, a list of records, or plain JSON data."""
+    """Return a response with a record, a list of records or structs, or plain JSON data."""
     if isinstance(value, Record):
         return answer_record(value)
     if isinstance(value, list | tuple) and value and isinstance(value[0], Record):
         return answer_records(cast("Sequence[Record]", value))
+    if isinstance(value, list | tuple) and value and isinstance(value[0], msgspec.Struct):
+        return answer_structs(cast("Sequence[msgspec.Struct]", value))
     return answer_value(value)
 
 

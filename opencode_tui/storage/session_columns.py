@@ -9,12 +9,13 @@ import logging
 import os
 import sys
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from opencode_tui.schema.session.listed import ListedSession, read_listed
 from opencode_tui.schema.session.session import SessionInfo, fork_origin, hidden_cost
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.keys import SUFFIX
@@ -55,6 +56,10 @@ class Columns(msgspec.Struct, frozen=True):
     def id_of(self, row: int) -> str:
         """Return the ID of the session in a row."""
         return self.names[row][: -len(SUFFIX)]
+
+    def begun(self, rows: Iterable[int]) -> dict[str, int]:
+        """Return for sessions by ID from when on their messages are their own: those of a fork since it was made, else all."""
+        return {self.id_of(row): self.created[row] if self.flags[row] & FORK else 0 for row in rows}
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
@@ -141,14 +146,35 @@ class IndexFile:
     def records(self, project_id: str, columns: Columns) -> dict[str, SessionInfo] | None:
         """Return the sessions of columns by the names of their files, None when the file has other ones or is damaged."""
         try:
-            head, _, content = self._files.read_whole(self._path(project_id)).partition(b"\n")
-            length = _length(head)
-            stored, body = content[:length], content[length:]
-            if head != self._head(stored) + _checksum(body) or stored != _render_columns(columns):
-                return None
-            return dict(zip(columns.names, _parse_records(body), strict=True))
-        except (OSError, ValidationError, ValueError):
+            return dict(zip(columns.names, _parse_records(self._lines(project_id, columns)), strict=True))
+        except (OSError, ValueError):
             return None
+
+    def listed(self, project_id: str, columns: Columns) -> dict[str, ListedSession] | None:
+        """Return the sessions of columns as `records` does, in the form of lists."""
+        try:
+            return dict(zip(columns.names, read_listed(self._lines(project_id, columns)), strict=True))
+        except (OSError, msgspec.MsgspecError, ValueError):
+            return None
+
+    def _lines(self, project_id: str, columns: Columns) -> Iterator[memoryview]:
+        """Yield the lines of records, which are not copied: they may have 40 MB.
+
+        Raises OSError, ValueError when the file has other sessions or is damaged.
+        """
+        data = self._files.read_whole(self._path(project_id))
+        head, _, _ = data[:_HEAD_BYTES].partition(b"\n")
+        begin, whole = len(head) + 1, memoryview(data)
+        at = begin + _length(head)
+        stored, body = data[begin:at], whole[at:]
+        if head != self._head(stored) + _checksum(body) or stored != _render_columns(columns):
+            raise ValueError("the index has other sessions")
+        while at < len(data):
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            if end > at:
+                yield whole[at:end]
+            at = end + 1
 
     def save(self, project_id: str, columns: Columns, sessions: Mapping[str, SessionInfo]) -> None:
         """Replace the index; `sessions` has those of all rows. A failure is logged."""
@@ -169,7 +195,7 @@ class IndexFile:
         return f"{self._folder}/{project_id}.index"
 
 
-def _checksum(data: bytes) -> bytes:
+def _checksum(data: bytes | memoryview) -> bytes:
     return b"%08x" % binascii.crc32(data)
 
 
@@ -208,10 +234,10 @@ def _render_columns(columns: Columns) -> bytes:
     return msgspec.msgpack.encode(stored)
 
 
-def _parse_records(body: bytes) -> list[SessionInfo]:
-    """Return the sessions in the lines. Raises ValidationError."""
+def _parse_records(lines: Iterable[memoryview]) -> list[SessionInfo]:
+    """Return the sessions in the lines. Raises ValidationError, a ValueError."""
     adapter = TypeAdapter(list[SessionInfo])
-    return [info for line in body.split(b"\n") if line for info in adapter.validate_json(line)]
+    return [info for line in lines for info in adapter.validate_json(bytes(line))]
 
 
 def _render_records(sessions: Sequence[SessionInfo]) -> bytes:

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.session.listed import ListedSession, listed
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
@@ -95,6 +96,15 @@ class SessionIndex:
         listed.sort(key=attrgetter("id"))
         listed.sort(key=attrgetter("time.created"), reverse=True)
         return SessionListing(listed, damaged)
+
+    def listed(self, project_id: str) -> tuple[builtins.list[ListedSession], builtins.list[StorageError]]:
+        """Return what `list` does, in the form of lists, with the errors of damaged records. Keeps no session in memory."""
+        with self._lock:
+            known, damaged = self._refresh(project_id)
+            found = self._listed(known)
+        found.sort(key=attrgetter("id"))
+        found.sort(key=attrgetter("created"), reverse=True)
+        return found, damaged
 
     def recent(
         self,
@@ -223,6 +233,21 @@ class SessionIndex:
             stored, _ = self._read(missing, known.project_id)
         every = {name: info for name in known.columns.names if (info := known.read.get(name) or stored.get(name))}
         return every, is_whole
+
+    def _listed(self, known: _Known) -> builtins.list[ListedSession]:
+        """Return all sessions in the form of lists, in no order."""
+        names, read = known.columns.names, known.read
+        stored: Mapping[str, ListedSession] | None = {}
+        if known.every is None and any(name not in read for name in names):
+            stored = self._index.listed(known.project_id, known.saved)
+        if known.every is not None or stored is None:  # None: damaged, or replaced by another process
+            every, is_whole = self._every(known)
+            if not is_whole:
+                self._known = replace(self._save(replace(known, every=every)), every=None)
+            return [listed(info) for info in every.values()]
+        return [
+            listed(read[name]) if name in read else stored[name] for name in names if name in read or name in stored
+        ]
 
     def _save(self, known: _Known) -> _Known:
         """Write the index file, and return what is known then."""

@@ -23,11 +23,10 @@ import msgspec
 
 from opencode_tui.schema.api.usage import ModelUsage, ProjectUsage
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.storage.files import AtomicWriter
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.session_columns import FORK, Columns
+from opencode_tui.storage.session_columns import Columns
 from opencode_tui.storage.storage import Storage
 
 _FORMAT = b"opencode-tui session sums 1"
@@ -140,13 +139,12 @@ class SessionSums:
         self._memory: _Memory | None = None
         self._lock = threading.Lock()
 
-    def costs(self, sessions: Sequence[SessionInfo]) -> dict[str, Decimal]:
-        """Return the cost of these sessions in USD, by session; free ones are left out. Blocks.
+    def costs(self, since: Mapping[str, int]) -> dict[str, Decimal]:
+        """Return the cost in USD of these sessions, each of its messages since a time (ms); free ones are left out. Blocks.
 
         Lists one folder for all of them, or looks at each of a few, and reads the messages of those that have changed. Raises
         StorageError.
         """
-        since = {info.id: info.time.created if fork_origin(info) else 0 for info in sessions}
         with self._lock:
             memory = self._memory = self._memory or self._load()
             if len(since) <= _FEW:
@@ -170,9 +168,8 @@ class SessionSums:
             if not since and known is not None and known.digest == digest:
                 found = known.sum
             else:
-                begun = {columns.id_of(row): columns.created[row] if columns.flags[row] & FORK else 0 for row in rows}
                 found = _Sum(tools={})
-                sums = self._sums(memory, begun, _by_name(names, states), has_tools=True)
+                sums = self._sums(memory, columns.begun(rows), _by_name(names, states), has_tools=True)
                 for one in sums.values():
                     found.add(one)
                 if not since and digest and all(memory.kept[one].sum.tools is not None for one in sums):

@@ -1,10 +1,11 @@
 """Sessions as a tree: forks and the sessions of agents below what they came from."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
-from opencode_tui.schema.session.session import SessionInfo, fork_origin
+from opencode_tui.schema.session.listed import ListedSession
 
 
 class TreeSigns(Struct, frozen=True):
@@ -15,48 +16,53 @@ class TreeSigns(Struct, frozen=True):
     rail: str = "│ "
 
 
-class TreeRow(Struct, frozen=True):
-    """A session in the tree; `branch` are the lines before it, `kind` is empty, `fork` or `agent`."""
+class TreeRow(Struct, frozen=True, gc=False):
+    """A session in the tree; `branch` are the lines before it."""
 
-    info: SessionInfo
+    info: ListedSession
     branch: str
-    kind: str
-    root: SessionInfo
+    root: ListedSession
     used: int
     """When a session of the same tree was last updated, in ms since 1970."""
 
 
 def build_tree(
-    infos: Iterable[SessionInfo],
+    infos: Iterable[ListedSession],
     signs: TreeSigns = TreeSigns(),  # noqa: B008 - frozen
 ) -> list[TreeRow]:
     """Return all sessions, top to bottom, the last used first on every level.
 
     What came from none that still exists is at the top, as is one of a circle that a damaged record made.
     """
-    by_id = sorted(infos, key=lambda info: info.id)  # IDs of sessions descend: of one millisecond the newest is first
-    newest = sorted(by_id, key=lambda info: info.time.updated, reverse=True)
+    by_id = sorted(infos, key=attrgetter("id"))  # IDs of sessions descend: of one millisecond the newest is first
+    newest = sorted(by_id, key=attrgetter("updated"), reverse=True)
     known = {info.id for info in newest}
-    below: dict[str, list[SessionInfo]] = {}
+    below: dict[str, list[ListedSession]] = {}
+    roots: list[ListedSession] = []
     for info in newest:
-        below.setdefault(origin_of(info) if origin_of(info) in known else "", []).append(info)
+        origin = info.origin
+        (below.setdefault(origin, []) if origin and origin in known else roots).append(info)
     tree = _Tree(below, signs)
     rows: list[TreeRow] = []
-    for root in [*below.get("", []), *newest]:
-        if root.id not in tree.seen:
+    for root in [*roots, *newest] if below else roots:
+        if root.id in tree.seen:
+            continue
+        if root.id in below:
             used = _last_used(root, below)
-            grown = tree.grow(root, lead="", branch="")
-            rows += [TreeRow(one, branch, _kind(one), root, used) for one, branch in grown]
+            rows += [TreeRow(one, branch, root, used) for one, branch in tree.grow(root, lead="", branch="")]
+        else:
+            tree.seen.add(root.id)
+            rows.append(TreeRow(root, "", root, root.updated))
     return rows
 
 
 class _Tree:
-    def __init__(self, below: Mapping[str, Sequence[SessionInfo]], signs: TreeSigns) -> None:
+    def __init__(self, below: Mapping[str, Sequence[ListedSession]], signs: TreeSigns) -> None:
         self.seen: set[str] = set()
         self._below = below
         self._signs = signs
 
-    def grow(self, info: SessionInfo, *, lead: str, branch: str) -> Iterator[tuple[SessionInfo, str]]:
+    def grow(self, info: ListedSession, *, lead: str, branch: str) -> Iterator[tuple[ListedSession, str]]:
         """Yield a session and its descendants, each with the lines before it."""
         signs = self._signs
         self.seen.add(info.id)
@@ -70,25 +76,13 @@ class _Tree:
                 yield from self.grow(child, lead=lead, branch=arm)
 
 
-def _last_used(info: SessionInfo, below: Mapping[str, Sequence[SessionInfo]]) -> int:
+def _last_used(info: ListedSession, below: Mapping[str, Sequence[ListedSession]]) -> int:
     """Return when a session or one of its descendants was last updated."""
-    newest, rest, seen = info.time.updated, [info.id], {info.id}
+    newest, rest, seen = info.updated, [info.id], {info.id}
     while rest:
         for child in below.get(rest.pop(), ()):
             if child.id not in seen:
                 seen.add(child.id)
                 rest.append(child.id)
-                newest = max(newest, child.time.updated)
+                newest = max(newest, child.updated)
     return newest
-
-
-def origin_of(info: SessionInfo) -> str:
-    """Return the session that this one came from: its parent, or the source of a fork; empty without one."""
-    if info.parent_id:
-        return info.parent_id
-    origin = fork_origin(info)
-    return origin.session_id if origin is not None else ""
-
-
-def _kind(info: SessionInfo) -> str:
-    return "agent" if info.parent_id else "fork" if origin_of(info) else ""

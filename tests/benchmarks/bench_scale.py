@@ -30,8 +30,9 @@ from opencode_tui.engine.search.build import start_build
 from opencode_tui.engine.search.index import IndexFiles
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.storage.paths import find_paths
+from opencode_tui.storage.paths import Paths, find_paths
+from opencode_tui.storage.session_index import SessionIndex
+from opencode_tui.storage.storage import Storage
 from opencode_tui.tui.pages.timeline_reader import TimelineReader
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
@@ -275,7 +276,7 @@ def measure_many(world: World, few: World, sessions: int) -> list[Figure]:
         Figure(f"{name}: stats, processor", counted.processor - counted_few.processor, 0.3, "s"),
         Figure(f"{name}: run -c to the request, more than run", latest.request - new.request, 0.15, "s"),
         Figure(f"{name}: run -c, processor, more than run", latest.processor - new.processor, 0.15, "s"),
-        *_elsewhere(_measure_list, world.storage, world.line.folder, name),
+        *_elsewhere(_measure_list, find_paths(world.line.environ), world.writer.project_id, world.line.folder, name),
         Figure(f"{name}: index for searches, processor, over ripgrep", world.built(), 3, "s", floor=searched_by),
         *world.ripgrep(name),
     ]
@@ -285,8 +286,8 @@ KEYS = "step 12"
 """What is typed into the filter of the sessions page."""
 
 
-def _measure_list(storage: Path, directory: Path, name: str) -> list[Figure]:
-    """The rows behind the sessions page, in processor time: made, looked at again, and filtered by each key."""
+def _measure_list(paths: Paths, project_id: str, directory: Path, name: str) -> list[Figure]:
+    """The rows behind the sessions page, in processor time: read, made, looked at again, and filtered by each key."""
     control = SessionController(
         as_client(ScriptedClient(Script([], directory=directory))),
         opened=lambda: None,
@@ -294,9 +295,10 @@ def _measure_list(storage: Path, directory: Path, name: str) -> list[Figure]:
         requested=lambda _event: None,
         clock=time.time,
     )
-    folder = storage / "session"
-    infos = [SessionInfo.model_validate_json(path.read_bytes()) for path in folder.rglob("*.json")]
-    control.folder.sessions = {info.id: info for info in infos}
+    begun = time.process_time()
+    found, _ = SessionIndex(Storage(paths)).listed(project_id)
+    control.folder.sessions = {one.id: one for one in found}
+    read = time.process_time() - begun
     sessions = SessionList(KnownSessions(control))
     begun = time.process_time()
     sessions.read(UNICODE)
@@ -312,6 +314,7 @@ def _measure_list(storage: Path, directory: Path, name: str) -> list[Figure]:
         if len(sessions.typed) == len(KEYS):
             sessions.clear_filter()
     return [
+        Figure(f"{name}: sessions of the screen at its start, processor", read, 0.2, "s"),
         Figure(f"{name}: rows of the sessions page, processor", made, 0.2, "s"),
         Figure(f"{name}: the same while nothing changed", again * 1_000, 30),
         Figure(f"{name}: a key of its filter, p95", statistics.quantiles(spent, n=20)[-1], 30),

@@ -24,7 +24,7 @@ class StoreWriter:
 
     def __init__(self, root: Path, *, project_id: str, directory: Path, now_ms: int) -> None:
         self._root = root
-        self._project_id = project_id
+        self.project_id = project_id
         self._directory = str(directory)
         self._now_ms = now_ms
         self._at_ms = now_ms
@@ -57,12 +57,12 @@ class StoreWriter:
         record = {
             "id": session_id,
             "version": "1",
-            "projectID": self._project_id,
+            "projectID": self.project_id,
             "directory": self._directory,
             "title": title,
             "time": {"created": self._at_ms, "updated": self._at_ms},
         }
-        self._write(("session", self._project_id, session_id), record)
+        self._write(("session", self.project_id, session_id), record)
         os.makedirs(self._root / "message" / session_id)
         return session_id
 

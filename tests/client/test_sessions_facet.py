@@ -7,6 +7,7 @@ import pytest
 from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, SessionError
 from opencode_tui.schema.permission import Rule
+from opencode_tui.schema.session.listed import listed
 
 UNKNOWN = "ses_000000000000AAAAAAAAAAAAAA"
 
@@ -58,6 +59,21 @@ async def test_the_sessions_of_all_projects_are_listed_last_used_first(api):
     first, second = await api.new_session(), await api.new_session()
     await api.say(first, "hello")
     assert [info.id for info in await api.client.sessions.everywhere()] == [first.id, second.id]
+
+
+async def test_lists_get_the_facts_that_they_show(api):
+    parent = await api.new_session(title="parent 一")
+    child = await api.new_session(parent_id=parent.id)
+    await api.say(parent, "hello")
+    fork = await api.client.sessions.fork(parent.id, ForkSession())
+    await api.client.sessions.wait_copied(fork.id)
+    await api.client.sessions.update(parent.id, UpdateSession(pinned=True))
+    every = [listed(info) for info in await api.client.sessions.list()]
+    assert [*await api.client.sessions.listed()] == every
+    assert [*await api.client.sessions.listed(is_everywhere=True)] == every
+    by_id = {one.id: one for one in every}
+    assert (by_id[parent.id].title, by_id[parent.id].is_pinned) == ("parent 一", True)
+    assert (by_id[child.id].parent_id, by_id[fork.id].fork_of) == (parent.id, parent.id)
 
 
 async def test_a_session_is_deleted_with_its_children(api):

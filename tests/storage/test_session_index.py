@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.schema.session.listed import ListedSession, listed
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
@@ -194,6 +195,46 @@ def test_the_last_used_are_read_alone_and_in_order(paths: Paths, infos: list[Ses
     assert index.recent("p", 9, is_archived=True).sessions == [archived]
     assert index.recent("p", 1, accept=lambda info: info.id == infos[2].id).sessions == [infos[2]]
     assert index.children("p", infos[0].id).sessions == [child]
+
+
+def shown(infos: list[SessionInfo]) -> list[ListedSession]:
+    return [listed(info) for info in infos]
+
+
+def test_lists_for_the_screen_read_the_index_file_and_what_it_lacks(paths: Paths, infos: list[SessionInfo]):
+    index, files = reads(paths)
+    assert index.listed("p") == (shown(newest_first(infos)), [])
+    assert read_records(files) == []
+    changed, new = infos[3].changed(title="changed", metadata={"pinned": True}), session(MANY, directory="/other")
+    store(paths, [changed, new])
+    path(paths, infos[5]).unlink()
+    files.log.clear()
+    now = newest_first([info for info in infos if info not in (infos[3], infos[5])] + [changed, new])
+    assert index.listed("p") == (shown(now), [])
+    assert sorted(read_records(files)) == sorted([changed.id, new.id])
+    assert index.list("p").sessions == now
+    assert index.listed("p") == (shown(now), [])
+
+
+def test_lists_for_the_screen_need_no_index(paths: Paths):
+    store(paths, [session(1), session(2)])
+    index = SessionIndex(Storage(paths))
+    assert index.listed("p")[0] == shown([session(2), session(1)])
+    assert index.listed("q") == ([], [])
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff" * 2_000, None], ids=["empty", "noise", "gone"])
+def test_lists_for_the_screen_survive_an_index_file_that_is_damaged_meanwhile(
+    paths: Paths, infos: list[SessionInfo], damage: bytes | None
+):
+    index, _ = reads(paths)
+    index.columns("p")
+    file = paths.cache / "index" / "p.index"
+    file.unlink() if damage is None else file.write_bytes(damage)
+    assert index.listed("p") == (shown(newest_first(infos)), [])
+    later, files = reads(paths)  # it was written again
+    assert later.listed("p") == (shown(newest_first(infos)), [])
+    assert read_records(files) == []
 
 
 def test_children_as_of_an_hour_ago_need_no_second_look_at_the_files(paths: Paths, infos: list[SessionInfo]):

@@ -7,7 +7,7 @@ import pytest
 
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo, own_from
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.session_sums import SessionSums
@@ -45,6 +45,11 @@ def opened(paths: Paths) -> tuple[SessionSums, FaultyFiles]:
     return SessionSums(Storage(paths, files=files), "p"), files
 
 
+def begun(*sessions: SessionInfo) -> dict[str, int]:
+    """Return since when the messages of sessions count."""
+    return {info.id: own_from(info) for info in sessions}
+
+
 def messages_read(files: FaultyFiles) -> list[str]:
     names = [Path(str(name)) for act, name in files.log if act == "open"]
     return [name.stem for name in names if name.suffix == ".json" and "/message/" in str(name)]
@@ -57,7 +62,7 @@ def test_costs_of_answers_are_added_without_rounding(paths: Paths):
     message(paths, one, 3, role="user")
     message(paths, free, 1, cost=0)
     sums, _ = opened(paths)
-    assert sums.costs([one, free, session("empty")]) == {"ses_one": Decimal("0.3")}
+    assert sums.costs(begun(one, free, session("empty"))) == {"ses_one": Decimal("0.3")}
 
 
 def test_what_a_fork_took_over_is_none_of_its_costs(paths: Paths):
@@ -65,7 +70,7 @@ def test_what_a_fork_took_over_is_none_of_its_costs(paths: Paths):
     message(paths, fork, 1, cost=0.4, time={"created": 99})
     message(paths, fork, 2, cost=0.1, time={"created": 100})
     sums, _ = opened(paths)
-    assert sums.costs([fork]) == {"ses_fork": Decimal("0.1")}
+    assert sums.costs(begun(fork)) == {"ses_fork": Decimal("0.1")}
 
 
 def test_the_second_look_reads_what_changed_and_nothing_else(paths: Paths):
@@ -74,11 +79,11 @@ def test_the_second_look_reads_what_changed_and_nothing_else(paths: Paths):
         message(paths, one, number, cost=0.1)
         message(paths, other, number, cost=1)
     sums, files = opened(paths)
-    sums.costs([one, other])
+    sums.costs(begun(one, other))
     files.log.clear()
-    assert sums.costs([one, other])["ses_one"] == Decimal("0.3") and messages_read(files) == []
+    assert sums.costs(begun(one, other))["ses_one"] == Decimal("0.3") and messages_read(files) == []
     message(paths, one, 4, cost=0.5)
-    assert sums.costs([one, other]) == {"ses_one": Decimal("0.8"), "ses_other": Decimal(3)}
+    assert sums.costs(begun(one, other)) == {"ses_one": Decimal("0.8"), "ses_other": Decimal(3)}
     assert messages_read(files) == ["msg_004"]
 
 
@@ -87,18 +92,18 @@ def test_a_removed_answer_is_no_longer_counted(paths: Paths):
     message(paths, one, 1, cost=0.1)
     gone = message(paths, one, 2, cost=0.2)
     sums, _ = opened(paths)
-    sums.costs([one])
+    sums.costs(begun(one))
     gone.unlink()
-    assert sums.costs([one]) == {"ses_one": Decimal("0.1")}
+    assert sums.costs(begun(one)) == {"ses_one": Decimal("0.1")}
 
 
 def test_many_costs_are_known_to_the_next_process(paths: Paths):
     one = session("one")
     for number in range(MANY):
         message(paths, one, number, cost=0.01)
-    opened(paths)[0].costs([one])
+    opened(paths)[0].costs(begun(one))
     sums, files = opened(paths)
-    assert sums.costs([one]) == {"ses_one": Decimal("2.01")}
+    assert sums.costs(begun(one)) == {"ses_one": Decimal("2.01")}
     assert messages_read(files) == []
 
 
@@ -109,9 +114,9 @@ def test_a_folder_that_changed_a_moment_ago_is_not_trusted(paths: Paths):
     os.utime(path.parent, ns=(later, later))
     os.utime(path, ns=(later, later))
     sums, files = opened(paths)
-    sums.costs([one])
+    sums.costs(begun(one))
     files.log.clear()
-    assert sums.costs([one]) == {"ses_one": Decimal("0.1")} and messages_read(files) == ["msg_001"]
+    assert sums.costs(begun(one)) == {"ses_one": Decimal("0.1")} and messages_read(files) == ["msg_001"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"cost": "nan"}', '{"cost": -1}', '{"cost": []}', '{"cost": true'])
@@ -119,7 +124,7 @@ def test_a_damaged_message_costs_itself_alone(paths: Paths, text: str):
     one = session("one")
     message(paths, one, 1, cost=0.1)
     message(paths, one, 2).write_text(text)
-    assert opened(paths)[0].costs([one]) == {"ses_one": Decimal("0.1")}
+    assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("0.1")}
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "else"}', "{", '{"sums": 3}'])
@@ -127,9 +132,9 @@ def test_a_damaged_index_is_made_anew(paths: Paths, text: str):
     one = session("one")
     for number in range(MANY):
         message(paths, one, number, cost=0.01)
-    opened(paths)[0].costs([one])
+    opened(paths)[0].costs(begun(one))
     (paths.cache / "index" / "p.sums").write_text(text)
-    assert opened(paths)[0].costs([one]) == {"ses_one": Decimal("2.01")}
+    assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("2.01")}
 
 
 def test_an_index_that_cannot_be_written_costs_nothing_but_time(paths: Paths):
@@ -137,7 +142,7 @@ def test_an_index_that_cannot_be_written_costs_nothing_but_time(paths: Paths):
     for number in range(MANY):
         message(paths, one, number, cost=0.01)
     (paths.cache / "index" / "p.sums").mkdir(parents=True)
-    assert opened(paths)[0].costs([one]) == {"ses_one": Decimal("2.01")}
+    assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("2.01")}
 
 
 def stored(paths: Paths, info: SessionInfo, moment: int = 0) -> SessionInfo:

@@ -1,4 +1,5 @@
 from opencode_tui.cli.session_choice import nearest
+from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.session_tree import build_tree
 from tests.support.sessions.records import session_info
@@ -13,7 +14,7 @@ def info(
 
 
 def drawn(*infos: SessionInfo) -> list[str]:
-    return [f"{row.branch}{row.info.title}{f' ({row.kind})' if row.kind else ''}" for row in build_tree(infos)]
+    return [f"{row.branch}{row.info.title}" for row in build_tree(map(listed, infos))]
 
 
 def test_forks_and_agents_stand_below_what_they_came_from_newest_first():
@@ -24,23 +25,20 @@ def test_forks_and_agents_stand_below_what_they_came_from_newest_first():
         info("agent", used=7, parent="old"),
         info("deep", used=3, parent="agent"),
     ]
-    assert drawn(*infos) == ["new", "old", "├ agent (agent)", "│ └ deep (agent)", "└ fork (fork)"]
+    assert drawn(*infos) == ["new", "old", "├ agent", "│ └ deep", "└ fork"]
 
 
 def test_what_came_from_a_session_that_is_gone_stands_at_the_top():
-    assert drawn(info("child", parent="gone"), info("fork", origin="gone")) == ["child (agent)", "fork (fork)"]
+    assert drawn(info("child", parent="gone"), info("fork", origin="gone")) == ["child", "fork"]
 
 
 def test_a_circle_hides_no_session():
-    assert sorted(drawn(info("a", parent="b"), info("b", parent="a"), info("c", parent="c"))) == [
-        "a (agent)",
-        "c (agent)",
-        "└ b (agent)",
-    ]
+    assert sorted(drawn(info("a", parent="b"), info("b", parent="a"), info("c", parent="c"))) == ["a", "c", "└ b"]
 
 
 def test_the_nearest_begin_so_look_alike_or_have_it_in_their_title():
-    infos = [info("e08a1111"), info("e08a2222"), info("ffff", title="Fix the parser")]
+    given = [info("e08a1111"), info("e08a2222"), info("ffff", title="Fix the parser")]
+    infos = [listed(one) for one in given]
     assert [one.id for one in nearest("ses_e08a", infos)][:2] == ["ses_e08a1111", "ses_e08a2222"]
     assert nearest("ses_e08a2223", infos)[0].id == "ses_e08a2222"
     assert [one.id for one in nearest("PARSER", infos)] == ["ses_ffff"]

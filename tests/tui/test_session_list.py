@@ -4,6 +4,9 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from opencode_tui.schema.session.listed import listed
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
@@ -25,11 +28,11 @@ def controlled(*titles: str) -> SessionController:
         requested=lambda _event: None,
         clock=lambda: NOON / 1000,
     )
-    control.folder.sessions = {info.id: info for info in infos}
+    control.folder.sessions = {info.id: listed(info) for info in infos}
     return control
 
 
-def listed(*titles: str, chosen: str = "") -> SessionList:
+def list_of(*titles: str, chosen: str = "") -> SessionList:
     sessions = SessionList(KnownSessions(controlled(*titles)), chosen=chosen)
     sessions.read(UNICODE)
     return sessions
@@ -40,11 +43,11 @@ def titles_of(sessions: SessionList) -> Sequence[str]:
 
 
 def test_each_group_has_a_heading_below_an_empty_line() -> None:
-    assert titles_of(listed("new", "old")) == ["Today", "new", "", "Yesterday", "old"]
+    assert titles_of(list_of("new", "old")) == ["Today", "new", "", "Yesterday", "old"]
 
 
 def test_a_filter_shows_matches_without_headings_and_then_what_was_found_in_texts() -> None:
-    sessions = listed("parser", "docs", "tests")
+    sessions = list_of("parser", "docs", "tests")
     sessions.type("doc")
     sessions.add_found(["ses_docs", "ses_tests"])
     assert titles_of(sessions) == ["docs", "tests"]
@@ -64,7 +67,7 @@ def test_the_selection_stays_on_its_session_and_then_in_its_place() -> None:
 
 
 def test_a_filter_selects_the_best_match_and_its_end_the_first_row() -> None:
-    sessions = listed("parser", "docs", "the retries", "let it retry", chosen="ses_docs")
+    sessions = list_of("parser", "docs", "the retries", "let it retry", chosen="ses_docs")
     sessions.type("retry")
     assert titles_of(sessions) == ["let it retry"]
     sessions.erase()
@@ -75,13 +78,13 @@ def test_a_filter_selects_the_best_match_and_its_end_the_first_row() -> None:
 
 
 def test_of_sessions_that_match_alike_the_latest_is_first_however_long_its_title_is() -> None:
-    sessions = listed("reformat the csv reader of the importer", "csv", "excsv", "csv export")
+    sessions = list_of("reformat the csv reader of the importer", "csv", "excsv", "csv export")
     sessions.type("csv")
     assert titles_of(sessions) == ["reformat the csv reader of the importer", "csv", "csv export", "excsv"]
 
 
 def test_actions_are_for_the_marked_sessions_in_the_order_of_the_list_else_for_the_selected_one() -> None:
-    sessions = listed("a", "b", "c")
+    sessions = list_of("a", "b", "c")
     assert [row.title for row in sessions.targets] == ["a"]
     sessions.mark()
     sessions.selection.move(1)
@@ -109,7 +112,7 @@ def test_typing_on_finds_what_typing_all_at_once_finds() -> None:
     titles = dict.fromkeys(" ".join(chance.choices(words, k=chance.randrange(1, 5))) for _ in range(120))
     for number in range(60):
         typed = " ".join(chance.choices([*words, "ret", "fxi", "l"], k=chance.randrange(1, 4)))
-        by_key, at_once = listed(*titles), listed(*titles)
+        by_key, at_once = list_of(*titles), list_of(*titles)
         for at, letter in enumerate(typed):
             by_key.type(letter)
             if number % 3 == at % 5:
@@ -132,7 +135,7 @@ def test_rows_are_made_anew_only_when_something_that_they_show_has_changed() -> 
     second = rows()
     assert second is not first and rows() is second
     info = control.folder.sessions["ses_b"]
-    control.folder.sessions["ses_b"] = info.changed(title="another")
+    control.folder.sessions["ses_b"] = replace(info, title="another")
     third = rows()
     assert third is not second and "another" in str(third)
     del control.folder.sessions["ses_c"]

@@ -9,6 +9,8 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from heapq import nlargest
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -37,6 +39,7 @@ from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import CreateSession, ForkSession, PromptInput, ShellInput, UpdateSession
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.model import ModelRef, require_model_ref
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
@@ -86,7 +89,7 @@ class PlainChat:
         self._lines = lines
         self._style = style
         self._session: SessionInfo | None = None
-        self._listed: list[SessionInfo] = []
+        self._listed: list[ListedSession] = []
         self._model: ModelRef | None = None
         self._agent: str | None = None
         self._turn: asyncio.Task[object] | None = None
@@ -259,12 +262,12 @@ class PlainChat:
         self._print("New session.")
 
     async def _sessions(self, _rest: str) -> None:
-        infos = await self._client.sessions.list()
-        roots = [info for info in infos if info.parent_id is None and info.time.archived is None]
-        self._listed = sorted(roots, key=lambda info: info.time.updated, reverse=True)[:LISTED]
-        now = max((info.time.updated for info in self._listed), default=0)
+        infos = await self._client.sessions.listed()
+        roots = [info for info in infos if not info.parent_id and not info.is_archived]
+        self._listed = nlargest(LISTED, roots, key=attrgetter("updated"))
+        now = max((info.updated for info in self._listed), default=0)
         for number, info in enumerate(self._listed, start=1):
-            self._print(make_safe(f"{number}  {info.title}  {age(info.time.updated, now)}"))
+            self._print(make_safe(f"{number}  {info.title}  {age(info.updated, now)}"))
         if not self._listed:
             self._print("No sessions yet.")
 

@@ -122,6 +122,12 @@ def records_in(annotation: Any) -> list[type[Record]]:
     return [record for argument in get_args(annotation) for record in records_in(argument)]
 
 
+def struct_in(annotation: Any) -> type[Struct] | None:
+    """Return the class of the items of a sequence of structs, which are lighter than records; None for another type."""
+    items = get_args(annotation) if is_sequence(annotation) else ()
+    return items[0] if items and isinstance(items[0], type) and issubclass(items[0], Struct) else None
+
+
 def is_object(annotation: Any) -> bool:
     """Return whether a parameter of this type is a whole body: a record, one of several, or an object."""
     return annotation == JsonObject or (bool(records_in(annotation)) and not is_sequence(annotation))

@@ -39,6 +39,7 @@ from opencode_tui.schema.api.until import RunCheck, SetCheck
 from opencode_tui.schema.api.usage import ProjectUsage
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.part import Part
 from opencode_tui.schema.session.session import ForkPreview, SessionInfo, SessionStatus, Todo
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly, UndoTarget
@@ -56,6 +57,11 @@ class SessionsFacet(Protocol):
     @ours("GET", "/session")
     async def list(self) -> Sequence[SessionInfo]:
         """Return all, newest first."""
+        ...
+
+    @ours("GET", "/session/listed")
+    async def listed(self, is_everywhere: bool = False) -> Sequence[ListedSession]:
+        """Return all as lists show them, newest first, or those of all projects, one project after the other."""
         ...
 
     @ours("GET", "/session/everywhere")

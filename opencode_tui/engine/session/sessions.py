@@ -18,6 +18,7 @@ from opencode_tui.schema.error import BusyError, NotFoundError, SessionError
 from opencode_tui.schema.ids import Identifier, is_identifier
 from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import (
     APPROVALS_KEY,
@@ -25,8 +26,8 @@ from opencode_tui.schema.session.session import (
     SessionInfo,
     SessionTime,
     default_title,
-    fork_origin,
     hidden_cost,
+    own_from,
 )
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
@@ -64,7 +65,7 @@ def _add_up(conversations: Iterable[tuple[SessionInfo, Iterable[MessageWithParts
     steps = input_tokens = output = cached = 0
     cost = Decimal(0)
     for session, messages in conversations:
-        begun = session.time.created if fork_origin(session) else 0
+        begun = own_from(session)
         cost += hidden_cost(session)
         for message in messages:
             info = message.info
@@ -104,6 +105,10 @@ class Sessions(Struct, frozen=True):
     async def all(self) -> list[SessionInfo]:
         """Return the project's sessions, newest first."""
         return await self.store.sessions(self.project.id)
+
+    async def listed(self) -> list[ListedSession]:
+        """Return the project's sessions as lists show them, newest first."""
+        return await self.store.listed(self.project.id)
 
     async def get(self, session_id: str) -> SessionInfo:
         """Return one session, of any project. Raises NotFoundError."""
@@ -148,15 +153,17 @@ class Sessions(Struct, frozen=True):
 
         Titles and discarded summaries are included; subagent sessions and messages that a fork copied are not.
         """
-        infos = await self.all()
-        shown = await asyncio.to_thread(self.sums.get().costs, infos)
-        sums = {info.id: shown.get(info.id, Decimal(0)) + hidden_cost(info) for info in infos}
+        columns = await self.store.columns(self.project.id)
+        begun = columns.begun(range(len(columns.names)))
+        sums = await asyncio.to_thread(self.sums.get().costs, begun)
+        for session_id, cost in columns.costs.items():
+            sums[session_id] = sums.get(session_id, Decimal(0)) + Decimal(str(cost))
         return {session_id: float(cost) for session_id, cost in sums.items() if cost}
 
     async def cost(self, session_id: str) -> float:
         """Return the cost of one session in USD, as `costs` does. Raises NotFoundError, StorageError."""
         info = await self.get(session_id)
-        shown = await asyncio.to_thread(self.sums.get().costs, [info])
+        shown = await asyncio.to_thread(self.sums.get().costs, {session_id: own_from(info)})
         return float(shown.get(session_id, Decimal(0)) + hidden_cost(info))
 
     async def usage(self, since: int = 0) -> "ProjectUsage":

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field, ValidationError
 
@@ -200,7 +200,16 @@ class ForkPreview(Record):
     notes: list[str] = Field(default_factory=list[str])
 
 
-def fork_origin(info: SessionInfo) -> ForkOrigin | None:
+class WithMetadata(Protocol):
+    """A session, or what was read of one."""
+
+    @property
+    def metadata(self) -> dict[str, Any] | None:
+        """The data of programs."""
+        ...
+
+
+def fork_origin(info: WithMetadata) -> ForkOrigin | None:
     """Return the origin of a forked session; None for other sessions and for invalid data."""
     if not info.metadata or FORKED_FROM not in info.metadata:
         return None
@@ -209,6 +218,11 @@ def fork_origin(info: SessionInfo) -> ForkOrigin | None:
     except ValidationError:
         return None
     return origin if is_identifier(origin.session_id, "ses") else None
+
+
+def own_from(info: SessionInfo) -> int:
+    """Return from when on the messages of a session are its own, in ms: those of a fork since it was made, else all."""
+    return info.time.created if fork_origin(info) is not None else 0
 
 
 def with_origin(info: SessionInfo, origin: ForkOrigin) -> SessionInfo:

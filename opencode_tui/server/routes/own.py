@@ -7,10 +7,10 @@ from typing import Annotated, Any, get_args
 from fastapi import APIRouter, Body, Path, Query, Response
 
 from opencode_tui.client.client import Client
-from opencode_tui.client.facets.call import Call, calls_of, records_in
+from opencode_tui.client.facets.call import Call, calls_of, records_in, struct_in
 from opencode_tui.client.facets.table import facet_types
 from opencode_tui.schema.http_headers import OWN
-from opencode_tui.schema.record import Record, json_name
+from opencode_tui.schema.record import JsonObject, Record, json_name
 from opencode_tui.server.answer import answer_any
 from opencode_tui.server.request import FORMS, WORD, FolderClient
 from opencode_tui.server.router import new_router
@@ -32,7 +32,9 @@ def _add(router: APIRouter, call: Call, facet: str, method: str) -> None:
     path = call.path
     for name in call.path_names:
         path = path.replace(f"{{{name}}}", f"{{{json_name(name)}}}")
-    result = call.signature.return_annotation
+    result = (
+        call.signature.return_annotation if struct_in(call.signature.return_annotation) is None else list[JsonObject]
+    )
     router.add_api_route(
         path,
         _endpoint(call, facet, method),

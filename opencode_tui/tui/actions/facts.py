@@ -9,8 +9,8 @@ from pathlib import Path
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.history import own_answers
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AssistantMessage
-from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.text.bars import AS_ASCII, bar
 from opencode_tui.text.cells import pad
@@ -129,7 +129,7 @@ def cost_text(answers: Sequence[AssistantMessage], totals: SessionTotals, room: 
     return "\n".join([*lines, "", line("with subagents", totals.steps, *sums)])
 
 
-def all_costs_text(sessions: Mapping[str, SessionInfo], costs: Mapping[str, float]) -> str:
+def all_costs_text(sessions: Mapping[str, ListedSession], costs: Mapping[str, float]) -> str:
     """Return what the sessions cost in all, and the most expensive ones with their subagent sessions."""
     sums: dict[str, Decimal] = {}
     for session_id, cost in costs.items():
@@ -151,8 +151,8 @@ def _cost_row(cost: Decimal, highest: float, name: str) -> str:
     return f"{pad(money(cost), 12, is_right=True)}  {pad(bar(float(cost), highest, _BAR), _BAR)}  {name}"
 
 
-def _root(session_id: str, sessions: Mapping[str, SessionInfo]) -> str:
+def _root(session_id: str, sessions: Mapping[str, ListedSession]) -> str:
     """Return the session that a subagent session works for in the end, itself for any other."""
-    while (info := sessions.get(session_id)) is not None and info.parent_id is not None and info.parent_id in sessions:
+    while (info := sessions.get(session_id)) is not None and info.parent_id in sessions:
         session_id = info.parent_id
     return session_id

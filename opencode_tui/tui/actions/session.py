@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from opencode_tui.schema.api.request import ForkSession, UpdateSession
+from opencode_tui.schema.session.listed import ListedSession, listed
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.actions import session_verbs
 from opencode_tui.tui.actions.registry import action
@@ -45,7 +46,7 @@ def act_on_shown(chat: Chat, what: str) -> None:
     """Do what a verb says with the shown session."""
     info = chat.shown_session()
     if info is not None:
-        session_verbs.act(chat, what, [row_of(info)], Origin(partial(_note, chat)))
+        session_verbs.act(chat, what, [row_of(listed(info))], Origin(partial(_note, chat)))
 
 
 for _what in ("delete", "archive", "pin"):
@@ -99,7 +100,7 @@ def open_elsewhere(chat: Chat, directory: str, session_id: str, place: Place | N
         chat.leave_for(Path(directory), session_id, place)
 
 
-def rename(chat: Chat, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
+def rename(chat: Chat, info: SessionInfo | ListedSession, after: Callable[[], object] = _nothing) -> None:
     """Ask for a new title; `after` is called when it was set, or not."""
 
     def done(title: str) -> None:
@@ -110,7 +111,9 @@ def rename(chat: Chat, info: SessionInfo, after: Callable[[], object] = _nothing
     chat.panels.open(TextPanel(ask, done=done, back=partial(_close, chat, after)))
 
 
-async def set_title(chat: Chat, info: SessionInfo, title: str, after: Callable[[], object] = _nothing) -> None:
+async def set_title(
+    chat: Chat, info: SessionInfo | ListedSession, title: str, after: Callable[[], object] = _nothing
+) -> None:
     """Rename a session, unless the title is empty."""
     if title and title != info.title:
         changed = await chat.control.client.sessions.update(info.id, UpdateSession(title=title))

@@ -1,8 +1,9 @@
 """Actions of the lists of sessions: the session browser in the place of the sidebar, and the sessions page."""
 
+from collections.abc import Callable
 from functools import partial
 
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.tui.actions import session, session_verbs
 from opencode_tui.tui.actions.export import export
 from opencode_tui.tui.actions.registry import action
@@ -87,12 +88,12 @@ def _act(chat: Chat, what: str, sessions: SessionList, origin: Origin) -> None:
     elif what == "search":
         origin.leave()
         search(chat, sessions.typed, partial(origin.back, NOTHING))
-    elif selected is not None and isinstance(selected.of, SessionInfo):
+    elif selected is not None and isinstance(selected.of, ListedSession):
         origin.leave()
         _act_on_one(chat, what, selected.of, origin)
 
 
-def _act_on_one(chat: Chat, what: str, info: SessionInfo, origin: Origin) -> None:
+def _act_on_one(chat: Chat, what: str, info: ListedSession, origin: Origin) -> None:
     back, is_here = partial(origin.back, NOTHING), chat.sessions.is_here(info.id)
     match what:
         case "open" if is_here:
@@ -103,13 +104,17 @@ def _act_on_one(chat: Chat, what: str, info: SessionInfo, origin: Origin) -> Non
         case "rename":
             session.rename(chat, info, back)
         case "export":
-            export(chat, info, back)
+            chat.do(_export(chat, info.id, back))
         case _ if is_here:
             chat.do(_fork(chat, info))
         case _:
             origin.back(Done("Open it first", "a session is forked in its own folder"))
 
 
-async def _fork(chat: Chat, info: SessionInfo) -> None:
+async def _export(chat: Chat, session_id: str, back: Callable[[], object]) -> None:
+    export(chat, await chat.control.client.sessions.get(session_id), back)
+
+
+async def _fork(chat: Chat, info: ListedSession) -> None:
     await session.fork(chat, info.id)
     chat.browser.select(chat.control.session_id or "")

@@ -8,7 +8,7 @@ from functools import partial
 from opencode_tui.schema.api.request import UpdateSession
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
@@ -87,10 +87,9 @@ async def _export(chat: Chat, row: Row) -> None:
     from opencode_tui.client.user_files import write_new
     from opencode_tui.text.conversation import to_markdown
 
-    if isinstance(row.of, SessionInfo):
-        messages = await chat.control.client.messages.list(row.id)
-        path = chat.control.client.directory / f"session-{row.id}.md"
-        await asyncio.to_thread(write_new, path, to_markdown(row.of, messages))
+    client = chat.control.client
+    info, messages = await client.sessions.get(row.id), await client.messages.list(row.id)
+    await asyncio.to_thread(write_new, client.directory / f"session-{row.id}.md", to_markdown(info, messages))
 
 
 async def _restore(chat: Chat, row: Row) -> None:
@@ -210,4 +209,4 @@ async def _do(chat: Chat, verb: Verb, rows: Sequence[Row], origin: Origin) -> No
 def _roots(rows: Sequence[Row]) -> list[Row]:
     """Return the sessions without those whose parent is among them."""
     ids = {row.id for row in rows}
-    return [row for row in rows if not (isinstance(row.of, SessionInfo) and row.of.parent_id in ids)]
+    return [row for row in rows if not (isinstance(row.of, ListedSession) and row.of.parent_id in ids)]

@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from heapq import nlargest
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -147,17 +149,17 @@ class Welcome(Rows):
             self.post_message(SessionRequested(str(session_id)))
 
     def _recent(self, control: SessionController, key: Callable[[str], str], *, is_demo: bool) -> list[Group]:
-        infos = [one for one in control.folder.sessions.values() if one.parent_id is None and one.time.archived is None]
+        infos = [one for one in control.folder.sessions.values() if not one.parent_id and not one.is_archived]
         if is_demo or not infos:
             self._recent_ids, self._chosen = (), ""
             return []
-        newest = sorted(infos, key=lambda one: one.time.updated, reverse=True)[:4]
+        newest = nlargest(4, infos, key=attrgetter("updated"))
         now = control.now()
         self._recent_ids = [one.id for one in newest]
         self._chosen = self._chosen if self._chosen in self._recent_ids else ""
         keys = [(key("recent_down"), "select"), (key("session_list"), "all")]
         note = "   ".join(f"{pressed} {words}" for pressed, words in keys if pressed)
-        return [(RECENT, note, [(name_of(one)[1], age(one.time.updated, now)) for one in newest])]
+        return [(RECENT, note, [(name_of(one)[1], age(one.updated, now)) for one in newest])]
 
     def rows(self, width: int, height: int) -> Sequence[Strip]:
         """Return the text block, a little above the middle, in a low window with fewer empty rows."""

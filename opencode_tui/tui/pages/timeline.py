@@ -13,6 +13,7 @@ from textual.strip import Strip
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.diff_rows import unified
@@ -499,7 +500,7 @@ class TimelineScreen(PageScreen):
 
         def left(area: str) -> Sequence[Piece]:
             facts = self._control.facts
-            state: State = state_of(facts.info, self._control.folder) if facts is not None else "idle"
+            state: State = state_of(listed(facts.info), self._control.folder) if facts is not None else "idle"
             if facts is None or state not in ("running", "asks", "retry"):
                 return [*self._head("now", glyphs.waiting, "muted", area), ("idle", self.style("muted", area))]
             status = {"asks": "waiting for your answer", "retry": "waiting to retry"}.get(state, facts.word)

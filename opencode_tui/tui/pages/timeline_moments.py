@@ -7,9 +7,9 @@ from typing import cast
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import CompactionPart, FilePart, PatchPart, StepStartPart, TextPart, ToolPart
-from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.safe_text import screen_line
@@ -76,13 +76,12 @@ class Branch:
     before: str = ""
 
 
-def branches_of(sessions: Mapping[str, SessionInfo], session_id: str | None) -> list[Branch]:
+def branches_of(sessions: Mapping[str, ListedSession], session_id: str | None) -> list[Branch]:
     """Return the forks of a session, the oldest first."""
     found: list[Branch] = []
     for info in sessions.values():
-        origin = fork_origin(info)
-        if origin is not None and origin.session_id == session_id:
-            found.append(Branch(info.time.created, session_name(info)[1], info.id, origin.message_id or ""))
+        if info.fork_of and info.fork_of == session_id:
+            found.append(Branch(info.created, session_name(info)[1], info.id, info.fork_before))
     return sorted(found, key=lambda one: (one.time, one.session_id))
 
 

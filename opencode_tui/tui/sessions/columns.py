@@ -6,8 +6,7 @@ from functools import partial
 
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
-from opencode_tui.schema.session.undo import UndoNote
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import age, byte_words, plural
 from opencode_tui.text.safe_text import screen_line
@@ -101,24 +100,26 @@ class SessionColumns:
             pieces.append((pad(words, STATE), style(hue, area)))
         if self._width() >= CHANGES_FROM:
             pieces += self._changes(one.of, area)
-        figures = pad(cost_words(self._costs[one.id]), COST, is_right=True) + pad(last, AGE, is_right=True)
+        cost = cost_words(self._costs.get(one.id, Decimal(0)))
+        figures = pad(cost, COST, is_right=True) + pad(last, AGE, is_right=True)
         return [*pieces, (figures, style("muted", area))]
 
-    def _changes(self, info: SessionInfo, area: str) -> list[Piece]:
-        summary = info.summary
+    def _changes(self, info: ListedSession, area: str) -> list[Piece]:
         counts = (
-            change_columns(self._look, summary.additions, summary.deletions, area, apart=DELETIONS) if summary else []
+            change_columns(self._look, info.additions, info.deletions, area, apart=DELETIONS)
+            if info.has_changes
+            else []
         )
         return [(" " * max(0, CHANGES - measure(counts)), self._look.palette.area(area)), *counts]
 
 
 def _with_agents(rows: Sequence[Row], costs: Mapping[str, float]) -> dict[str, Decimal]:
-    """Return the cost of each session with its subagent sessions."""
-    totals = {one.id: Decimal(str(costs.get(one.id, 0))) for one in rows}
+    """Return the cost of each session with its subagent sessions, without those that cost nothing."""
+    ids = {one.id for one in rows}
+    totals = {one.id: Decimal(str(costs[one.id])) for one in rows if one.id in costs}
     for one in reversed(rows):  # a parent comes before its children
-        parent = one.of.parent_id if isinstance(one.of, SessionInfo) else None
-        if parent in totals:
-            totals[parent] += totals[one.id]
+        if one.id in totals and isinstance(one.of, ListedSession) and one.of.parent_id in ids:
+            totals[one.of.parent_id] = totals.get(one.of.parent_id, Decimal(0)) + totals[one.id]
     return totals
 
 
@@ -129,7 +130,7 @@ def cost_words(usd: Decimal) -> str:
     return f"{usd:.2f}" if usd >= Decimal("0.005") else "<0.01"
 
 
-def state_words(one: Row, info: SessionInfo, control: SessionController) -> str:
+def state_words(one: Row, info: ListedSession, control: SessionController) -> str:
     """Return what a session does or waits for, in two or three safe words."""
     asked = control.folder.waits(one.id)
     if isinstance(asked, PermissionRequest):
@@ -142,17 +143,7 @@ def state_words(one: Row, info: SessionInfo, control: SessionController) -> str:
         case "running" if control.facts is not None and control.session_id == one.id:
             return control.facts.word[:1].lower() + control.facts.word[1:]
         case "undone":
-            return _undone(info)
+            count = info.undone_requests  # 0 for an undo of another program or of a part
+            return f"{plural(count, 'turn')} undone" if count else "undone"
         case _:
             return one.state
-
-
-def _undone(info: SessionInfo) -> str:
-    """Return how many turns are undone; without the number for an undo of another program or of a part."""
-    recorded: object = (info.metadata or {}).get(UNDO_KEY)
-    try:
-        note = UndoNote.model_validate(recorded) if recorded is not None else None
-    except ValueError:
-        note = None
-    scope = note.report.scope if note is not None and note.report is not None else None
-    return f"{plural(scope.requests, 'turn')} undone" if scope is not None and scope.requests else "undone"

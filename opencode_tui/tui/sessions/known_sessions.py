@@ -3,9 +3,10 @@
 import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from operator import is_
+from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Literal
 
+from opencode_tui.schema.session.listed import ListedSession, listed
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import short_path
 from opencode_tui.text.safe_text import screen_line
@@ -32,11 +33,11 @@ class Moved:
 class _Made:
     """Rows, and what they were made of: records, which are replaced when they change, and all else."""
 
-    infos: Sequence[SessionInfo]
+    infos: Sequence[ListedSession]
     others: Sequence[object]
     rows: Sequence[Row]
 
-    def is_of(self, infos: Sequence[SessionInfo], others: Sequence[object]) -> bool:
+    def is_of(self, infos: Sequence[ListedSession], others: Sequence[object]) -> bool:
         """Return whether rows of these would be the same."""
         return len(infos) == len(self.infos) and others == self.others and all(map(is_, infos, self.infos))
 
@@ -48,7 +49,7 @@ class KnownSessions:
         self.moved: list[Moved] = []
         """What can be undone for the rest of the run, the last one at the end."""
         self._control = control
-        self._everywhere: Sequence[SessionInfo] = ()
+        self._everywhere: Sequence[ListedSession] = ()
         self._trash: Sequence[TrashedSession] = ()
         self._project_id = ""
         self._made: dict[tuple[View, bool], _Made] = {}
@@ -60,7 +61,7 @@ class KnownSessions:
             self._trash = await client.trash.list()
             self._project_id = self._project_id or (await client.project.current()).id
         if everywhere:
-            self._everywhere = await client.sessions.everywhere()
+            self._everywhere = await client.sessions.listed(is_everywhere=True)
 
     def drop_moved(self, session_id: str) -> None:
         """Record that a session cannot be brought back by an undo any more."""
@@ -69,7 +70,7 @@ class KnownSessions:
     def replace(self, session_id: str, info: SessionInfo | None) -> None:
         """Apply a change of a session, whose events may not arrive here; None for a deleted one."""
         others = [one for one in self._everywhere if one.id != session_id]
-        self._everywhere = others if info is None or len(others) == len(self._everywhere) else [*others, info]
+        self._everywhere = others if info is None or len(others) == len(self._everywhere) else [*others, listed(info)]
 
     def is_here(self, session_id: str) -> bool:
         """Return whether a session is one of the folder's project."""
@@ -94,14 +95,14 @@ class KnownSessions:
         return made.rows
 
     def _rows_of(
-        self, infos: Sequence[SessionInfo], glyphs: Glyphs, now: int, *, is_archived: bool, is_everywhere: bool
+        self, infos: Sequence[ListedSession], glyphs: Glyphs, now: int, *, is_archived: bool, is_everywhere: bool
     ) -> Sequence[Row]:
         folder = self._control.folder
         if not is_everywhere:
             return session_rows(folder, infos, now, glyphs, is_archived=is_archived)
         newest = {info.id: info for info in infos}
-        folders: dict[str, list[SessionInfo]] = {}
-        for info in sorted(newest.values(), key=lambda info: info.time.updated, reverse=True):
+        folders: dict[str, list[ListedSession]] = {}
+        for info in sorted(newest.values(), key=attrgetter("updated"), reverse=True):
             folders.setdefault(info.directory, []).append(info)
         home = os.path.expanduser("~")
         return [

@@ -2,25 +2,30 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
+from functools import cache
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import TreeSigns, build_tree
 from opencode_tui.tui.state.folder import FolderState
-from opencode_tui.tui.state.session_state import State, is_pinned, name_of, state_of
+from opencode_tui.tui.state.session_state import State, name_of, state_of
 from opencode_tui.tui.theme.glyphs import Glyphs
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.trash import TrashedSession
 
+_QUARTER_MS = 900_000
+"""A quarter of an hour: midnight is never within one, as all time zones differ by whole ones from UTC."""
 
-class Row(Struct, frozen=True):
+
+class Row(Struct, frozen=True, gc=False):
     """A session, or a deleted one. Texts are safe."""
 
-    of: "SessionInfo | TrashedSession"
+    of: "ListedSession | TrashedSession"
     id: str
     """The ID of the session, or the name of the entry in the trash."""
     time: int
@@ -37,17 +42,17 @@ class Row(Struct, frozen=True):
     @property
     def is_pinned(self) -> bool:
         """Whether the user pinned the session."""
-        return isinstance(self.of, SessionInfo) and is_pinned(self.of)
+        return isinstance(self.of, ListedSession) and self.of.is_pinned
 
     @property
     def is_shared(self) -> bool:
         """Whether the session is on a share server."""
-        return isinstance(self.of, SessionInfo) and self.of.share is not None
+        return isinstance(self.of, ListedSession) and self.of.is_shared
 
 
-def row_of(info: SessionInfo) -> Row:
+def row_of(info: ListedSession) -> Row:
     """Return a session outside of a list."""
-    return Row(info, info.id, info.time.updated, name_of(info)[1])
+    return Row(info, info.id, info.updated, name_of(info)[1])
 
 
 def trash_rows(entries: Iterable["TrashedSession"], now: int) -> list[Row]:
@@ -60,7 +65,7 @@ def trash_rows(entries: Iterable["TrashedSession"], now: int) -> list[Row]:
 
 def session_rows(
     folder: FolderState,
-    infos: Iterable[SessionInfo],
+    infos: Iterable[ListedSession],
     now: int,
     glyphs: Glyphs,
     *,
@@ -74,26 +79,34 @@ def session_rows(
     chosen = _chosen(list(infos), is_archived=is_archived)
     signs = TreeSigns(f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}", f"{glyphs.step_rail} ")
     rows: list[Row] = []
-    tree = build_tree(chosen, signs)
-    for one in sorted(tree, key=lambda one: (is_pinned(one.root), one.used), reverse=True):  # trees stay together
+    tree = sorted(build_tree(chosen, signs), key=attrgetter("used"), reverse=True)  # trees stay together
+    tree.sort(key=attrgetter("root.is_pinned"), reverse=True)
+
+    @cache
+    def day_of(quarter: int) -> str:
+        return day(quarter * _QUARTER_MS, now)
+
+    for one in tree:
         kind, title = name_of(one.info)
-        own_group = "Pinned" if is_pinned(one.root) else day(one.used, now)
-        state, time = state_of(one.info, folder), one.info.time.updated
-        rows.append(Row(one.info, one.info.id, time, title, group or own_group, state, one.branch, kind))
+        own_group = group or ("Pinned" if one.root.is_pinned else day_of(one.used // _QUARTER_MS))
+        state = state_of(one.info, folder)
+        rows.append(Row(one.info, one.info.id, one.info.updated, title, own_group, state, one.branch, kind))
     return rows
 
 
-def _chosen(infos: Sequence[SessionInfo], *, is_archived: bool) -> list[SessionInfo]:
+def _chosen(infos: Sequence[ListedSession], *, is_archived: bool) -> list[ListedSession]:
     """Return the sessions that are archived themselves or with their callers, or the others."""
+    if not is_archived and not any(info.is_archived for info in infos):
+        return [*infos]
     by_id = {info.id: info for info in infos}
 
-    def hidden(info: SessionInfo | None) -> bool:
+    def hidden(info: ListedSession | None) -> bool:
         seen: set[str] = set()
         while info is not None and info.id not in seen:
-            if info.time.archived is not None:
+            if info.is_archived:
                 return True
             seen.add(info.id)
-            info = by_id.get(info.parent_id or "")
+            info = by_id.get(info.parent_id)
         return False
 
     return [info for info in infos if hidden(info) == is_archived]

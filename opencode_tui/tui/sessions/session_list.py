@@ -1,6 +1,7 @@
 """The list of sessions behind each place that shows one: its rows, the filter, the selection and the marks."""
 
 from collections.abc import Iterable, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -170,7 +171,7 @@ class SessionList:
 
     def _newest_first(self) -> tuple[Sequence[Row], Sequence[str]]:
         if self._latest[0] is not self.rows:
-            latest = sorted(self.rows, key=lambda one: one.time, reverse=True)
+            latest = sorted(self.rows, key=attrgetter("time"), reverse=True)
             self._latest = (self.rows, latest, [one.title for one in latest])
             self._narrowed = ("", ())
         return self._latest[1], self._latest[2]

@@ -21,7 +21,8 @@ from opencode_tui.schema.event.event import (
 )
 from opencode_tui.schema.event.folder_event import BackgroundUpdated, LspUpdated
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.session.session import AnyStatus, IdleStatus, SessionInfo
+from opencode_tui.schema.session.listed import ListedSession, listed
+from opencode_tui.schema.session.session import AnyStatus, IdleStatus
 from opencode_tui.schema.session.stored_error import EndState, end_state
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class FolderState:
     """Kept current by `apply`; `load` reads everything again."""
 
     def __init__(self) -> None:
-        self.sessions: dict[str, SessionInfo] = {}
+        self.sessions: dict[str, ListedSession] = {}
         self.statuses: dict[str, AnyStatus] = {}
         self.busy_since: dict[str, int] = {}
         """The time in ms since 1970 at which a session became busy."""
@@ -54,7 +55,7 @@ class FolderState:
 
     async def load(self, client: Client, now: int) -> None:
         """Load the state; events that arrive meanwhile are applied afterwards."""
-        self.sessions = {info.id: info for info in await client.sessions.list()}
+        self.sessions = {info.id: info for info in await client.sessions.listed()}
         self.statuses = dict(await client.prompts.status())
         self.busy_since = {session_id: self.busy_since.get(session_id, now) for session_id in self.statuses}
         pending: Sequence[Asking] = [*await client.permissions.pending(), *await client.questions.pending()]
@@ -66,7 +67,7 @@ class FolderState:
         """Apply an event; return whether it changed the state."""
         match event:
             case SessionCreated() | SessionUpdated():
-                self.sessions[event.info.id] = event.info
+                self.sessions[event.info.id] = listed(event.info)
             case SessionDeleted():
                 self._remove(event.info.id)
             case SessionStatusChanged():
@@ -93,7 +94,7 @@ class FolderState:
         """Return the background commands of a session's tree: those that run, then the newest that have ended."""
         top = session_id or ""
         while (info := self.sessions.get(top)) is not None and info.parent_id in self.sessions:
-            top = info.parent_id or ""
+            top = info.parent_id
         found = [one for one in self.background.values() if one.session_id == top]
         return sorted(found, key=lambda one: (not one.is_running, -one.started))
 

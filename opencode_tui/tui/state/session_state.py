@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
-from opencode_tui.schema.session.session import PINNED_KEY, RetryStatus, SessionInfo, is_default_title
+from opencode_tui.schema.session.listed import ListedSession
+from opencode_tui.schema.session.session import RetryStatus, is_default_title
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.session_tree import origin_of
 from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
 
@@ -26,27 +26,22 @@ HUES: Mapping[State, str] = {
 _AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", re.DOTALL)
 
 
-def is_pinned(info: SessionInfo) -> bool:
-    """Return whether the user pinned a session."""
-    return (info.metadata or {}).get(PINNED_KEY) is True
-
-
-def name_of(info: SessionInfo) -> tuple[str, str]:
+def name_of(info: ListedSession) -> tuple[str, str]:
     """Return the kind of a session and its title, both safe."""
     title = "New session" if is_default_title(info.title) else " ".join(info.title.split())
-    found = _AGENT_TITLE.match(title)
     if info.parent_id:
-        return (screen_line(found["agent"]), screen_line(found["title"])) if found else ("agent", screen_line(title))
-    return "fork" if origin_of(info) else "", screen_line(title)
+        found = _AGENT_TITLE.match(title)
+        return (screen_line(found["agent"]), screen_line(found["title"])) if found else (info.kind, screen_line(title))
+    return info.kind, screen_line(title)
 
 
-def state_of(info: SessionInfo, folder: FolderState) -> State:
+def state_of(info: ListedSession, folder: FolderState) -> State:
     """Return what a session does, or how its last run in this process ended."""
     if folder.waits(info.id) is not None:
         return "asks"
     if folder.is_busy(info.id):
         return "retry" if isinstance(folder.status(info.id), RetryStatus) else "running"
-    if info.revert is not None:
+    if info.is_undone:
         return "undone"
     return folder.ended.get(info.id) or ("done" if info.parent_id else "idle")
 

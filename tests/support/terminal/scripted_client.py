@@ -36,6 +36,7 @@ from opencode_tui.schema.model import Limit, Model, ModelRef
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo, Todo
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.schema.totals import SessionTotals
@@ -171,6 +172,7 @@ class ScriptedClient:
             get=lambda wanted: _found(script.sessions, wanted),
             latest=lambda: next(iter(script.sessions), None),
             costs=lambda: dict(script.costs),
+            listed=lambda is_everywhere=False: [listed(one) for one in script.sessions],
             everywhere=lambda: list(script.sessions),
             totals=lambda _id: script.totals,
             todos=lambda _id: script.todos,

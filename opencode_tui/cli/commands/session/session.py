@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import click
@@ -21,6 +22,7 @@ from opencode_tui.schema.api.request import UpdateSession
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.listed import ListedSession, listed
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import (
     AnyPart,
@@ -335,20 +337,25 @@ _NONE_YET = 'no sessions in this project; start one with: opencode-tui run "expl
 def _list_sessions(*, limit: int | None, is_archived: bool, style: str) -> None:
     """Print the sessions, the last used first."""
 
-    async def work(client: Client) -> Sequence[SessionInfo]:
+    async def records(client: Client) -> Sequence[SessionInfo]:
         if limit is not None:
             return await client.sessions.recent(limit, is_archived)
         chosen = [info for info in await client.sessions.list() if (info.time.archived is not None) == is_archived]
         return sorted(chosen, key=lambda info: info.time.updated, reverse=True)
 
-    infos = with_client(work, doing=_READING)
+    async def lines(client: Client) -> Sequence[ListedSession]:
+        if limit is not None:
+            return [listed(info) for info in await records(client)]
+        chosen = [info for info in await client.sessions.listed() if info.is_archived == is_archived]
+        return sorted(chosen, key=attrgetter("updated"), reverse=True)
+
     if style == "json":
-        print_json([info.to_dict() for info in infos])
-    elif not infos:
+        print_json([info.to_dict() for info in with_client(records, doing=_READING)])
+    elif not (infos := with_client(lines, doing=_READING)):
         say("no archived sessions in this project" if is_archived else _NONE_YET)
     else:
         now = system_clock()
-        rows = [[info.id, session_title(info), age(info.time.updated, now), *_changes(info)] for info in infos]
+        rows = [[info.id, session_title(info), age(info.updated, now), *_changes(info)] for info in infos]
         heads = ["ID", "TITLE", "USED", "+", "−"]
         print_table(heads if any(row[3] for row in rows) else heads[:3], rows)
 
@@ -377,8 +384,8 @@ def _show_tree() -> None:
     rows = [
         [
             row.info.id,
-            f"{row.branch}{row.kind}{' ' if row.kind else ''}{session_title(row.info)}",
-            age(row.info.time.updated, now),
+            f"{row.branch}{row.info.kind}{' ' if row.info.kind else ''}{session_title(row.info)}",
+            age(row.info.updated, now),
         ]
         for row in tree_rows
     ]
@@ -401,14 +408,12 @@ def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
     say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{session_title(before)}" to "{wanted}"')
 
 
-async def _all(client: Client) -> Sequence[SessionInfo]:
-    return await client.sessions.list()
+async def _all(client: Client) -> Sequence[ListedSession]:
+    return await client.sessions.listed()
 
 
-def _changes(info: SessionInfo) -> list[str]:
-    if info.summary is None or not (info.summary.additions or info.summary.deletions):
-        return ["", ""]
-    return [f"+{info.summary.additions}", f"−{info.summary.deletions}"]
+def _changes(info: ListedSession) -> list[str]:
+    return [f"+{info.additions}", f"−{info.deletions}"] if info.additions or info.deletions else ["", ""]
 
 
 _Block = tuple[str, list[str]]

@@ -15,7 +15,7 @@ from opencode_tui.schema.api.request import UpdateSession
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.session.session import SessionInfo, fork_origin
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import age, byte_words, plural
 
 _DAY_MS = 24 * 3600 * 1000
@@ -28,8 +28,7 @@ def delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:
         info = await choose_session(client, session_id)
         doomed = [info, *await _descendants(client, info.id)]
         ids = {one.id for one in doomed}
-        origins = [fork_origin(one) for one in await client.sessions.list() if one.id not in ids]
-        return doomed, sum(origin is not None and origin.session_id in ids for origin in origins)
+        return doomed, sum(one.fork_of in ids for one in await client.sessions.listed() if one.id not in ids)
 
     doomed, forks = with_client(preview, doing="Reading the sessions")
     now = system_clock()

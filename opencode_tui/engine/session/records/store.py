@@ -52,6 +52,7 @@ from opencode_tui.schema.ids import Clock, spans_wrap
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AnyMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.prefix import SessionPrefix
@@ -312,6 +313,13 @@ class SessionStore:
     async def sessions(self, project_id: str) -> list[SessionInfo]:
         """Return a project's sessions, newest first; damaged records are logged and skipped."""
         return self._listed(await asyncio.to_thread(self._index.list, project_id))
+
+    async def listed(self, project_id: str) -> list[ListedSession]:
+        """Return a project's sessions as lists show them, newest first; damaged records are logged and skipped."""
+        found, damaged = await asyncio.to_thread(self._index.listed, project_id)
+        self._listed(SessionListing([], damaged))
+        self._projects.update((one.id, project_id) for one in found)
+        return found
 
     async def recent_sessions(
         self,

@@ -140,9 +140,9 @@ class LocalServers:
         self._asked.add(provider_id)
         models: list[LocalModel] = []
         async with await asyncio.to_thread(_make_client, url) as client:
-            with suppress(TimeoutError, _NoServer):
-                async with asyncio.timeout(_ANSWER_S):
-                    models = await _READERS[provider_id](_Api(client, url), self._environ)
+            with suppress(_NoServer):
+                api = _Api(client, url, asyncio.get_running_loop().time() + _ANSWER_S)
+                models = await _READERS[provider_id](api, self._environ)
         before = self._found.pop(provider_id, None)
         if models:
             listed = [_as_loaded_before(one, before) for one in models[:_MOST_MODELS]]
@@ -177,11 +177,12 @@ class _NoServer(Exception):
 
 
 class _Api:
-    """The requests to one server."""
+    """The requests to one server, all of which end at `until` by the loop's clock: what was answered before counts."""
 
-    def __init__(self, client: "httpx.AsyncClient", url: str) -> None:
+    def __init__(self, client: "httpx.AsyncClient", url: str, until: float) -> None:
         self._client = client
         self._url = url
+        self._until = until
 
     async def get(self, path: str) -> JsonObject:
         return await self._send("GET", path, None)
@@ -190,11 +191,14 @@ class _Api:
         return await self._send("POST", path, body)
 
     async def _send(self, method: str, path: str, body: JsonObject | None) -> JsonObject:
-        """Return the object that is answered. Raises _NoServer for anything else."""
+        """Return the object that is answered. Raises _NoServer for anything else, and for none in time."""
         import httpx  # already imported with the client
 
         try:
-            async with self._client.stream(method, f"{self._url}{path}", json=body) as response:
+            async with (
+                asyncio.timeout_at(self._until),
+                self._client.stream(method, f"{self._url}{path}", json=body) as response,
+            ):
                 data = bytearray()
                 async for piece in response.aiter_bytes():
                     data += piece
@@ -203,7 +207,7 @@ class _Api:
                 if response.status_code != 200:
                     raise _NoServer
             return as_object(load_json(bytes(data)))
-        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
             raise _NoServer from error
 
 
@@ -301,8 +305,10 @@ async def _read_llamacpp(api: _Api, _: Mapping[str, str]) -> list[LocalModel]:
             return None  # it writes no text
         own = props
         if status:
-            is_loaded = status.get("value") == "loaded"
-            own = await api.get(f"/props?{urlencode({'model': name, 'autoload': 'false'})}") if is_loaded else {}
+            own = {}
+            if status.get("value") == "loaded":
+                with suppress(_NoServer):
+                    own = await api.get(f"/props?{urlencode({'model': name, 'autoload': 'false'})}")
         context = as_index(as_object(own.get("default_generation_settings")).get("n_ctx")) or 0
         vision = as_object(own.get("modalities")).get("vision") is True
         is_seeing = vision or "image" in as_list(shape.get("input_modalities"))

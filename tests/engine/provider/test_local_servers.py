@@ -1,8 +1,11 @@
 """Servers of models on this machine are found with the models and contexts that they report; nothing else is asked."""
 
+import threading
+from typing import Any
+
 import pytest
 
-from opencode_tui.engine.provider.local_servers import LocalServers, ollama_address
+from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers, ollama_address
 from tests.support.provider.json_server import JsonServer, Route, always, serve_json
 from tests.support.provider.local_fakes import LLAMACPP, LMSTUDIO, OLD_LMSTUDIO, OLLAMA, ROUTER, VLLM
 from tests.support.world.waiting import PATIENCE_S
@@ -92,6 +95,34 @@ async def test_a_context_that_was_reported_holds_while_the_server_fails_to_show_
         await others.look_for("ollama", "qwen3:8b")
     again = others.find("ollama")
     assert again is not None and again.models["qwen3:8b"].context == 32768
+
+
+@pytest.mark.parametrize(
+    ("name", "routes", "stalled", "expected"),
+    [
+        ("ollama", OLLAMA, "POST /api/show", {"qwen3:8b", "llava:7b", "embed:1", "gemma3:4b", "glm:cloud"}),
+        ("llamacpp", ROUTER, next(one for one in ROUTER if "model=" in one), {"org/see:Q4", "other"}),
+    ],
+)
+async def test_models_that_a_busy_server_does_not_describe_in_time_are_listed(
+    name: str, routes: dict[str, Route], stalled: str, expected: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+
+    def stall(_body: dict[str, Any], _headers: dict[str, str]) -> tuple[int, Any]:
+        released.wait()
+        return 503, {"error": "busy"}
+
+    with serve_json({**routes, stalled: stall}) as server:
+        servers = LocalServers({}, ports={name: server.port})
+        found: list[LocalServer] = []
+        limit = 0.25
+        while not found and limit < PATIENCE_S:  # a loaded machine needs longer for the names alone
+            monkeypatch.setattr("opencode_tui.engine.provider.local_servers._ANSWER_S", limit)
+            found, limit = await servers.refresh(), limit * 2
+        released.set()
+    assert {model.id for one in found for model in one.models.values()} == expected
+    assert all(model.context == 0 and not model.is_certain for model in found[0].models.values() if model.id != "other")
 
 
 async def test_a_small_context_is_said_with_how_to_raise_it() -> None:

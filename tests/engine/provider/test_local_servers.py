@@ -121,8 +121,9 @@ async def test_models_that_a_busy_server_does_not_describe_in_time_are_listed(
             monkeypatch.setattr("opencode_tui.engine.provider.local_servers._ANSWER_S", limit)
             found, limit = await servers.refresh(), limit * 2
         released.set()
-    assert {model.id for one in found for model in one.models.values()} == expected
-    assert all(model.context == 0 and not model.is_certain for model in found[0].models.values() if model.id != "other")
+    assert {model.id: (model.context, model.is_certain) for one in found for model in one.models.values()} == {
+        model_id: (0, False) for model_id in expected
+    }
 
 
 async def test_a_small_context_is_said_with_how_to_raise_it() -> None:

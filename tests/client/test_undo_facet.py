@@ -27,6 +27,47 @@ async def test_a_turn_is_looked_at_undone_and_brought_back(api):
     assert [diff.file for diff in await api.client.sessions.diff(session.id)] == ["new.txt"]
 
 
+async def test_undos_and_previews_at_once_wait_for_one_another(api):
+    made = api.project.path / "new.txt"
+    session = await api.new_session()
+    for number in range(3):
+        call = Call("write", {"filePath": str(made), "content": f"{number}\n"})
+        api.model.script(Answer(calls=(call,)), Answer(text="done"))
+        await api.say(session, "write it")
+    look, revert = api.client.undo.preview, api.client.undo.revert
+    _, one, _, other = await asyncio.gather(  # in any order
+        look(session.id), revert(session.id), look(session.id), revert(session.id)
+    )
+    assert sorted(len(report.scope.messages) for report in (one, other)) == [3, 6]
+    assert made.read_text() == "0\n"
+
+
+async def test_a_prompt_that_comes_during_a_preview_waits_for_it(api):
+    session = await api.new_session()
+    await api.say(session, "begin")
+    for at in range(8):
+        looking = asyncio.ensure_future(api.client.undo.preview(session.id))
+        await asyncio.sleep(at * 0.003)
+        await api.say(session, "go on")
+        await asyncio.wait({looking})
+        assert looking.exception() is None or "is running" in str(looking.exception())
+
+
+async def test_a_preview_that_was_left_is_in_the_way_of_nothing(api):
+    """As on the timeline, where each row that is passed begins a preview."""
+    made = api.project.path / "new.txt"
+    api.model.script(Answer(calls=(Call("write", {"filePath": str(made), "content": "x\n"}),)), Answer(text="done"))
+    session = await api.new_session()
+    await api.say(session, "write it")
+    whole = await api.client.undo.preview(session.id)
+    for at in range(30):
+        left = asyncio.ensure_future(api.client.undo.preview(session.id))
+        await asyncio.sleep(at * 0.002)
+        left.cancel()
+        assert await api.client.undo.preview(session.id) == whole
+        await asyncio.wait({left})
+
+
 async def test_files_or_the_conversation_can_be_undone_alone_and_the_model_reads_which_files(api):
     made = api.project.path / "new.txt"
     api.model.script(Answer(calls=(Call("write", {"filePath": str(made), "content": "x\n"}),)), Answer(text="done"))

@@ -25,6 +25,7 @@ ELSEWHERE = {
 """Modules that open connections and have no row, with the reason."""
 
 CASES_ELSEWHERE = {
+    "engine/session/test_runs.py::test_changes_wait_for_one_another_and_for_a_limited_time": "a change that goes on",
     "engine/provider/test_litellm.py::test_a_child_that_does_not_start_is_given_up_and_the_next_one_serves": "no start",
     "stories/test_background_mcp_calls.py::test_a_long_call_goes_on_and_its_result_is_read_later": "an answer held by a file",
     "engine/mcp/test_sign_in.py::test_a_canceled_call_does_not_wait_for_a_refresh_and_its_token_is_kept": "a late token",

@@ -12,6 +12,7 @@ docs/internals/loop.md#runs.
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -86,6 +87,9 @@ LATE_S = 0.5
 
 ABORT_WAIT_S = 5.0
 """Seconds that a change of a session waits for the end of an interrupted run, which takes 0.3 s unless a command resists."""
+
+CHANGE_WAIT_S = 5.0
+"""Seconds that a run or a change of a session waits for another change: a preview that was left ends within one."""
 
 ABORT_S = 0.1
 """Seconds after an interruption for which the run waits for a file that is being written."""
@@ -165,10 +169,10 @@ class Run:
         """Return whether the result is known."""
         return self._ended.done()
 
-    async def wait_for(self, earlier: "asyncio.Future[None]") -> None:
-        """Wait until an earlier run has released the session; raises RunAborted when this one is interrupted."""
-        await asyncio.wait({earlier, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not earlier.done():
+    async def wait_for(self, earlier: "asyncio.Future[None]", seconds: float | None = None) -> None:
+        """Wait until other work has released the session, at most so long; raises RunAborted when this run is interrupted."""
+        await asyncio.wait({earlier, self._stopped}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if self._stopped.done() and not earlier.done():
             raise self._interrupted()
 
     async def while_wanted(self, work: Awaitable[T]) -> T:
@@ -267,6 +271,7 @@ class RunRegistry:
         self._publisher = publisher
         self._runs: dict[str, Run] = {}
         self._releasing: dict[str, asyncio.Future[None]] = {}
+        self._changing: dict[str, asyncio.Future[None]] = {}
         self._held: dict[str, str] = {}
         """The file that an interrupted run of a session waits for."""
         self._supervisors: dict[asyncio.Task[None], Run] = {}
@@ -305,9 +310,27 @@ class RunRegistry:
         while (earlier := self._releasing.get(session_id)) is not None:
             await asyncio.wait({earlier})
 
+    async def wait_for_change(self, session_id: str) -> None:
+        """Wait until no change of the session in this process has its lock. Raises BusyError after `CHANGE_WAIT_S`."""
+        end = time.monotonic() + CHANGE_WAIT_S
+        while (change := self._changing.get(session_id)) is not None:
+            await asyncio.wait({change}, timeout=max(0.0, end - time.monotonic()))
+            if not change.done():
+                raise BusyError(f"session {session_id} is still being changed after {CHANGE_WAIT_S:g} s; try again")
+
+    @contextmanager
+    def changing(self, session_id: str) -> Generator[None]:
+        """Let other changes of the session, and its next run, wait for the end of the context; there must be no other change."""
+        change = self._changing[session_id] = asyncio.get_running_loop().create_future()
+        try:
+            yield
+        finally:
+            del self._changing[session_id]
+            change.set_result(None)
+
     @contextmanager
     def awaited(self, session_id: str) -> Generator[None]:
-        """Let the session's next run wait for the end of the context, which holds the lock, where it would fail otherwise."""
+        """Let the session's next run wait for the end of the context, which holds the lock, however long it takes."""
         self._releasing[session_id] = asyncio.get_running_loop().create_future()
         try:
             yield
@@ -384,6 +407,8 @@ class RunRegistry:
             # what an earlier run is still doing is to record its changes
             with reporting(report, []), waiting("disk", lambda: self._held_path(run.session_id), limit_s=None):
                 await run.wait_for(earlier)
+        if (change := self._changing.get(run.session_id)) is not None:
+            await run.wait_for(change, CHANGE_WAIT_S)
         lock = self._locks.session_run(run.session_id)
         with reporting(report, []), waiting("disk", lock.owner_path, limit_s=None):
             grant = await _acquire(run, lock)

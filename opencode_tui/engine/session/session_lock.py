@@ -25,16 +25,19 @@ class SessionLock(Struct, frozen=True):
     async def hold(self, session_id: str, *, is_awaited: bool = False) -> AsyncGenerator[None]:
         """Hold the session's run lock; waits for the end of an interrupted run, for the cleanup of runs, and for forks that read.
 
-        A run that starts meanwhile fails, or with `is_awaited` waits for the end of the context.
-        Raises NotFoundError, StorageError, and BusyError while the session is running in this process or another.
+        Changes of this process wait for one another, and a run that starts meanwhile waits too: `CHANGE_WAIT_S` at most, or with
+        `is_awaited` until the end of the context. Raises NotFoundError, StorageError, and BusyError while the session is running
+        in this process or another.
         """
         info = await self.store.get(session_id)
         await self.runs.ensure_idle(session_id)
         await self.runs.wait_released(session_id)
+        await self.runs.wait_for_change(session_id)
+        await self.runs.ensure_idle(session_id)  # a run that began meanwhile
         lock = self.locks.session_run(session_id)
-        if lock.try_acquire().was_elsewhere:
-            self.store.drop(session_id)
-        with self.runs.awaited(session_id) if is_awaited else nullcontext():
+        with self.runs.changing(session_id), self.runs.awaited(session_id) if is_awaited else nullcontext():
+            if lock.try_acquire().was_elsewhere:
+                self.store.drop(session_id)
             try:
                 async with self.copies.no_new_forks(info):
                     yield

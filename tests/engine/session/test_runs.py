@@ -5,6 +5,7 @@ import pytest
 
 from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
+from opencode_tui.engine.session import runs as runs_module
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
@@ -14,6 +15,7 @@ from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
 from tests.support.sessions.records import assistant
 from tests.support.sessions.store import drain, words
+from tests.support.world.waiting import PATIENCE_S
 
 ANSWER = assistant("done")
 
@@ -199,3 +201,32 @@ async def test_a_slow_conclusion_holds_no_answer_up_and_is_still_brought_to_its_
         gate.set()
         await runs.wait_released("ses_1")
         assert events == ["begun", "ended"]
+
+
+async def test_changes_wait_for_one_another_and_for_a_limited_time(paths, monkeypatch):
+    async with registry(paths) as (runs, _):
+        monkeypatch.setattr(runs_module, "CHANGE_WAIT_S", 0.05)
+        with runs.changing("ses_1"):
+            await runs.wait_for_change("ses_2")
+            with pytest.raises(BusyError, match=r"session ses_1 is still being changed after 0\.05 s"):
+                await runs.wait_for_change("ses_1")
+            monkeypatch.setattr(runs_module, "CHANGE_WAIT_S", PATIENCE_S)
+            waiting = asyncio.create_task(runs.wait_for_change("ses_1"))
+            await asyncio.sleep(0)
+            assert not waiting.done()
+        await waiting
+
+
+async def test_a_run_that_waits_for_a_change_can_be_interrupted(paths):
+    async with registry(paths) as (runs, _):
+        with runs.changing("ses_1"):
+            run = start(runs, never)
+            await asyncio.sleep(0)
+            run.abort()
+            with pytest.raises(RunAborted):
+                await run.answer()
+        assert runs.get("ses_1") is None
+
+
+async def never(_run):
+    raise AssertionError("the body must not begin")

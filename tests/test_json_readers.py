@@ -9,7 +9,15 @@ import pytest
 
 from opencode_tui.engine.provider.call_assembly import parse_arguments
 from opencode_tui.engine.provider.decode.response import read_json
-from opencode_tui.schema.json_text import MAX_DEPTH, JsonError, TooDeepError, decode_json, is_deep, load_json
+from opencode_tui.schema.json_text import (
+    MAX_DEPTH,
+    JsonError,
+    TooDeepError,
+    decode_json,
+    decode_structs,
+    is_deep,
+    load_json,
+)
 from opencode_tui.schema.session.part import PART, ToolPart
 from tests.support.rows import each
 
@@ -90,6 +98,18 @@ def test_deep_json_is_an_error_that_every_reader_knows(opener: str, depth: int) 
     with pytest.raises(ValueError, match="nested deeper"):
         read_json(nested(depth, opener).encode())
     assert parse_arguments(f'{{"a": {nested(depth, opener)}}}') == ({}, "The arguments are nested too deeply.")
+
+
+class Flat(msgspec.Struct, frozen=True):
+    a: int
+
+
+def test_structs_are_read_alone_and_anything_else_is_the_same_error() -> None:
+    assert decode_structs(b'[{"a": 1, "of a newer program": [[2]]}, {"a": 2}]', Flat) == [Flat(1), Flat(2)]
+    deep = b'[{"a": 1, "b": ' + nested(300_000).encode() + b"}]"
+    for text in (b"", b"{", b'{"a": 1}', b'[{"a": "x"}]', b"[{}]", b"\xff", deep):
+        with pytest.raises(JsonError):
+            decode_structs(text, Flat)
 
 
 @pytest.mark.parametrize("opener", ["[", "{"])

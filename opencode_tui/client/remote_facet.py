@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-import msgspec
 from pydantic import TypeAdapter
 
 from opencode_tui.client.facets.call import Call, calls_of, is_sequence, records_in, struct_in
@@ -14,7 +13,7 @@ from opencode_tui.schema.api.request import CommandInput, PromptInput, ShellInpu
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.http_headers import MESSAGE_HEADER
-from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.json_text import decode_structs, load_json
 from opencode_tui.schema.record import JsonObject, Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
@@ -51,7 +50,7 @@ class RemoteFacet:
                 raise
             try:
                 return read(content)
-            except (ValueError, msgspec.MsgspecError) as error:
+            except ValueError as error:
                 reason = str(error).partition("\n")[0]
                 raise OpencodeError(
                     f"{self._link.url}{call.path} answered with something unexpected ({reason}); check the address"
@@ -149,7 +148,7 @@ def _reader(call: Call) -> Callable[[bytes], Any]:
     if kind is None:
         return lambda _content: None
     if (struct := struct_in(kind)) is not None:
-        return msgspec.json.Decoder(list[struct]).decode
+        return lambda content: decode_structs(content, struct)
     records = records_in(kind)
     if not records:
         return load_json if field is None else lambda content: load_json(content).get(field)

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 JsonValue = TypeVar("JsonValue")
+Item = TypeVar("Item", bound=msgspec.Struct)
 
 MAX_DEPTH = 100
 """Levels of arrays and objects within each other; records have fewer than 20, JSON Schemas of tools fewer than 40."""
@@ -47,6 +48,16 @@ def decode_json(text: str | bytes | bytearray) -> Any:
     except (msgspec.DecodeError, UnicodeError) as error:
         raise JsonError(str(error)) from error
     return bounded(value, text)
+
+
+def decode_structs(text: bytes, kind: type[Item]) -> list[Item]:
+    """Return the structs in a JSON list; their fields, which are no objects, bound the depth. Raises JsonError."""
+    try:
+        return msgspec.json.decode(text, type=list[kind])
+    except RecursionError:  # in a field that they do not have
+        raise TooDeepError from None
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise JsonError(str(error)) from error
 
 
 def bounded(value: Any, text: str | bytes | bytearray) -> Any:

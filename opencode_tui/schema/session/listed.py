@@ -1,5 +1,6 @@
 """A session as lists show it: what they choose, sort and draw by. A project may have 100,000 of them."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from opencode_tui.schema.record import json_name
-from opencode_tui.schema.session.session import PINNED_KEY, UNDO_KEY, SessionInfo, fork_origin
+from opencode_tui.schema.session.session import PINNED_KEY, UNDO_KEY, SessionInfo, origin_in
 
 
 class ListedSession(Struct, frozen=True, gc=False, omit_defaults=True, rename=json_name):
@@ -47,18 +48,18 @@ class ListedSession(Struct, frozen=True, gc=False, omit_defaults=True, rename=js
         return "agent" if self.parent_id else "fork" if self.fork_of else ""
 
 
-class _Time(Struct, gc=False):
+class _Time(Struct, frozen=True, gc=False):
     created: int
     updated: int
     archived: int | None = None
 
 
-class _Summary(Struct, gc=False):
+class _Summary(Struct, frozen=True, gc=False):
     additions: int
     deletions: int
 
 
-class _Stored(Struct, rename=json_name):
+class _Stored(Struct, frozen=True, rename=json_name):
     """What is read of a stored record; the names are those of `SessionInfo`."""
 
     id: str
@@ -74,12 +75,11 @@ class _Stored(Struct, rename=json_name):
 
 def listed(info: SessionInfo | _Stored) -> ListedSession:
     """Return a session as lists show it."""
-    origin = fork_origin(info) if info.metadata else None
-    summary = info.summary
+    origin, summary = origin_in(info.metadata), info.summary
     return ListedSession(
         id=info.id,
         title=info.title,
-        directory=info.directory,
+        directory=sys.intern(info.directory),  # one text for all
         created=info.time.created,
         updated=info.time.updated,
         is_archived=info.time.archived is not None,
@@ -99,11 +99,8 @@ def listed(info: SessionInfo | _Stored) -> ListedSession:
 def read_listed(lines: Iterable[bytes | memoryview]) -> Iterator[ListedSession]:
     """Yield the sessions in lines that are JSON lists of records. Raises MsgspecError."""
     decoder = msgspec.json.Decoder(list[_Stored])
-    folders: dict[str, str] = {}
     for line in lines:
-        for stored in decoder.decode(line):
-            stored.directory = folders.setdefault(stored.directory, stored.directory)  # one text for all
-            yield listed(stored)
+        yield from map(listed, decoder.decode(line))
 
 
 def _undone_requests(metadata: dict[str, Any]) -> int:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -200,21 +200,17 @@ class ForkPreview(Record):
     notes: list[str] = Field(default_factory=list[str])
 
 
-class WithMetadata(Protocol):
-    """A session, or what was read of one."""
-
-    @property
-    def metadata(self) -> dict[str, Any] | None:
-        """The data of programs."""
-        ...
-
-
-def fork_origin(info: WithMetadata) -> ForkOrigin | None:
+def fork_origin(info: SessionInfo) -> ForkOrigin | None:
     """Return the origin of a forked session; None for other sessions and for invalid data."""
-    if not info.metadata or FORKED_FROM not in info.metadata:
+    return origin_in(info.metadata)
+
+
+def origin_in(metadata: dict[str, Any] | None) -> ForkOrigin | None:
+    """Return the origin in the metadata of a session, as `fork_origin` does."""
+    if not metadata or FORKED_FROM not in metadata:
         return None
     try:
-        origin = ForkOrigin.model_validate(info.metadata[FORKED_FROM])
+        origin = ForkOrigin.model_validate(metadata[FORKED_FROM])
     except ValidationError:
         return None
     return origin if is_identifier(origin.session_id, "ses") else None

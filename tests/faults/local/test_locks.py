@@ -1,5 +1,6 @@
 """A lock whose holder is suspended: who it is and what helps is said, and what waits goes on when it ends or continues."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -30,7 +31,7 @@ time.sleep(600)
 
 
 class Holder:
-    """A process that holds a lock and is suspended."""
+    """A process that holds a lock and is suspended. Made on a thread: an engine of the test may have to release the lock first."""
 
     def __init__(self, environ: dict[str, str], session: str, kind: str) -> None:
         words = [sys.executable, "-c", HOLDS, session, kind]
@@ -62,7 +63,7 @@ async def test_a_session_that_a_suspended_process_runs_is_refused_at_once_and_go
 ) -> None:
     async with opened(environ, folder, Answer(text="Hello.")) as world:
         session = await world.new_session()
-        holders.append(Holder(environ, session.id, "run"))
+        holders.append(await asyncio.to_thread(Holder, environ, session.id, "run"))
         pid = holders[0].process.pid
         with pytest.raises(BusyError) as refused:
             await world.prompt("hello", session=session)
@@ -77,7 +78,7 @@ async def test_a_session_that_a_suspended_process_runs_is_refused_at_once_and_go
 async def test_a_lock_of_a_record_is_waited_for_until_its_deadline(
     environ: dict[str, str], paths: Paths, holders: list[Holder]
 ) -> None:
-    holders.append(Holder(environ, "ses_1", "write"))
+    holders.append(await asyncio.to_thread(Holder, environ, "ses_1", "write"))
     lock, pid = Locks(paths).session_write("ses_1"), holders[0].process.pid
     with pytest.raises(LockTimeoutError) as late:
         await lock.acquire(50)
@@ -95,7 +96,8 @@ async def test_a_worktree_that_another_process_scans_for_ever_costs_the_call_its
     async with opened(environ, folder, made, Answer(text="Hello."), settings={"permission": "allow"}) as world:
         session = await world.prompt("make")
         [lock] = find_paths(environ).data.rglob("*.worktree*")
-        holders.append(Holder(environ, lock.name.partition(".worktree")[0], "worktree"))
+        name = lock.name.partition(".worktree")[0]
+        holders.append(await asyncio.to_thread(Holder, environ, name, "worktree"))
         world.server.script(made, Answer(text="went on"))
         await world.prompt("make", session=session)
         call = (await world.calls(session))[-1]

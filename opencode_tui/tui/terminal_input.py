@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TextIO, cast
 from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 from textual.message import Message
 
 from opencode_tui.instant import screen
@@ -227,6 +228,10 @@ class TerminalInput(LinuxDriver):
         _mark_changes(self._early)
         self.attrs_before = self._early.attributes_before
         self._early.wait_for_driver(lambda: self.process_message(KeyWaits()))
+
+    def size_now(self) -> Size | None:
+        """Return the size of the terminal; None for one that reports each change in its input, in order."""
+        return None if self._in_band_window_resize else Size(*self._get_terminal_size())
 
     def _show_again(self) -> None:
         """Restore the settings that the shell may have changed meanwhile, and have every cell written."""

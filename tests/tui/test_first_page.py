@@ -124,6 +124,20 @@ def test_a_window_that_has_another_size_for_a_moment_shows_every_cell(start: Ope
             terminal.read_until(lambda terminal=terminal: terminal.lines() == whole)
 
 
+def test_a_window_that_is_dragged_is_drawn_in_its_last_size(start: Open) -> None:
+    """A change of the size that comes while another one is reported is not overtaken by it."""
+    with start() as terminal:
+        terminal.type("one 字 two")
+        for words in ("one 字 two", "Type a request", "▣ sandbox", "f1 help"):
+            terminal.sees(words)
+        terminal.sees_no_more("Opening")
+        whole = terminal.lines()
+        for _ in range(40):
+            for columns in range(100, 111):
+                terminal.resize(columns, 34)
+            terminal.read_until(lambda: terminal.lines() == whole)
+
+
 @pytest.mark.parametrize("pause", [0.0, 0.2, 0.4, 0.6, 0.8])
 def test_a_start_that_is_stopped_goes_on_with_what_was_typed(start: Open, pause: float) -> None:
     with start() as terminal:

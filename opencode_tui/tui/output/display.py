@@ -10,7 +10,7 @@ from textual import events
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
 from textual.filter import LineFilter
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
 
@@ -61,7 +61,13 @@ class TerminalApp(App[T]):
         return super().get_line_filters()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Write the whole screen again: a terminal may have cut or moved it."""
+        """Write the whole screen again: a terminal may have cut or moved it. The size of the event becomes that of now.
+
+        Textual reads the size when a signal comes and posts it a moment later; a signal in between is posted before it.
+        """
+        size: Size | None = getattr(self._driver, "size_now", lambda: None)()
+        if size is not None:
+            event.size = event.virtual_size = event.container_size = size
         output = self._output
         if output is not None:
             output.is_unknown = True

@@ -45,12 +45,12 @@ def export_shown(chat: Chat, words: str = "") -> None:
     if info is None:
         return
     if words:
-        chat.do(_export(chat, info, words, is_redacted=False))
+        chat.do(_export(chat, info.id, words, is_redacted=False))
     else:
-        export(chat, info)
+        export(chat, info.id)
 
 
-def export(chat: Chat, info: SessionInfo, after: Callable[[], object] = _nothing) -> None:
+def export(chat: Chat, session_id: str, after: Callable[[], object] = _nothing) -> None:
     """Ask for a format and a file name, then export there; `after` is called when nothing is exported."""
     choices = [
         Choice(name, one.name, one.note, group="Without secrets" if one.is_redacted else "All of it")
@@ -61,16 +61,16 @@ def export(chat: Chat, info: SessionInfo, after: Callable[[], object] = _nothing
         if chosen is None:
             after()
         else:
-            _ask(chat, info, _FORMATS[chosen], after)
+            _ask(chat, session_id, _FORMATS[chosen], after)
 
     chat.app.open_overlay(ListContent(choices, hint="Export this session as", enter="choose", is_marked=False), done)
 
 
-def _ask(chat: Chat, info: SessionInfo, chosen: _Format, after: Callable[[], object]) -> None:
+def _ask(chat: Chat, session_id: str, chosen: _Format, after: Callable[[], object]) -> None:
     def done(name: str) -> None:
         chat.panels.close()
         if name:
-            chat.do(_export(chat, info, name, is_redacted=chosen.is_redacted))
+            chat.do(_export(chat, session_id, name, is_redacted=chosen.is_redacted))
         else:
             after()
 
@@ -81,17 +81,18 @@ def _ask(chat: Chat, info: SessionInfo, chosen: _Format, after: Callable[[], obj
     ask = TextAsk(
         f"Export as {chosen.name[0].lower()}{chosen.name[1:]}" if chosen.name != "JSON" else "Export as JSON",
         "write",
-        text=f"session-{info.id[:8]}{chosen.ending}",
+        text=f"session-{session_id[:8]}{chosen.ending}",
         hint="a new file in this folder",
     )
     chat.panels.open(TextPanel(ask, done=done, back=back))
 
 
-async def _export(chat: Chat, info: SessionInfo, name: str, *, is_redacted: bool) -> None:
+async def _export(chat: Chat, session_id: str, name: str, *, is_redacted: bool) -> None:
     """Write the session to a new file in the format of the name's ending, else Markdown. Raises OpencodeError."""
     with chat.waiting("Exporting"):
-        messages = await chat.control.client.messages.list(info.id)
-        folder = chat.control.client.directory
+        client = chat.control.client
+        info, messages = await client.sessions.get(session_id), await client.messages.list(session_id)
+        folder = client.directory
         done = await asyncio.to_thread(partial(_write, folder, name, info, messages, is_redacted=is_redacted))
     chat.show_note("done", "Exported", done)
 

@@ -1,6 +1,5 @@
 """Actions of the lists of sessions: the session browser in the place of the sidebar, and the sessions page."""
 
-from collections.abc import Callable
 from functools import partial
 
 from opencode_tui.schema.session.listed import ListedSession
@@ -104,15 +103,11 @@ def _act_on_one(chat: Chat, what: str, info: ListedSession, origin: Origin) -> N
         case "rename":
             session.rename(chat, info, back)
         case "export":
-            chat.do(_export(chat, info.id, back))
+            export(chat, info.id, back)
         case _ if is_here:
             chat.do(_fork(chat, info))
         case _:
             origin.back(Done("Open it first", "a session is forked in its own folder"))
-
-
-async def _export(chat: Chat, session_id: str, back: Callable[[], object]) -> None:
-    export(chat, await chat.control.client.sessions.get(session_id), back)
 
 
 async def _fork(chat: Chat, info: ListedSession) -> None:

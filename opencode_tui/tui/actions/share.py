@@ -12,7 +12,7 @@ from opencode_tui.tui.keys.router import KeyAction
 
 def _export(chat: Chat, info: SessionInfo) -> None:
     chat.panels.close()
-    export(chat, info)
+    export(chat, info.id)
 
 
 @action("session_share")

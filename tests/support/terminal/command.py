@@ -1,5 +1,6 @@
 """The command in a pseudo-terminal of its own: keys in, the text of the screen out. Standard library only."""
 
+import codecs
 import contextlib
 import fcntl
 import os
@@ -60,6 +61,8 @@ class Terminal:
     ) -> None:
         self.text = ""
         self._seen = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._pending = ""
         self._master, slave = pty.openpty()
         self._name = os.ttyname(slave)
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
@@ -151,12 +154,15 @@ class Terminal:
         data = b""
         with contextlib.suppress(OSError):  # Linux reports the end of a terminal as an error
             data = os.read(self._master, 65536) if ready else b""
-        self.take(data)
+        if ready:  # without data it has ended
+            self.take(data)
         return bool(data)
 
     def take(self, data: bytes) -> None:
-        """Keep what the program wrote."""
-        self.text += data.decode("utf-8", "replace").replace("\r\n", "\n")
+        """Keep what the program wrote. A piece may end within a character, or between the two of a line's end."""
+        text = self._pending + self._decoder.decode(data, final=not data)
+        self._pending = "\r" if text.endswith("\r") and data else ""
+        self.text += text.removesuffix(self._pending).replace("\r\n", "\n")
 
 
 # A terminal of a given width to write to, without a program in it.

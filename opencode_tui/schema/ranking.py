@@ -1,6 +1,7 @@
 """Ranks names against what a user types: rows of lists, titles of sessions, paths of files."""
 
 import heapq
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -21,8 +22,19 @@ _ALIKE_WITHIN = 100
 """Points of a score within which names match in the same way: by a piece at the start of a word, or within one."""
 
 
+_RUN, _AT_START, _FIRST = 1000, 200, 50
+"""Points of a query in one piece, and what the start of a word and that of the name add."""
+
 _AT_WORDS, _STARTS = 300, 40
 """Points of a query in pieces that each begin a word, and those of each such word."""
+
+_LONG_IN_STARTS = (_RUN - _AT_WORDS) // _STARTS
+"""Characters of a query from which pieces that each begin a word may have more points than one piece."""
+
+_BREAK, _SEPARATOR = "\0", "\n"
+_TO_BREAKS = str.maketrans(dict.fromkeys(_BREAKS, _BREAK))
+_FEW_LETTERS = 3
+"""Letters of a query that a regular expression looks for in the starts of words: with more of them it may take long."""
 
 
 class Match(NamedTuple):
@@ -49,15 +61,108 @@ def ranked(query: str, names: Sequence[str], *, is_short_first: bool = True) -> 
     return []
 
 
-def ranked_among(query: str, names: Sequence[str], among: Iterable[int]) -> list[int]:
-    """Return the indices `among` which a name contains the query as in `ranked`, best first; equal ones keep their order.
+class NameFilter:
+    """Filters many names, such as the titles of all sessions, by a query that is typed character by character.
 
-    A name that contains a query contains each text that this begins with: what was found for one is enough for the next.
+    It finds what `ranked` finds when names that match in the same way count as equal. Names and queries are without control
+    characters. The results for what the query begins with are kept: they narrow the search, and are there when it gets shorter.
     """
-    words = query.casefold().split()
-    scored = ((number, _points(words, names[number])) for number in among)
-    found = [(number, points) for number, points in scored if points is not None]
-    return [number for number, _ in sorted(found, key=lambda one: -(one[1] // _ALIKE_WITHIN))]
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._marked = _mark_words(names)
+        self._found: dict[str, Sequence[int]] = {"": range(len(names))}
+
+    def find(self, query: str) -> Sequence[int]:
+        """Return the indices of the matching names, best first; equal ones keep their order."""
+        self._found = {typed: found for typed, found in self._found.items() if query.startswith(typed)}
+        if query not in self._found:
+            among = sorted(self._found[max(self._found, key=len)])
+            self._found[query] = self._containing(query.casefold().split(), among)
+        return self._found[query] or self._alike(query)
+
+    def _containing(self, words: Sequence[str], among: Sequence[int]) -> Sequence[int]:
+        """Return those that contain the words. Most are found by searches in their texts, the others one by one."""
+        marked, joined = self._marked, "".join(words)
+        if not words:
+            return among
+        having = among
+        if is_simple := _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:
+            for word in words:
+                having = [at for at in having if word in marked[at]]
+            groups = self._by_word_starts(words, having)
+        else:
+            groups = dict[int, list[int]]()
+        if is_simple and len(words) == 1:
+            rest = self._with_starts(joined, among)
+        else:
+            rest = self._with_letters(joined, among, known=having if is_simple else ())
+        for at in rest:
+            if (points := _points(words, self._names[at])) is not None:
+                groups.setdefault(points // _ALIKE_WITHIN, []).append(at)
+        return [at for group in sorted(groups, reverse=True) for at in sorted(groups[group])]
+
+    def _by_word_starts(self, words: Sequence[str], having: Sequence[int]) -> dict[int, list[int]]:
+        """Return those that have each word in one piece, by the hundreds of their points."""
+        marked, starts = self._marked, [_BREAK + word for word in words]
+        begun, within = having, list[int]()
+        for start in starts:
+            within += [at for at in begun if start not in marked[at]]
+            begun = [at for at in begun if start in marked[at]]
+        if len(words) > 1:
+            start = _BREAK + "".join(words)
+            begun = [*begun, *(at for at in within if start in marked[at])]
+            within = [at for at in within if start not in marked[at]]
+        return {(_RUN + _AT_START) // _ALIKE_WITHIN: [*begun], _RUN // _ALIKE_WITHIN: within}
+
+    def _with_starts(self, word: str, among: Sequence[int]) -> Sequence[int]:
+        """Return those that may have a word in pieces that each begin a word."""
+        if len(word) == 1:
+            return ()
+        marked, first = self._marked, _BREAK + word[0]
+        following = (f"(?:{re.escape(letter)}|.*?{_BREAK}{re.escape(letter)})" for letter in word[1:_FEW_LETTERS])
+        search = re.compile("".join([_BREAK, re.escape(word[0]), *following]), re.DOTALL).search
+        return [at for at in among if first in marked[at] and word not in marked[at] and search(marked[at])]
+
+    def _with_letters(self, letters: str, among: Sequence[int], *, known: Sequence[int]) -> Sequence[int]:
+        """Return those that have all the letters somewhere, without those that are known."""
+        marked = self._marked
+        if known:
+            others = frozenset(known)
+            among = [at for at in among if at not in others]
+        for letter in sorted(set(letters.translate(_TO_BREAKS))):
+            among = [at for at in among if letter in marked[at]]
+        return among
+
+    def _alike(self, query: str) -> Sequence[int]:
+        """Return those that have something similar to the query, where no name contains it."""
+        words = query.casefold().split()
+        everything = range(len(self._names))
+        apart: Sequence[int] = everything
+        for word in words:
+            apart = self._with_order(word, apart)
+        among = sorted({*apart, *self._with_order("".join(words), everything)})
+        return [at for at, _ in _found(query, self._names, among, _alike, is_short_first=False)]
+
+    def _with_order(self, word: str, among: Sequence[int]) -> Sequence[int]:
+        """Return those that have as many letters of a word in their order as similar ones need."""
+        from rapidfuzz import process  # only for a query that no name has
+        from rapidfuzz.distance import LCSseq
+
+        least = len(word) * SIMILAR // 100 if len(word) >= LONG else len(word)
+        texts, letters = [self._marked[at] for at in among], word.translate(_TO_BREAKS)
+        return [among[n] for _, _, n in process.extract_iter(letters, texts, scorer=LCSseq.similarity, score_cutoff=least)]
+
+
+def _mark_words(names: Sequence[str]) -> Sequence[str]:
+    """Return the case-folded names with a mark before each word, in place of what is between them."""
+    together = _SEPARATOR.join(names)
+    folded = together.casefold()
+    if len(folded) == len(together) and max(map(len, names), default=0) <= _FAR:  # fast, and the usual case
+        marked = folded.translate(_TO_BREAKS).split(_SEPARATOR)
+        if len(marked) == len(names):
+            return [_BREAK + text for text in marked]
+    return [_BREAK + _folded(name).translate(_TO_BREAKS) for name in names]
 
 
 def _found(
@@ -182,7 +287,7 @@ def _score(hit: Match | None) -> int | None:
 
 
 def _run_points(text: str, at: int) -> int:
-    return 1000 + 200 * _begins_word(text, at) + 50 * (at == 0)
+    return _RUN + _AT_START * _begins_word(text, at) + _FIRST * (at == 0)
 
 
 def _contained(wanted: str, text: str) -> Match | None:
@@ -217,18 +322,16 @@ def _best_run(wanted: str, text: str) -> int:
 def _at_words(wanted: str, text: str) -> tuple[int, ...] | None:
     """Return places where each character starts a word or follows the one before it, None if there are none."""
     ends: dict[int, tuple[int, ...]] = {-2: ()}
-    if not frozenset(text).issuperset(wanted):
-        return None
     for letter in wanted:
         following: dict[int, tuple[int, ...]] = {}
-        for at, found in enumerate(text):
-            if found != letter:
-                continue
+        at = text.find(letter)
+        while at >= 0:
             before = ends.get(at - 1)
             if before is None and _begins_word(text, at):
                 before = next((places for end, places in ends.items() if end < at), None)
             if before is not None:
                 following[at] = (*before, at)
+            at = text.find(letter, at + 1)
         ends = following
         if not ends:
             return None

@@ -1,8 +1,11 @@
 """What a few letters mean."""
 
 import random
+from collections.abc import Sequence
 
-from opencode_tui.schema.ranking import Match, ranked, ranked_among, ranked_paths
+import pytest
+
+from opencode_tui.schema.ranking import Match, NameFilter, ranked, ranked_paths
 
 
 def best(query: str, *names: str) -> list[str]:
@@ -101,15 +104,57 @@ def test_similar_paths_are_found_only_where_nothing_else_is() -> None:
     assert paths("configs", "configs.py", "config.py") == ["configs.py"]
 
 
-def test_what_is_found_for_a_text_is_enough_for_what_begins_with_it() -> None:
+NAMES = (
+    "Fix the login bug",
+    "fix-login of the API",
+    "Rename parse_args to read_args",
+    "ßtraße nach Köln",
+    "Straße, again: a long title " + "with many words " * 30 + "and an end",
+    "日本語 のタイトル",
+    "",
+    "one.two/three@four:five",
+)
+
+
+def filtered(query: str, names: Sequence[str]) -> list[int]:
+    """Return what a new filter finds."""
+    return list(NameFilter(names).find(query))
+
+
+def found_plainly(query: str, names: Sequence[str]) -> list[int]:
+    return [at for at, _ in ranked(query, names, is_short_first=False)]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_filter_of_many_names_finds_what_the_plain_search_finds(seed: int) -> None:
+    chance = random.Random(seed)
+    letters = ("abc d-e_f ", "ab ", "aß日 .", "login fix", "abcdefghijklmnopqrstuvwxyz  ", "aA bB/:")[seed]
+    names = [*NAMES, *("".join(chance.choices(letters, k=chance.randrange(0, 30))) for _ in range(150))]
+    for _ in range(150):
+        query = "".join(chance.choices(letters, k=chance.choice([1, 1, 2, 2, 3, 4, 5, 7, 12, 24])))
+        if query.strip():
+            assert filtered(query, names) == found_plainly(query, names), query
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["f", "fix", "fix l", "login fix", "flb", "fixlog", "parse_args", "strasse", "STRASSE", "köln", "日", "two/t", "logni",
+     "renaem prase", "qqqq", "x", "an end", "a.b", "otthf", " fix ", "of the api"],
+)  # fmt: skip
+def test_a_filter_finds_by_words_starts_and_likeness_as_the_plain_search(query: str) -> None:
+    assert filtered(query, NAMES) == found_plainly(query, NAMES)
+
+
+def test_keys_and_erased_keys_find_what_a_new_filter_finds() -> None:
     chance = random.Random(11)
-    letters = "abc d-e_f "
-    names = ["".join(chance.choices(letters, k=chance.randrange(0, 14))) for _ in range(400)]
+    names = [*NAMES, *("".join(chance.choices("abc d-e_f ", k=chance.randrange(0, 14))) for _ in range(400))]
+    kept, typed = NameFilter(names), ""
     for _ in range(300):
-        query = "".join(chance.choices(letters, k=chance.randrange(1, 6)))
-        if not query.strip():
-            continue
-        found = ranked_among(query, names, range(len(names)))
-        assert ranked_among(query + "a", names, sorted(found)) == ranked_among(query + "a", names, range(len(names)))
-        if found:
-            assert found == [at for at, _ in ranked(query, names, is_short_first=False)]
+        typed = typed[:-1] if chance.random() < 0.4 else typed + chance.choice("abcdef -")
+        if typed.strip():
+            assert list(kept.find(typed)) == filtered(typed, names), typed
+
+
+def test_a_text_that_no_name_has_takes_no_time_that_grows_with_its_possible_places() -> None:
+    names = ["a " * 190] * 50
+    assert filtered("a" * 40 + "b", names) == []

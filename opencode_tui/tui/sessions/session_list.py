@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from opencode_tui.schema.ranking import ranked, ranked_among
+from opencode_tui.schema.ranking import NameFilter
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
 from opencode_tui.tui.sessions.rows import Row
@@ -53,10 +53,8 @@ class SessionList:
         """The rows that the filter finds; without one all by group, with headings and empty lines as texts."""
         self.ids: Sequence[str] = ()
         """The IDs of these, empty for texts."""
-        self._latest: tuple[Sequence[Row], Sequence[Row], Sequence[str]] = ((), (), ())
-        """All rows, the latest first, and the titles of these."""
-        self._narrowed: tuple[str, Sequence[int]] = ("", ())
-        """A text of the filter, and the numbers of the titles that contain it; empty without one."""
+        self._latest: tuple[Sequence[Row], Sequence[Row], NameFilter] = ((), (), NameFilter(()))
+        """All rows, those of a filter, the latest first, and the titles of these."""
 
     @property
     def chosen(self) -> str:
@@ -151,29 +149,25 @@ class SessionList:
         """Find what matches: the best matches first, of those that match alike the latest."""
         if self.is_filtered:
             latest, titles = self._newest_first()
-            named = [latest[at] for at in self._matching(titles)]
-            ids = {one.id for one in named} if self._with_text else set[str]()
-            others = [one for one in latest if one.id in self._with_text and one.id not in ids]
-            self.found_in_text = [one.id for one in others]
-            self.lines = [replace(one, branch="") if one.branch else one for one in (*named, *others)]
+            lines = [latest[at] for at in titles.find(self.typed)]
+            if self._with_text:
+                named = {one.id for one in lines}
+                others = [one for one in latest if one.id in self._with_text and one.id not in named]
+                self.found_in_text = [one.id for one in others]
+                lines += others
+            else:
+                self.found_in_text = ()
+            self.lines = lines
         else:
             self.lines = list(_with_headings(self.rows))
         self.ids = ["" if isinstance(one, str) else one.id for one in self.lines]
         self.selection.show(self.ids, near=near)
 
-    def _matching(self, titles: Sequence[str]) -> Sequence[int]:
-        """Return the numbers of the titles that match, best first, looking only at those that matched less of the text."""
-        typed, among = self._narrowed
-        among = sorted(among) if typed and self.typed.startswith(typed) else range(len(titles))
-        found = ranked_among(self.typed, titles, among)
-        self._narrowed = (self.typed, found) if found else ("", ())
-        return found or [at for at, _ in ranked(self.typed, titles, is_short_first=False)]
-
-    def _newest_first(self) -> tuple[Sequence[Row], Sequence[str]]:
+    def _newest_first(self) -> tuple[Sequence[Row], NameFilter]:
         if self._latest[0] is not self.rows:
-            latest = sorted(self.rows, key=attrgetter("time"), reverse=True)
-            self._latest = (self.rows, latest, [one.title for one in latest])
-            self._narrowed = ("", ())
+            latest = [replace(one, branch="") if one.branch else one for one in self.rows]
+            latest.sort(key=attrgetter("time"), reverse=True)
+            self._latest = (self.rows, latest, NameFilter([one.title for one in latest]))
         return self._latest[1], self._latest[2]
 
 

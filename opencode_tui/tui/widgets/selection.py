@@ -19,19 +19,25 @@ class Selection:
         if ids is self.ids and self.chosen and self.at < len(ids) and ids[self.at] == self.chosen:
             return
         self.ids = ids
-        places = [at for at, row_id in enumerate(ids) if row_id]
-        at = places[0] if places else 0
-        if near is not None and places:
-            at = next((place for place in places if place >= near), places[-1])
-        self._select(next((place for place in places if ids[place] == self.chosen), at))
+        if self.chosen and self.chosen in ids:
+            self._select(ids.index(self.chosen))
+        elif near is None:
+            self._select(self._next(-1, 1, 0))
+        else:
+            self._select(self._next(near - 1, 1, self._next(len(ids), -1, 0)))
 
     def move(self, rows: int) -> bool:
         """Move up or down by selectable rows; return whether there are any."""
-        places = [at for at, row_id in enumerate(self.ids) if row_id]
-        if places:
-            here = places.index(self.at) if self.at in places else 0
-            self._select(places[min(max(0, here + rows), len(places) - 1)])
-        return bool(places)
+        at, step = self.at, 1 if rows > 0 else -1
+        for _ in range(abs(rows)):
+            at = self._next(at, step, at)
+        self._select(at)
+        return bool(self.chosen)
+
+    def _next(self, at: int, step: int, otherwise: int) -> int:
+        """Return the place of the next selectable row in a direction, `otherwise` where there is none."""
+        end = len(self.ids) if step > 0 else -1
+        return next((place for place in range(at + step, end, step) if self.ids[place]), otherwise)
 
     def select(self, row_id: str) -> None:
         """Select a row by its ID, which may come with the next rows."""

@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,22 @@ async def test_removing_a_terminal_ends_all_that_it_started(face: HttpFace) -> N
         await face.http.delete(f"/pty/{made['id']}")
     _, alive = psutil.wait_procs(children, timeout=PATIENCE_S)
     assert (alive, psutil.pid_exists(made["pid"])) == ([], False)
+
+
+async def test_removing_a_terminal_ends_what_its_program_starts_when_it_is_hung_up(face: HttpFace) -> None:
+    script = "trap 'nohup sleep 4304 & exit' HUP; echo on; while :; do sleep 0.02; done"
+    made = await start(face, command="/bin/sh", args=["-c", script])
+    async with joined(face, made["id"]) as socket:
+        await until(socket, "on")
+    assert (await face.http.delete(f"/pty/{made['id']}")).json() is True
+    left = [one.pid for one in psutil.process_iter() if one.is_running() and "4304" in _words(one)]
+    assert left == []
+
+
+def _words(process: psutil.Process) -> list[str]:
+    with suppress(psutil.Error):
+        return process.cmdline() if process.status() != psutil.STATUS_ZOMBIE else []
+    return []
 
 
 async def test_a_program_that_cannot_be_killed_is_hung_up(face: HttpFace, monkeypatch: pytest.MonkeyPatch) -> None:

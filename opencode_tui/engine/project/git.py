@@ -3,13 +3,15 @@
 Hooks, file-system monitors, pagers, external diffs, transports, lazy fetches and prompts are off, and content filters too with the
 variables of `without_filters`; only `run_for_user` lets them run, for a commit or a push that the user asked for. It enters no
 nested repository: no changed submodule, and no folder that looks like a bare one. Git does not inherit the `GIT_*` variables of
-this process, and reading takes no lock. Git runs in its own session without a terminal for prompts, and its children end with it.
+this process, and reading takes no lock. Git runs in its own session without a terminal for prompts, and its children end with it;
+it ends with this process, although its thread was left behind.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
 processes; the first command imports it, on its thread.
 """
 
 import asyncio
+import atexit
 import os
 import re
 import signal
@@ -80,6 +82,10 @@ _CLOSE_S = 1.0
 
 _answered: set[str] = set()
 """Paths of git commands that have printed their version in time; a hanging one costs `VERSION_S` instead of `TIMEOUT_S`."""
+
+
+_running: "set[subprocess.Popen[bytes]]" = set()
+"""Processes for whose end a thread waits. The end of this process does not wait for these threads."""
 
 
 class SafeGit:
@@ -258,6 +264,7 @@ class _Process:
         self._started = started  # ends git when it is garbage-collected
         self._process = started.proc
         self._name = name
+        _running.add(self._process)
         self._output = _Reader(self._process.stdout, OUTPUT_BYTES)
         self._error = _Reader(self._process.stderr, _ERROR_BYTES, may_drop=True)
 
@@ -290,10 +297,11 @@ class _Process:
         """Wait for git to exit after it closed its pipes; kill it with its children if it is still running."""
         is_busy = self._output.is_alive() or self._error.is_alive()
         if not self._has_ended(0 if is_busy else _CLOSE_S):
-            self._signal(signal.SIGTERM)  # git removes its lock files
+            _signal(self._process, signal.SIGTERM)  # git removes its lock files
             if not self._has_ended(_TERM_S):
-                self._signal(signal.SIGKILL)
+                _signal(self._process, signal.SIGKILL)
         self._process.wait()
+        _running.discard(self._process)
         for reader in (self._output, self._error):
             reader.join(_CLOSE_S)
 
@@ -301,10 +309,6 @@ class _Process:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(limit_s)
         return self._process.poll() is not None
-
-    def _signal(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
 
 
 class _Reader(threading.Thread):
@@ -341,6 +345,7 @@ def _check_that_it_answers(program: str, variables: Mapping[str, str], stop: thr
         )
     except OSError as error:
         raise GitUnavailableError(f"{program} cannot be started: {cause_of(error)}") from error
+    _running.add(process)
     deadline = time.monotonic() + VERSION_S
     try:
         while process.poll() is None:
@@ -351,10 +356,27 @@ def _check_that_it_answers(program: str, variables: Mapping[str, str], stop: thr
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_CHECK_S)
     finally:
-        if process.poll() is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        _signal(process, signal.SIGKILL)
+        process.wait()
+        _running.discard(process)
+
+
+def _signal(process: "subprocess.Popen[bytes]", number: signal.Signals) -> None:
+    """Send a signal to a process that runs, and to its children."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+
+
+@atexit.register
+def _end_all() -> None:
+    """End what runs when this process ends; blocks up to 200 ms."""
+    for number in (signal.SIGTERM, signal.SIGKILL):  # by the first one git removes its lock files
+        for process in list(_running):
+            _signal(process, number)
+        deadline = time.monotonic() + _TERM_S
+        while time.monotonic() < deadline and any(process.poll() is None for process in list(_running)):
+            time.sleep(_CHECK_S)
 
 
 def _missing(folder: Path) -> GitMissingError:

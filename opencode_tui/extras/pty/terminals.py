@@ -10,8 +10,9 @@ import os
 import signal
 import struct
 import termios
+import time
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -303,11 +304,12 @@ class PtyTerminals:
             one.master = -1
 
     async def _end(self, one: _Terminal) -> None:
-        members = await asyncio.to_thread(_session, one.info.pid) if one.info.status == "running" else []
+        members = await asyncio.to_thread(_session, one.info.pid) if one.info.status == "running" else set[psutil.Process]()
         _send(members, signal.SIGHUP)
         if one.watcher is not None:
             await asyncio.wait({one.watcher}, timeout=_GRACE_S)
-        _send(members, signal.SIGKILL)
+        if members:
+            await asyncio.to_thread(_kill, members, one.info.pid)
         if one.watcher is not None and not one.watcher.done():
             self._close(one)  # hangs up a program that could not be killed
             await asyncio.wait({one.watcher}, timeout=_END_LIMIT_S)
@@ -327,17 +329,29 @@ def _folder(directory: str, wanted: str | None) -> str:
     return folder
 
 
-def _session(leader: int) -> "list[psutil.Process]":
+def _session(leader: int) -> "set[psutil.Process]":
     """Return the processes of a session, and their descendants."""
-    found: list[psutil.Process] = []
+    found: set[psutil.Process] = set()
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             if os.getsid(process.pid) == leader:
-                found += [process, *process.children(recursive=True)]
+                found |= {process, *process.children(recursive=True)}
     return found
 
 
-def _send(processes: "Sequence[psutil.Process]", number: signal.Signals) -> None:
+def _kill(members: "set[psutil.Process]", leader: int) -> None:
+    """Kill the members of a session, and those that they have started meanwhile; blocks while there are new ones."""
+    deadline = time.monotonic() + _END_LIMIT_S
+    known: set[psutil.Process] = set()
+    while members and time.monotonic() < deadline:
+        _send(members, signal.SIGKILL)
+        known |= members
+        members = _session(leader) - known
+        if any(one.pid == leader for one in members):  # a new process has the number of the leader: all have ended
+            return
+
+
+def _send(processes: "Iterable[psutil.Process]", number: signal.Signals) -> None:
     for process in processes:
         with suppress(psutil.Error):
             process.send_signal(number)

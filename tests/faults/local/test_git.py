@@ -1,5 +1,6 @@
 """A git that stalls, fails, prints anything or is killed: the folder opens all the same, and one line says what is wrong."""
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,8 @@ from opencode_tui.schema.error import GitUnavailableError
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
-from tests.support.world.cli import CommandLine
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.cli import CommandLine, kill_session
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 STALLS = "sleep 600"
 FAULTS = {
@@ -81,3 +82,23 @@ def test_the_screen_says_that_it_is_opening_while_git_stalls_and_opens_without_i
             terminal.press("ctrl+c")
             assert terminal.ends(timeout=PATIENCE_S) == 0
         assert line.survivors(grace_s=5) == []
+
+
+@pytest.mark.parametrize("what", ["version", "rev-list"])
+def test_a_git_that_stalls_ends_with_a_run_that_is_interrupted(
+    what: str, folder: Path, tmp_path: Path, put_git: PutGit
+) -> None:
+    begun = tmp_path / "begun"
+    body = f'case " $* " in *" {what} "*) touch {begun}; sleep 600;; *) echo git version 2.39.5;; esac'
+    with ModelServer() as server:
+        line = CommandLine(folder, put_git(body), provider=server.config(), settings={"model": "fake/fake-model"})
+        run = line.start("run", "hello")
+        try:
+            wait_until(lambda: begun.exists() or run.poll() is not None)
+            assert begun.exists()
+            run.send_signal(signal.SIGINT)
+            run.communicate(timeout=PATIENCE_S)
+            assert line.survivors(grace_s=5) == []
+        finally:
+            kill_session(run)
+            line.kill_survivors()

@@ -333,7 +333,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def on_top_near(self, _event: "requests.TopNear") -> None:
         """Read the older messages of a long session."""
-        self.opened.do(self.opened.control.load_whole())
+        self.opened.do(self.opened.load_whole())
 
     def on_find_requested(self, _event: "requests.FindRequested") -> None:
         """Ask for a text to find in the conversation."""

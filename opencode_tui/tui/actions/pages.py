@@ -158,7 +158,7 @@ def _jump(chat: Chat, item_id: str) -> None:
 
 async def _jump_far(chat: Chat, item_id: str) -> None:
     """Show an item of the older messages of a long session."""
-    await chat.control.load_whole()
+    await chat.load_whole()
     chat.view.scroll_to_item(item_id)
 
 

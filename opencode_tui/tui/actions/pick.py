@@ -55,7 +55,7 @@ async def copy_part(chat: Chat) -> None:
 @action("file_open")
 async def open_file_of_conversation(chat: Chat) -> None:
     """Open a file that the conversation names, the last ones first in the list."""
-    await chat.control.load_whole()
+    await chat.load_whole()
     await _open_from(chat, list(reversed(chat.control.transcript.items)))
 
 

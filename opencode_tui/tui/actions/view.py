@@ -26,7 +26,7 @@ def _first(chat: Chat) -> Coroutine[object, object, None] | None:
 
 async def _with_all(chat: Chat, act: Callable[[], object]) -> None:
     """Act on the conversation once its older messages are read, too."""
-    await chat.control.load_whole()
+    await chat.load_whole()
     act()
 
 
@@ -117,7 +117,7 @@ async def _search(chat: Chat, panel: FindPanel, words: str, start: AnyItem | Non
     if not words:
         return
     view = chat.view
-    await chat.control.load_whole()
+    await chat.load_whole()
     transcript = view.transcript
     found = await asyncio.to_thread(FoundText, words, list(transcript.items), view.viewport.page.root)
     if not panel.is_attached or view.transcript is not transcript:
@@ -137,7 +137,7 @@ async def show_place(chat: Chat, place: Place) -> None:
             break
         await asyncio.sleep(_LAYOUT_S)  # the screen was opened just now
     if not chat.control.knows(place.message_id):
-        await chat.control.load_whole()
+        await chat.load_whole()
     items = view.transcript.items
     item = view.transcript.item(place.part_id)
     item = item or next((one for one in items if one.message_id == place.message_id and not one.is_hidden), None)

@@ -153,6 +153,12 @@ class Chat(ChatParts):
             timer.stop()
             self.chrome.end_wait(wait)
 
+    async def load_whole(self) -> None:
+        """Read the older messages of the shown session, which is named while it lasts. Raises OpencodeError."""
+        if not self.control.is_whole:
+            with self.waiting("Loading the older messages"):
+                await self.control.load_whole()
+
     def is_for_prompt(self, event: events.Key, focused: Widget | None) -> bool:
         """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
         return self.panels.is_for_prompt(event, focused)

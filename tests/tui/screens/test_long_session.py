@@ -12,7 +12,7 @@ from opencode_tui.storage.paths import find_paths
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.pages import timeline, timeline_reader
 from opencode_tui.tui.pages.timeline_reader import FIRST, GROUP, TimelineReader
-from opencode_tui.tui.state.controller import END
+from opencode_tui.tui.state.controller import END, SessionController
 from tests.support.faults.file_log import LoggedFiles
 from tests.support.sessions.records import assistant, session_info, user, write_records
 from tests.support.terminal.screen import Page, screen
@@ -82,6 +82,25 @@ async def test_scrolling_up_goes_on_in_the_older_messages(
         await until(lambda: control.is_whole)
         await page.press(*["pageup"] * 10)
         await page.sees("Question 0 of many")
+
+
+async def test_what_reads_the_older_messages_says_so(
+    environ: dict[str, str], folder: Path, options: StartOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, load_whole = asyncio.Event(), SessionController.load_whole
+
+    async def held(control: SessionController) -> None:
+        await goes_on.wait()
+        await load_whole(control)
+
+    monkeypatch.setattr(SessionController, "load_whole", held)
+    async with screen(environ, folder, options=options) as page:
+        await shown(page)
+        await page.press("ctrl+g")
+        await page.sees("Loading the older messages")
+        goes_on.set()
+        await page.sees("Question 0 of many")
+        await page.sees_no_more("Loading")
 
 
 async def test_an_older_text_is_found(environ: dict[str, str], folder: Path, options: StartOptions) -> None:

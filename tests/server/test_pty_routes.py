@@ -15,6 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.support.world.server import PASSWORD, HttpFace
 from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import until as wait_for
 
 ENVIRON = {"PATH": os.environ["PATH"], "SHELL": "/bin/sh", "OPENCODE_SERVER_PASSWORD": PASSWORD}
 
@@ -90,8 +91,7 @@ async def test_removing_a_terminal_ends_what_its_program_starts_when_it_is_hung_
     async with joined(face, made["id"]) as socket:
         await until(socket, "on")
     assert (await face.http.delete(f"/pty/{made['id']}")).json() is True
-    left = [one.pid for one in psutil.process_iter() if one.is_running() and "4304" in _words(one)]
-    assert left == []
+    await wait_for(lambda: not [one.pid for one in psutil.process_iter() if "4304" in _words(one)])
 
 
 def _words(process: psutil.Process) -> list[str]:

@@ -151,7 +151,9 @@ class NameFilter:
 
         least = len(word) * SIMILAR // 100 if len(word) >= LONG else len(word)
         texts, letters = [self._marked[at] for at in among], word.translate(_TO_BREAKS)
-        return [among[n] for _, _, n in process.extract_iter(letters, texts, scorer=LCSseq.similarity, score_cutoff=least)]
+        return [
+            among[n] for _, _, n in process.extract_iter(letters, texts, scorer=LCSseq.similarity, score_cutoff=least)
+        ]
 
 
 def _mark_words(names: Sequence[str]) -> Sequence[str]:

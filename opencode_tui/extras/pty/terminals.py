@@ -304,7 +304,9 @@ class PtyTerminals:
             one.master = -1
 
     async def _end(self, one: _Terminal) -> None:
-        members = await asyncio.to_thread(_session, one.info.pid) if one.info.status == "running" else set[psutil.Process]()
+        members = (
+            await asyncio.to_thread(_session, one.info.pid) if one.info.status == "running" else set[psutil.Process]()
+        )
         _send(members, signal.SIGHUP)
         if one.watcher is not None:
             await asyncio.wait({one.watcher}, timeout=_GRACE_S)

@@ -262,7 +262,7 @@ class _Process:
     def __init__(self, started: "Git.AutoInterrupt", *, name: str) -> None:
         assert started.proc is not None  # GitPython has just started it
         self._started = started  # ends git when it is garbage-collected
-        self._process = started.proc
+        self._process: subprocess.Popen[bytes] = started.proc
         self._name = name
         _running.add(self._process)
         self._output = _Reader(self._process.stdout, OUTPUT_BYTES)

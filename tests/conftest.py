@@ -191,7 +191,7 @@ def warm_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def closing_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let an engine close as slowly as the disk of a loaded machine is; `tests/faults/` keeps the limits of the program."""
+    """Let an engine close as slowly as the disk of a loaded machine is; the tests of these limits set their own."""
     monkeypatch.setattr("opencode_tui.storage.storage.CLOSE_S", PATIENCE_S)
     monkeypatch.setattr("opencode_tui.client.thread.CLOSE_LIMIT_S", PATIENCE_S)
     monkeypatch.setattr("opencode_tui.engine.tool.process.background.CLOSE_S", PATIENCE_S)

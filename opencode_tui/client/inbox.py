@@ -345,12 +345,6 @@ async def _rows_of(engine: Engine) -> list[Running] | None:
 async def _running_rows(engine: Engine) -> list[Running]:
     first = engine.clients[0]
     roots: dict[str, SessionInfo] = {}
-    states: dict[str, AnyStatus] = {}
-    for session_id, status in engine.statuses.items():
-        root = await root_of(first, session_id)
-        roots[root.id] = root
-        if root.id == session_id or root.id not in states:
-            states[root.id] = status
     waiting: dict[str, list[Waiting]] = {}
     background: dict[str, list[BackgroundCommand]] = {}
     for client in engine.clients:
@@ -365,6 +359,12 @@ async def _running_rows(engine: Engine) -> list[Running]:
                 root = await root_of(client, command.session_id)
                 roots[root.id] = root
                 background.setdefault(root.id, []).append(command)
+    states: dict[str, AnyStatus] = {}
+    for session_id, status in (await first.prompts.status()).items():  # those of runs that began since it responded, too
+        root = await root_of(first, session_id)
+        roots[root.id] = root
+        if root.id == session_id or root.id not in states:
+            states[root.id] = status
     branches = {str(client.directory): await client.project.branch() for client in engine.clients}
     rows: list[Running] = []
     for root in roots.values():

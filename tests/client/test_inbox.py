@@ -137,6 +137,17 @@ async def test_each_engine_lists_answers_and_stops_what_runs_in_the_folders_of_t
         await here.inbox.stop(session_id)
 
 
+async def test_a_look_that_began_before_a_run_shows_it_as_a_later_look_does(
+    desk: Desk, model: ModelServer, tmp_path: Path
+):
+    client = await desk.open(tmp_path / "one")
+    async with inbox_of(desk.environ) as early:
+        await desk.send(client, 'clean up <<tool bash {"command": "sleep 9999"}>>')
+        [row] = await desk.rows(lambda rows: any(row.waiting for row in rows))
+        assert await early.rows() == [row]
+    assert row.status.type == "busy"
+
+
 async def test_of_three_answers_at_the_same_moment_one_counts_and_the_others_learn_that(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):

@@ -84,11 +84,6 @@ async def quickest(measure: Callable[[], Awaitable[float]], limit_s: float = CAN
 
 
 @pytest.fixture
-def closing_limits() -> None:
-    """Keep the limits of the program: what they do is tested here."""
-
-
-@pytest.fixture
 def quick_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a wait have a name after 50 ms instead of 1 s, and again too."""
     monkeypatch.setattr("opencode_tui.engine.waits.NAMED_AFTER_S", 0.05)

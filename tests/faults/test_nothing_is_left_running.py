@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.client import thread as client_thread
 from opencode_tui.client.thread import CLOSE_LIMIT_S, open_client_in_thread
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import RunAborted
@@ -349,17 +348,8 @@ async def left_open(scene: Scene) -> list[str]:
     return [*found, *stored.damaged, *stored.strays, *stored.unfinished]
 
 
-@pytest.fixture
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let an engine close as slowly as the disk of a loaded machine is; how long it takes is measured."""
-    monkeypatch.setattr("opencode_tui.storage.storage.CLOSE_S", PATIENCE_S)
-    monkeypatch.setattr(client_thread, "CLOSE_LIMIT_S", PATIENCE_S)
-
-
 @pytest.mark.parametrize("case", [name for name in CASES if name not in ONLY_IN_A_PROCESS])
-async def test_in_the_engine_of_the_screen(
-    scene: Scene, case: str, patient: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_in_the_engine_of_the_screen(scene: Scene, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     held = CASES[case](scene)
     monkeypatch.setattr(sys, "executable", scene.python)
     variables = scene.line().variables()

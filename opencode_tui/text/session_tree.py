@@ -40,11 +40,13 @@ def build_tree(
     below: dict[str, list[ListedSession]] = {}
     roots: list[ListedSession] = []
     for info in newest:
-        origin = info.origin
+        origin = info.parent_id or info.fork_of
         (below.setdefault(origin, []) if origin and origin in known else roots).append(info)
     tree = _Tree(below, signs)
     rows: list[TreeRow] = []
-    for root in [*roots, *newest] if below else roots:
+    if not below:  # as in most folders, of which some have 100,000 sessions
+        return [TreeRow(root, "", root, root.updated) for root in roots]
+    for root in [*roots, *newest]:
         if root.id in tree.seen:
             continue
         if root.id in below:

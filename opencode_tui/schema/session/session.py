@@ -97,14 +97,14 @@ def default_title(created_ms: int, *, is_child: bool) -> str:
 
 def is_default_title(title: str) -> bool:
     """Return whether a title is a default title, which a generated one may replace."""
-    for head in (DEFAULT_TITLE, DEFAULT_CHILD_TITLE):
-        if title.startswith(head):
-            try:
-                datetime.strptime(title[len(head) :], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-            except ValueError:
-                return False
-            return True
-    return False
+    if not title.startswith((DEFAULT_TITLE, DEFAULT_CHILD_TITLE)):
+        return False
+    head = DEFAULT_TITLE if title.startswith(DEFAULT_TITLE) else DEFAULT_CHILD_TITLE
+    try:
+        datetime.strptime(title[len(head) :], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    except ValueError:
+        return False
+    return True
 
 
 # The status of a session. Source: docs/internals/http.md#events.

@@ -12,7 +12,7 @@ from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import TreeSigns, build_tree
 from opencode_tui.tui.state.folder import FolderState
-from opencode_tui.tui.state.session_state import State, name_of, state_of
+from opencode_tui.tui.state.session_state import State, name_of, state_of, still_state
 from opencode_tui.tui.theme.glyphs import Glyphs
 
 if TYPE_CHECKING:
@@ -78,19 +78,22 @@ def session_rows(
     """
     chosen = _chosen(list(infos), is_archived=is_archived)
     signs = TreeSigns(f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}", f"{glyphs.step_rail} ")
-    rows: list[Row] = []
     tree = sorted(build_tree(chosen, signs), key=attrgetter("used"), reverse=True)  # trees stay together
-    tree.sort(key=attrgetter("root.is_pinned"), reverse=True)
+    if any(map(attrgetter("is_pinned"), chosen)):
+        tree.sort(key=attrgetter("root.is_pinned"), reverse=True)
+    active = {*folder.statuses, *folder.ended, *(one.session_id for one in folder.asking.values())}
 
     @cache
     def day_of(quarter: int) -> str:
         return day(quarter * _QUARTER_MS, now)
 
+    rows: list[Row] = []
     for one in tree:
-        kind, title = name_of(one.info)
+        info = one.info
+        kind, title = name_of(info)
         own_group = group or ("Pinned" if one.root.is_pinned else day_of(one.used // _QUARTER_MS))
-        state = state_of(one.info, folder)
-        rows.append(Row(one.info, one.info.id, one.info.updated, title, own_group, state, one.branch, kind))
+        state = state_of(info, folder) if info.id in active else still_state(info)
+        rows.append(Row(info, info.id, info.updated, title, own_group, state, one.branch, kind))
     return rows
 
 

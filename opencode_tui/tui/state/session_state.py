@@ -41,9 +41,13 @@ def state_of(info: ListedSession, folder: FolderState) -> State:
         return "asks"
     if folder.is_busy(info.id):
         return "retry" if isinstance(folder.status(info.id), RetryStatus) else "running"
-    if info.is_undone:
-        return "undone"
-    return folder.ended.get(info.id) or ("done" if info.parent_id else "idle")
+    still = still_state(info)
+    return still if still == "undone" else folder.ended.get(info.id) or still
+
+
+def still_state(info: ListedSession) -> State:
+    """Return what a session does that has not run in this process."""
+    return "undone" if info.is_undone else "done" if info.parent_id else "idle"
 
 
 def sign_of(state: State, glyphs: Glyphs) -> str:

@@ -14,6 +14,10 @@ def duration(seconds: float) -> str:
     return f"{large} {units[0]}" + (f" {small} {units[1]}" if small else "")
 
 
+_LONG_AGO_MS = 300 * 86_400_000
+"""From then on a month names no year."""
+
+
 def age(then: int, now: int) -> str:
     """Return how long ago a moment (ms since 1970) was, as `12 s`, `4 m`, `2 h` or `5 d`."""
     seconds = max(0, (now - then) // 1000)
@@ -29,6 +33,23 @@ def clock(moment: int) -> str:
         return f"{datetime.fromtimestamp(moment / 1000):%H:%M}"
     except (OverflowError, ValueError, OSError):  # a foreign or damaged record
         return "?"
+
+
+def when(moment: int, now: int) -> str:
+    """Return a moment as it is clear at `now`: `12:04` today, `Nov 21 12:04` before, `2025-11-21` long ago; both in ms since 1970."""
+    try:
+        then, today = datetime.fromtimestamp(moment / 1000), datetime.fromtimestamp(now / 1000)
+    except (OverflowError, ValueError, OSError):  # a foreign or damaged record
+        return "?"
+    if then.date() == today.date():
+        return f"{then:%H:%M}"
+    return f"{then:%b} {then.day} {then:%H:%M}" if abs(now - moment) < _LONG_AGO_MS else f"{then:%Y-%m-%d}"
+
+
+def at_when(moment: int, now: int) -> str:
+    """Return what `when` does behind its word: `at 12:04`, `on Nov 21 12:04`."""
+    text = when(moment, now)
+    return f"{'on' if ' ' in text or '-' in text else 'at'} {text}"
 
 
 def moment(time_ms: int) -> str:

@@ -2,15 +2,16 @@
 
 import os
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
 from pydantic import ValidationError
 
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
 from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles, UndoNote
+from opencode_tui.text.quantity import at_when
 from opencode_tui.text.safe_text import screen_line
 
 Fate = Literal["restored", "deleted", "kept", "failed", "stays as it is"]
@@ -98,7 +99,7 @@ def _reason(file: UndoFile, fate: Fate) -> str:
     if fate == "deleted" and file.status == "added":
         return "created by the agent"
     if fate == "kept" and file.changed_at is not None:
-        return f"you changed it at {datetime.fromtimestamp(file.changed_at / 1000):%H:%M}"
+        return f"you changed it {at_when(file.changed_at, system_clock())}"
     return screen_line(", ".join(filter(None, (file.note, file.reason))))
 
 

@@ -1,6 +1,14 @@
+from datetime import datetime, timedelta
+
 import pytest
 
-from opencode_tui.text.quantity import age, amount, duration, money, plural
+from opencode_tui.text.quantity import age, amount, at_when, duration, money, plural, when
+
+NOW = datetime(2026, 1, 14, 9, 30)
+
+
+def ms(moment: datetime) -> int:
+    return int(moment.timestamp() * 1000)
 
 
 def test_times_are_read_as_people_say_them():
@@ -14,6 +22,23 @@ def test_times_are_read_as_people_say_them():
     ]
     assert [age(0, seconds * 1000) for seconds in (12, 250, 8_000, 450_000)] == ["12 s", "4 m", "2 h", "5 d"]
     assert age(5_000, 0) == "0 s"
+
+
+@pytest.mark.parametrize(
+    ("moment", "text", "said"),
+    [
+        (NOW.replace(hour=0, minute=5), "00:05", "at 00:05"),
+        (NOW - timedelta(hours=10), "Jan 13 23:30", "on Jan 13 23:30"),
+        (datetime(2025, 12, 3, 12, 4), "Dec 3 12:04", "on Dec 3 12:04"),
+        (datetime(2025, 2, 3, 12, 4), "2025-02-03", "on 2025-02-03"),
+    ],
+)
+def test_a_moment_names_its_day_unless_that_is_today(moment: datetime, text: str, said: str):
+    assert (when(ms(moment), ms(NOW)), at_when(ms(moment), ms(NOW))) == (text, said)
+
+
+def test_a_moment_beyond_the_calendar_is_a_question_mark():
+    assert when(10**20, ms(NOW)) == "?"
 
 
 @pytest.mark.parametrize(

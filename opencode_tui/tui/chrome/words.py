@@ -11,7 +11,7 @@ from opencode_tui.schema.session.session import BusyStatus, RetryStatus, Session
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cost import cost_words, plan_words
-from opencode_tui.text.quantity import clock, duration, money, short_path, token_words
+from opencode_tui.text.quantity import at_when, duration, money, short_path, token_words
 from opencode_tui.text.retry import waiting_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import argument_of, exit_code, name_of
@@ -95,7 +95,7 @@ def _killed(control: SessionController, send_key: str) -> Activity:
     last = next(calls, None)
     is_cut = last is not None and isinstance(last.part.state, ToolStateError)
     where = f"in {name_of(last.part.tool)} {argument_of(last.part)}" if is_cut and last is not None else ""
-    word = f"Stopped at {clock(facts.killed_at)}"
+    word = f"Stopped {at_when(facts.killed_at, control.now())}"
     if not send_key:
         return Activity("note", word, screen_line(where))
     return Activity("note", word, screen_line(where), send_key, "continue", "input_submit")

@@ -317,4 +317,5 @@ class SessionsScreen(PageScreen):
         if isinstance(chosen.of, TrashedSession):
             return draw_trashed(chosen.title, chosen.of, look)
         title = screen_line(" ".join(chosen.of.title.split()))
-        return draw_glimpse(title, self._glimpses.get(chosen.id, Glimpse()), look, room, self.preview.size.height - 1)
+        glimpse, height = self._glimpses.get(chosen.id, Glimpse()), self.preview.size.height - 1
+        return draw_glimpse(title, glimpse, look, room, height, now=self._control.now())

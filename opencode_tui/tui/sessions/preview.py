@@ -12,7 +12,7 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.text.cells import breaks, clip
-from opencode_tui.text.quantity import byte_words, clock, moment, plural
+from opencode_tui.text.quantity import byte_words, moment, plural, when
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sections import MARGIN, PANEL, Sections
 from opencode_tui.tui.diff.cells import change_columns
@@ -84,10 +84,12 @@ class _PreviewSections(Sections):
         return self.line([(words, self.style("muted"))], right)
 
 
-def draw_glimpse(title: str, glimpse: Glimpse, look: Look, room: int, height: int) -> list[Sequence[Piece] | Strip]:
-    """Return the lines of the preview for so many cells and rows; `title` is safe."""
+def draw_glimpse(
+    title: str, glimpse: Glimpse, look: Look, room: int, height: int, *, now: int
+) -> list[Sequence[Piece] | Strip]:
+    """Return the lines of the preview for so many cells and rows at `now`, in ms since 1970; `title` is safe."""
     drawn = _PreviewSections(look, room + 2 * MARGIN)
-    asked = [(clock(glimpse.asked), drawn.style("muted"))] if glimpse.asked else []
+    asked = [(when(glimpse.asked, now), drawn.style("muted"))] if glimpse.asked else []
     turns = f" · {plural(glimpse.turns, 'turn')}" if glimpse.turns else ""
     request: list[Strip] = []
     if glimpse.request:

@@ -36,7 +36,7 @@ def clock(moment: int) -> str:
 
 
 def when(moment: int, now: int) -> str:
-    """Return a moment as it is clear at `now`: `12:04` today, `Nov 21 12:04` before, `2025-11-21` long ago; both in ms since 1970."""
+    """Return a moment as is clear at `now`: `12:04` today, `Nov 21 12:04` earlier, `2025-11-21` long ago. In ms since 1970."""
     try:
         then, today = datetime.fromtimestamp(moment / 1000), datetime.fromtimestamp(now / 1000)
     except (OverflowError, ValueError, OSError):  # a foreign or damaged record

@@ -15,11 +15,11 @@ from opencode_tui.engine.sandbox.sandbox import Sandbox
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.task_folders import record_task
 from tests.support.provider.model_server import ModelServer
-from tests.support.world.batch import read_results, wait_until, write_tasks
+from tests.support.world.batch import read_results, write_tasks
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, content, make_repo
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import PATIENCE_S, wait_until
 
 
 @pytest.fixture

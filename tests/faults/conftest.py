@@ -16,7 +16,7 @@ from tests.support.faults.proxy import Fault, FaultProxy
 from tests.support.provider.model_server import ModelServer, provider_config
 from tests.support.sessions.stored import read_store
 from tests.support.world.engine import MODEL, World, opened
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import until
 
 CANCEL_S = 0.3
 """Seconds in which an interruption ends a wait."""
@@ -64,13 +64,6 @@ class Broken:
 
     def open_records(self) -> list[Any]:
         return list(read_store(find_paths(self.environ).storage).unfinished)
-
-
-async def until(is_true: Callable[[], bool]) -> None:
-    """Wait until a condition holds."""
-    async with asyncio.timeout(PATIENCE_S):
-        while not is_true():
-            await asyncio.sleep(0.005)
 
 
 async def quickest(measure: Callable[[], Awaitable[float]], limit_s: float = CANCEL_S) -> float:

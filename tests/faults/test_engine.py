@@ -16,10 +16,11 @@ from opencode_tui.client.remote import RemoteClient, open_remote
 from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.error import LinkLostError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
-from tests.faults.conftest import CANCEL_S, quickest, until
+from tests.faults.conftest import CANCEL_S, quickest
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.stopwatch import Stopwatch
+from tests.support.world.waiting import until
 
 PASSWORD = "of-the-test"
 SHORT_S = 0.4

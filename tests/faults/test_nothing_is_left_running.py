@@ -21,7 +21,7 @@ from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInpu
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.model import require_model_ref
 from opencode_tui.storage.paths import find_paths
-from tests.faults.conftest import quickest, until
+from tests.faults.conftest import quickest
 from tests.support.faults.failing_disk import MISSING, FailingDisk
 from tests.support.faults.proxy import Fault, FaultProxy, never_accepting
 from tests.support.mcp import server as small_server
@@ -34,7 +34,7 @@ from tests.support.world.machine import PYTHON
 from tests.support.world.pages import Pages, serve
 from tests.support.world.repo import make_repo
 from tests.support.world.stopwatch import Stopwatch
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import PATIENCE_S, until
 
 LONG = "one two three four five six seven eight nine ten " * 20
 

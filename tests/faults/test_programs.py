@@ -14,10 +14,11 @@ from opencode_tui.engine.plugin import loader
 from opencode_tui.engine.tool.search import ripgrep
 from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted
-from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, until
+from tests.faults.conftest import CANCEL_S, Broken, broken, quickest
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.processes import is_running
 from tests.support.world.stopwatch import Stopwatch
+from tests.support.world.waiting import until
 
 SHORT_S = 0.4
 """Seconds that each of them has here."""

@@ -12,10 +12,11 @@ from opencode_tui.engine.provider import http
 from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.error import AuthError, ProviderError, RunAborted
 from opencode_tui.schema.session.part import RetryPart
-from tests.faults.conftest import CANCEL_S, Broken, broken, quickest, until
+from tests.faults.conftest import CANCEL_S, Broken, broken, quickest
 from tests.support.faults.proxy import KINDS, Fault, closed_port, never_accepting
 from tests.support.provider.model_script import Answer, failure
 from tests.support.world.stopwatch import Stopwatch
+from tests.support.world.waiting import until
 
 SILENCE_MS = 250
 LONG = "one two three four five six seven eight nine ten " * 20

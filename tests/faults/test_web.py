@@ -26,7 +26,7 @@ from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.engine.tool.search_service import BRAVE
 from opencode_tui.schema.error import OpencodeError, ToolError
 from opencode_tui.storage.paths import find_paths
-from tests.faults.conftest import CANCEL_S, quickest, until
+from tests.faults.conftest import CANCEL_S, quickest
 from tests.support.faults.proxy import Fault, FaultProxy
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import provider_config
@@ -38,6 +38,7 @@ from tests.support.world.in_process import in_process
 from tests.support.world.pages import Pages, serve
 from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.tools import Workbench
+from tests.support.world.waiting import until
 
 SHORT_S = 0.4
 """Seconds that each of them has here."""

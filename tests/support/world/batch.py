@@ -1,12 +1,8 @@
-"""Files of a batch, its tasks and its results, and waiting for one."""
+"""Files of a batch, its tasks and its results."""
 
 import json
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-from tests.support.world.waiting import PATIENCE_S
 
 
 def write_tasks(folder: Path, *tasks: dict[str, Any]) -> Path:
@@ -22,11 +18,3 @@ def read_results(tasks: Path) -> dict[str, Any]:
     found = {one["id"]: one for one in map(json.loads, lines)}
     assert len(found) == len(lines)
     return found
-
-
-def wait_until(is_true: Callable[[], bool]) -> None:
-    """Wait until it is so, at most half a minute."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_true():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)

@@ -9,8 +9,8 @@ import logging
 import os
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 
 import msgspec
 from pydantic import TypeAdapter
@@ -34,6 +34,8 @@ _BLOCK = 500
 
 _HEAD_BYTES = 1 << 16
 """Bytes that are read at first; the first line has fewer."""
+
+_READ_BYTES = 1 << 20
 
 _logger = logging.getLogger(__name__)
 
@@ -110,6 +112,15 @@ def _flags(info: SessionInfo) -> int:
     return CHILD * is_child | ARCHIVED * is_archived | FORK * (fork_origin(info) is not None)
 
 
+class _Begun(msgspec.Struct, frozen=True):
+    """An open index of which the first line and the columns were read, and the `rest` of what was read with them."""
+
+    descriptor: int
+    head: bytes
+    columns: bytes
+    rest: bytes
+
+
 class IndexFile:
     """Loads and saves the index files of one store, `cache/index/{projectID}.index`. All methods block."""
 
@@ -123,18 +134,8 @@ class IndexFile:
         """Return the columns; none when the index is missing, damaged, or of another store or version."""
         path = self._path(project_id)
         try:
-            descriptor = self._files.open(path, os.O_RDONLY)
-            try:
-                head, _, begun = self._files.read(descriptor, _HEAD_BYTES).partition(b"\n")
-                length = _length(head)
-                while len(begun) < length and (more := self._files.read(descriptor, length - len(begun))):
-                    begun += more
-            finally:
-                self._files.close(descriptor)
-            columns = begun[:length]
-            if not head.startswith(self._head(columns)):
-                return NONE
-            return _parse_columns(columns)
+            with self._opened(path) as begun:
+                return _parse_columns(begun.columns) if begun.head.startswith(self._head(begun.columns)) else NONE
         except FileNotFoundError:
             return NONE
         except OSError as error:
@@ -157,24 +158,35 @@ class IndexFile:
         except (OSError, msgspec.MsgspecError, ValueError):
             return None
 
-    def _lines(self, project_id: str, columns: Columns) -> Iterator[memoryview]:
-        """Yield the lines of records, which are not copied: they may have 40 MB.
+    def _lines(self, project_id: str, columns: Columns) -> Iterator[bytes]:
+        """Yield the lines of records, piece by piece: they may have 40 MB. They are valid only if this comes to its end.
 
         Raises OSError, ValueError when the file has other sessions or is damaged.
         """
-        data = self._files.read_whole(self._path(project_id))
-        head, _, _ = data[:_HEAD_BYTES].partition(b"\n")
-        begin, whole = len(head) + 1, memoryview(data)
-        at = begin + _length(head)
-        stored, body = data[begin:at], whole[at:]
-        if head != self._head(stored) + _checksum(body) or stored != _render_columns(columns):
-            raise ValueError("the index has other sessions")
-        while at < len(data):
-            end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
-            if end > at:
-                yield whole[at:end]
-            at = end + 1
+        with self._opened(self._path(project_id)) as begun:
+            if begun.columns != _render_columns(columns):
+                raise ValueError("the index has other sessions")
+            left, checksum = begun.rest, binascii.crc32(begun.rest)
+            while more := self._files.read(begun.descriptor, _READ_BYTES):
+                checksum = binascii.crc32(more, checksum)
+                *lines, left = (left + more).split(b"\n")
+                yield from filter(None, lines)
+            yield from filter(None, left.split(b"\n"))
+            if begun.head != self._head(begun.columns) + _hexadecimal(checksum):
+                raise ValueError("the index is damaged")
+
+    @contextmanager
+    def _opened(self, path: str) -> Generator["_Begun"]:
+        """Open an index and read its first line and its columns. Raises OSError."""
+        descriptor = self._files.open(path, os.O_RDONLY)
+        try:
+            head, _, rest = self._files.read(descriptor, _HEAD_BYTES).partition(b"\n")
+            length = _length(head)
+            while len(rest) < length and (more := self._files.read(descriptor, length - len(rest))):
+                rest += more
+            yield _Begun(descriptor, head, rest[:length], rest[length:])
+        finally:
+            self._files.close(descriptor)
 
     def save(self, project_id: str, columns: Columns, sessions: Mapping[str, SessionInfo]) -> None:
         """Replace the index; `sessions` has those of all rows. A failure is logged."""
@@ -195,8 +207,12 @@ class IndexFile:
         return f"{self._folder}/{project_id}.index"
 
 
-def _checksum(data: bytes | memoryview) -> bytes:
-    return b"%08x" % binascii.crc32(data)
+def _checksum(data: bytes) -> bytes:
+    return _hexadecimal(binascii.crc32(data))
+
+
+def _hexadecimal(checksum: int) -> bytes:
+    return b"%08x" % checksum
 
 
 def _length(head: bytes) -> int:
@@ -234,10 +250,10 @@ def _render_columns(columns: Columns) -> bytes:
     return msgspec.msgpack.encode(stored)
 
 
-def _parse_records(lines: Iterable[memoryview]) -> list[SessionInfo]:
+def _parse_records(lines: Iterable[bytes]) -> list[SessionInfo]:
     """Return the sessions in the lines. Raises ValidationError, a ValueError."""
     adapter = TypeAdapter(list[SessionInfo])
-    return [info for line in lines for info in adapter.validate_json(bytes(line))]
+    return [info for line in lines for info in adapter.validate_json(line)]
 
 
 def _render_records(sessions: Sequence[SessionInfo]) -> bytes:

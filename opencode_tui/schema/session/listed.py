@@ -96,7 +96,7 @@ def listed(info: SessionInfo | _Stored) -> ListedSession:
     )
 
 
-def read_listed(lines: Iterable[bytes | memoryview]) -> Iterator[ListedSession]:
+def read_listed(lines: Iterable[bytes]) -> Iterator[ListedSession]:
     """Yield the sessions in lines that are JSON lists of records. Raises MsgspecError."""
     decoder = msgspec.json.Decoder(list[_Stored])
     for line in lines:

@@ -28,22 +28,33 @@ def render_table(
     Cells are made safe. In a terminal the columns in `spare` are left out one by one, in their order, while a row does not fit;
     then the widest ones, except those in `whole`, are truncated until it does.
     """
-    table = [[make_safe(style.words(cell)) for cell in row] for row in (heads, *rows)]
-    widths = [max(width(row[column]) for row in table) for column in range(len(heads))]
+    columns = [_made_safe(cells, style) for cells in zip(heads, *rows, strict=True)]
+    widths = [max(map(width, cells)) for cells in columns]
     shown = _shown_columns(heads, widths, style.columns(), whole, spare)
-    heads, widths = [heads[at] for at in shown], [widths[at] for at in shown]
-    table = [[row[at] for at in shown] for row in table]
+    heads, widths, columns = [heads[at] for at in shown], [widths[at] for at in shown], [columns[at] for at in shown]
     _shrink(widths, style.columns(), [column for column, head in enumerate(heads) if head not in whole])
-    is_right = [head in numbers for head in heads]
     mark = style.words("…")
-    lines = [
-        _GAP.join(
-            pad(clip(text, room, mark), room, is_right=right)
-            for text, room, right in zip(row, widths, is_right, strict=True)
-        ).rstrip()
-        for row in table
+    aligned = [
+        _aligned(cells, room, mark, is_right=head in numbers)
+        for cells, room, head in zip(columns, widths, heads, strict=True)
     ]
+    lines = [_GAP.join(row).rstrip() for row in zip(*aligned, strict=True)]
     return "\n".join([style.paint(lines[0], "muted"), *lines[1:]])
+
+
+def _made_safe(cells: Sequence[str], style: Style) -> list[str]:
+    return [cell if cell.isascii() and cell.isprintable() else make_safe(style.words(cell)) for cell in cells]
+
+
+def _aligned(cells: Sequence[str], room: int, mark: str, *, is_right: bool) -> list[str]:
+    """Return the cells of a column with `room` cells each. A table may have 100,000 rows, most of them in ASCII."""
+    fill = str.rjust if is_right else str.ljust
+    return [
+        fill(cell, room)
+        if len(cell) <= room and cell.isascii()
+        else pad(clip(cell, room, mark), room, is_right=is_right)
+        for cell in cells
+    ]
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -19,8 +19,10 @@ from opencode_tui.programs import python_command, python_environ
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.process_lock import ProcessLock
 
-RESCAN_S = 2.0
-"""Seconds until the store is looked at again for sessions that changed meanwhile, which come first then."""
+RESCAN_S, LOOKS = 2.0, 10
+"""Seconds until the store is looked at again for sessions that changed meanwhile, which come first then; or so many times as long
+as the look takes, which is a second with 100,000 sessions.
+"""
 
 REST = 5
 """Sessions that may be left at the end: those that are being written are brought up to date by queries."""
@@ -104,15 +106,17 @@ def _fill(index: Index, view: StoreView) -> None:
     before = index.counts()[0]
     previous = -1
     while True:
+        begun = time.monotonic()
         found = view.scan()
         rows = index.sessions()
+        look_s = time.monotonic() - begun
         add_titles(index, view, found, [name for name in found if name not in rows])
         stale = stale_sessions(view, found, rows)
         if not stale or (len(stale) <= REST and previous >= 0 and len(stale) >= previous):
             break
         previous = len(stale)
         try:
-            update(index, view, found, stale, is_over=deadline(RESCAN_S))
+            update(index, view, found, stale, is_over=deadline(max(RESCAN_S, LOOKS * look_s)))
         except sqlite3.OperationalError as error:
             if not is_busy(error):
                 raise

@@ -16,7 +16,7 @@ import os
 import secrets
 import sqlite3
 import struct
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -37,6 +37,9 @@ TITLE_ONLY = 0
 
 BUSY_MS = 250
 """Milliseconds that a query or a small update waits for another process."""
+
+_ASKED = 500
+"""Values in one query: SQLite has a limit."""
 
 _ENTRY = struct.Struct("<BI")
 
@@ -159,22 +162,20 @@ class Index:
         """Return a number that changes with each write of another process."""
         return self._db.execute("PRAGMA data_version").fetchone()[0]
 
-    def sessions(self) -> dict[str, SessionRow]:
-        """Return all sessions by name."""
-        rows = self._db.execute(
+    def sessions(self, names: Sequence[str] | None = None) -> dict[str, SessionRow]:
+        """Return all sessions by name, or those with these names."""
+        query = (
             "SELECT id, name, version, state, project, directory, title, parent, updated, archived, open_message,"
             " open_state FROM session"
         )
-        return {row[1]: SessionRow(*row) for row in rows}
-
-    def session(self, name: str) -> SessionRow | None:
-        """Return one session."""
-        row = self._db.execute(
-            "SELECT id, name, version, state, project, directory, title, parent, updated, archived, open_message,"
-            " open_state FROM session WHERE name = ?",
-            (name,),
-        ).fetchone()
-        return None if row is None else SessionRow(*row)
+        if names is None:
+            return {row[1]: SessionRow(*row) for row in self._db.execute(query)}
+        found: dict[str, SessionRow] = {}
+        for start in range(0, len(names), _ASKED):
+            some = names[start : start + _ASKED]
+            rows = self._db.execute(f"{query} WHERE name IN ({_marks(some)})", some)
+            found |= {row[1]: SessionRow(*row) for row in rows}
+        return found
 
     def messages(self, session: SessionRow | None, project: str) -> dict[str, int]:
         """Return the states of a session's messages by name; none when it belongs to another project now."""
@@ -197,8 +198,9 @@ class Index:
         with self._transaction():
             inserts: list[tuple[int, str, str, str]] = []
             dead = 0
+            rows = self.sessions([draft.name for draft in drafts])
             for draft in drafts:
-                row = self.session(draft.name)
+                row = rows.get(draft.name)
                 if (None if row is None else row.version) == draft.version:
                     dead += self._write_session(draft, row, inserts)
                     if draft.is_whole:
@@ -209,11 +211,12 @@ class Index:
             self._count("dead", dead)
         return done
 
-    def add_sessions(self, drafts: Iterable[SessionDraft]) -> None:
+    def add_sessions(self, drafts: Sequence[SessionDraft]) -> None:
         """Store new sessions without their messages, so that their titles are found."""
         with self._transaction():
+            known = self.sessions([draft.name for draft in drafts])
             for draft in drafts:
-                if self.session(draft.name) is None:
+                if draft.name not in known:
                     self._put_session(draft, None, version=TITLE_ONLY, state="")
 
     def expire(self, names: Sequence[str]) -> None:
@@ -261,11 +264,10 @@ class Index:
         self.last_rowid = found[-1] if found else 0
         known: dict[int, tuple[int, str, int, dict[int, int]]] = {}
         wanted = list(dict.fromkeys(rowid // PARTS for rowid in found))
-        for start in range(0, len(wanted), 500):
-            some = wanted[start : start + 500]
-            marks = ",".join("?" * len(some))
+        for start in range(0, len(wanted), _ASKED):
+            some = wanted[start : start + _ASKED]
             rows = self._db.execute(
-                f"SELECT id, session, name, is_user, parts FROM message WHERE id IN ({marks})", some
+                f"SELECT id, session, name, is_user, parts FROM message WHERE id IN ({_marks(some)})", some
             )
             known.update({row[0]: (row[1], row[2], row[3], dict(_ENTRY.iter_unpack(row[4]))) for row in rows})
         parts: list[PartRow | None] = []
@@ -390,6 +392,10 @@ class Index:
             self._slots.clear()
         self._slots[second] = at + 1
         return at
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
 
 
 def _columns(fields: Fields, project: str, *, is_user: bool) -> tuple[str, str, str]:

@@ -10,6 +10,9 @@ from opencode_tui.engine.search.store_view import Found, SessionDraft, StoreView
 BATCH_PARTS = 4_000
 """Parts that are written in one transaction, about; another process waits for it."""
 
+_AHEAD = 100
+"""Sessions whose rows are read at once."""
+
 
 def stale_sessions(view: StoreView, found: Mapping[str, Found], rows: Mapping[str, SessionRow]) -> list[str]:
     """Return the sessions that are not indexed as they are now, the last changed first."""
@@ -34,8 +37,13 @@ def update(
     drafts: list[SessionDraft] = []
     done: set[str] = set()
     parts = 0
-    for name in names:
-        drafts.append(_draft(index, view, name, found[name]))
+    rows: Mapping[str, SessionRow] = {}
+    for at, name in enumerate(names):
+        if at % _AHEAD == 0:
+            rows = index.sessions(names[at : at + _AHEAD])
+        row = rows.get(name)
+        known = index.messages(row, found[name].project)
+        drafts.append(view.draft(name, found[name], known, None if row is None else row.version))
         parts += sum(len(message.parts) + 1 for message in drafts[-1].messages)
         if parts >= BATCH_PARTS:
             done |= index.write(drafts)
@@ -45,11 +53,6 @@ def update(
     if drafts:
         done |= index.write(drafts)
     return done
-
-
-def _draft(index: Index, view: StoreView, name: str, found: Found) -> SessionDraft:
-    row = index.session(name)
-    return view.draft(name, found, index.messages(row, found.project), None if row is None else row.version)
 
 
 def add_titles(index: Index, view: StoreView, found: Mapping[str, Found], names: Sequence[str]) -> None:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.search import build
+from opencode_tui.engine.search import build, refresh
+from opencode_tui.engine.search import index as index_module
 from opencode_tui.engine.search.index import Index, IndexFiles
 from opencode_tui.engine.search.query import parse_query
 from opencode_tui.engine.search.store_view import StoreView
@@ -95,6 +96,19 @@ def fresh(store: SearchStore) -> SearchStore:
     store.searcher.close()
     store.searcher = store.open()
     return store
+
+
+def test_more_sessions_than_are_asked_for_at_once_are_found_and_followed(
+    store: SearchStore, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(refresh, "_AHEAD", 3)
+    monkeypatch.setattr(index_module, "_ASKED", 2)
+    fill(store)
+    assert sorted(store.sessions("apple")) == [f"ses_{number}" for number in range(5)]
+    store.write("ses_3", user("plum"))
+    store.write("ses_5", user("plum"))
+    assert sorted(store.sessions("plum")) == ["ses_3", "ses_5"]
+    assert sorted(fresh(store).sessions("pear")) == [f"ses_{number}" for number in range(5)]
 
 
 def test_random_words_are_found_where_a_pass_over_the_texts_finds_them(store: SearchStore, tmp_path: Path):

@@ -8,7 +8,6 @@ from typing import Literal
 from msgspec import Struct
 from pydantic import ValidationError
 
-from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
 from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles, UndoNote
 from opencode_tui.text.quantity import at_when
@@ -40,8 +39,10 @@ class UndoneFile(Struct, frozen=True):
         return f"{self.fate}: {self.note}" if self.note else self.fate
 
 
-def undone_files(report: UndoFiles, root: Path) -> list[UndoneFile]:
+def undone_files(report: UndoFiles, root: Path, *, now: int) -> list[UndoneFile]:
     """Return every file of a report by its path relative to `root`; files that were left alone come last.
+
+    `now` is in ms since 1970.
 
     Files say nothing of their own where undo is off in the whole folder.
     """
@@ -53,7 +54,7 @@ def undone_files(report: UndoFiles, root: Path) -> list[UndoneFile]:
         ("failed", report.failed),
     )
     rows = [
-        _file(one.changed(reason=None) if one.reason == report.unavailable else one, root, fate)
+        _file(one.changed(reason=None) if one.reason == report.unavailable else one, root, fate, now)
         for fate, files in groups
         for one in files
     ]
@@ -84,22 +85,22 @@ def stored_report(info: SessionInfo) -> RevertReport | None:
         return None
 
 
-def _file(file: UndoFile, root: Path, fate: Fate) -> UndoneFile:
+def _file(file: UndoFile, root: Path, fate: Fate, now: int) -> UndoneFile:
     return UndoneFile(
         status=_LETTERS.get(file.status or "", " "),
         path=screen_line(_name(file.path, root)),
         fate=fate,
-        note=_reason(file, fate),
+        note=_reason(file, fate, now),
         additions=file.additions,
         deletions=file.deletions,
     )
 
 
-def _reason(file: UndoFile, fate: Fate) -> str:
+def _reason(file: UndoFile, fate: Fate, now: int) -> str:
     if fate == "deleted" and file.status == "added":
         return "created by the agent"
     if fate == "kept" and file.changed_at is not None:
-        return f"you changed it {at_when(file.changed_at, system_clock())}"
+        return f"you changed it {at_when(file.changed_at, now)}"
     return screen_line(", ".join(filter(None, (file.note, file.reason))))
 
 

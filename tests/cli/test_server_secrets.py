@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -15,7 +16,8 @@ from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
-PASSWORD = "CANARY-password-77"
+PASSWORD = f"CANARY-password-{secrets.token_hex(8)}"
+"""Another one in each process: a command of these tests has it among its words, which all commands in Landlock can see."""
 
 
 @pytest.fixture(scope="module", params=["bubblewrap", "landlock"])

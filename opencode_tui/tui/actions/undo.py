@@ -33,6 +33,7 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
         UndoPanel(
             preview,
             root=chat.control.client.directory,
+            now=chat.control.now(),
             span=_span(chat, preview),
             show=_diff_opener(chat, session_id, preview),
             act=lambda: _answer(chat, _undo(chat, session_id, preview)),
@@ -130,6 +131,7 @@ async def ask_redo(chat: Chat) -> None:
             UndoPanel(
                 preview,
                 root=chat.control.client.directory,
+                now=chat.control.now(),
                 span="",
                 act=lambda: _answer(chat, _redo(chat, session_id)),
                 back=chat.panels.close,

@@ -33,6 +33,7 @@ class UndoPanel(Panel):
         preview: "RevertPreview",
         *,
         root: Path,
+        now: int,
         span: str,
         act: Callable[[], object],
         back: Callable[[], object],
@@ -41,7 +42,7 @@ class UndoPanel(Panel):
     ) -> None:
         super().__init__()
         self._preview = preview
-        self._files = undone_files(preview, root)
+        self._files = undone_files(preview, root, now=now)
         self._span = span
         is_undo = preview.scope is not None
         self._limited = limited if preview.restored or preview.deleted else None

@@ -414,7 +414,7 @@ class TimelineScreen(PageScreen):
             return
         try:
             preview = await self._control.client.undo.preview(session_id, message_id)
-            files = undone_files(preview, self._control.client.directory)
+            files = undone_files(preview, self._control.client.directory, now=self._control.now())
             change = await self._change(session_id, moment, files)
             self._effects[message_id] = RevertEffects(preview, files, change)
         except OpencodeError as error:

@@ -300,9 +300,8 @@ class SessionController:
 
     def show_undone(self, message_id: str, report: "UndoFiles") -> None:
         """Show in the chat what an undo back to a message did with the files."""
-        self.transcript.show_undone(
-            message_id, undone_files(report, self.client.directory), screen_line(report.unavailable or "")
-        )
+        files = undone_files(report, self.client.directory, now=self.now())
+        self.transcript.show_undone(message_id, files, screen_line(report.unavailable or ""))
 
     async def read_languages(self) -> None:
         """Read the state of the language servers, after one of them changed."""

@@ -13,6 +13,7 @@ from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.client.client import Client
 from opencode_tui.engine.tool.edit.diff import compare
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly, UndoScope
 from opencode_tui.text.cells import pad, width
@@ -152,7 +153,7 @@ def scope_line(scope: UndoScope) -> str:
 
 def file_lines(files: UndoFiles, folder: Path, style: Style) -> list[str]:
     """Return a line for each file: its outcome, changed lines, and why it is kept."""
-    rows = undone_files(files, folder)
+    rows = undone_files(files, folder, now=system_clock())
     uncovered = [row for row in rows if row.fate == "stays as it is"]
     rows = [row for row in rows if row not in uncovered[_LISTED:]]
     room = min(max((width(row.path) for row in rows), default=0), 60)

@@ -3,6 +3,11 @@
 import asyncio
 from typing import Any
 
+import pytest
+
+from opencode_tui.engine.session import runs as runs_module
+from opencode_tui.engine.session.step import tool_calls
+
 
 async def test_a_command_line_runs_without_a_question_or_a_model_and_the_model_sees_it_later(serve, model):
     async with serve(settings={"permission": "ask"}) as face, face.events() as events:
@@ -39,6 +44,30 @@ async def test_a_command_line_waits_for_nobody_and_can_be_interrupted(serve):
     assert (second.status_code, second.json()["name"]) == (409, "BusyError")
     assert answer["info"]["error"]["name"] == "MessageAbortedError"
     assert answer["parts"][0]["state"]["status"] == "error"
+
+
+@pytest.mark.parametrize("attempt", range(3))
+async def test_a_command_that_is_interrupted_while_files_are_recorded_has_ended(
+    serve, monkeypatch: pytest.MonkeyPatch, attempt: int
+):
+    """In a large folder the recording goes on for a moment after the interruption; its end is no progress of the call."""
+    monkeypatch.setattr(tool_calls, "RECORDING_S", 0)
+    monkeypatch.setattr(runs_module, "ABORT_S", 0)
+    async with serve() as face, face.events() as events:
+        session_id = await face.session()
+        body = {"agent": "build", "command": "sleep 60"}
+        running = asyncio.create_task(face.http.post(f"/session/{session_id}/shell", json=body))
+        while not any(records(event) for event in await events.until("message.part.updated")):
+            pass
+        await face.http.post(f"/session/{session_id}/abort")
+        answer = (await running).json()
+        await events.until("session.idle")
+        _, stored = await face.messages(session_id)
+    assert [answer["parts"][0]["state"]["status"], stored["parts"][0]["state"]["status"]] == ["error", "error"]
+
+
+def records(event: dict[str, Any]) -> bool:
+    return runs(event) and event["properties"]["part"]["state"].get("metadata", {}).get("recording") is True
 
 
 def runs(event: dict[str, Any]) -> bool:

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.session.records import store as store_module
-from opencode_tui.engine.session.records.store import MAX_SESSIONS, MIN_SESSIONS, LiveText
+from opencode_tui.engine.session.records.store import MAX_SESSIONS, MIN_SESSIONS, LiveText, LiveTool
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.session.history import with_parts
-from opencode_tui.schema.session.part import PartTime, TextPart
+from opencode_tui.schema.session.part import PartTime, TextPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStatePending, fail, start
 from tests.support.faults.file_log import LoggedFiles
 from tests.support.faults.file_system import FaultyFiles
 from tests.support.sessions.records import assistant, call, session_info, text, user
@@ -42,6 +43,27 @@ async def test_what_is_published_is_already_on_the_disk(paths):
             ]
         data = await opened.storage.read(("part", message.info.id, message.parts[0].id))
         assert json.loads(data)["text"] == "hello"
+
+
+async def test_progress_of_a_call_that_has_ended_changes_nothing(paths):
+    """A tool may still be ending when its interrupted run has ended its call: on the disk it would run for ever."""
+    message = belonging(assistant(call("bash")))
+    made = message.parts[0]
+    assert isinstance(made, ToolPart)
+    running = made.changed(state=start(ToolStatePending(), input={}, now=1))
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        await opened.store.update_message(message.info)
+        await opened.store.update_part(running)
+        live = LiveTool(running)
+        opened.store.progress_part(live)
+        ended = running.changed(state=fail(running.state, error="interrupted", now=2))
+        opened.store.end_part(ended)
+        opened.store.progress_part(live)
+        await opened.store.flush()
+        assert opened.store.parts("ses_1", message.info.id) == [ended]
+        data = await opened.storage.read(("part", message.info.id, running.id))
+        assert json.loads(data)["state"]["status"] == "error"
 
 
 async def test_a_new_message_is_read_with_all_its_parts_or_not_at_all(paths):

@@ -58,6 +58,7 @@ from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, T
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_columns import Columns
@@ -186,6 +187,11 @@ class OpenRecords:
             self.older_changes += 1
         else:
             self.parts.setdefault(part.message_id, {})[part.id] = part
+
+    def has_ended(self, part: ToolPart) -> bool:
+        """Return whether a call has ended, although its tool may still be ending."""
+        known = self.parts.get(part.message_id, {}).get(part.id)
+        return isinstance(known, ToolPart) and isinstance(known.state, ToolStateCompleted | ToolStateError)
 
     def remove_part(self, message_id: str, part_id: str) -> None:
         """Remove a part."""
@@ -619,9 +625,11 @@ class SessionStore:
         self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live.publish(delta).record))
 
     def progress_part(self, live: LiveTool) -> None:
-        """Publish a running tool's progress and write its part later."""
+        """Publish a running tool's progress and write its part later; nothing once its interrupted run has ended the part."""
         part = live.part
         if (records := self._open.get(part.session_id)) is not None:
+            if records.has_ended(part):
+                return
             records.put_part(part)
         self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())
         self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live.record))

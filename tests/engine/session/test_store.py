@@ -45,8 +45,9 @@ async def test_what_is_published_is_already_on_the_disk(paths):
         assert json.loads(data)["text"] == "hello"
 
 
-async def test_progress_of_a_call_that_has_ended_changes_nothing(paths):
-    """A tool may still be ending when its interrupted run has ended its call: on the disk it would run for ever."""
+@pytest.mark.parametrize("late", ["progress", "update", "update that the disk holds"])
+async def test_a_call_that_has_ended_runs_no_more(paths, late: str):
+    """What carries out a call may still be ending when its interrupted run has ended it: it would run for ever."""
     message = belonging(assistant(call("bash")))
     made = message.parts[0]
     assert isinstance(made, ToolPart)
@@ -57,9 +58,16 @@ async def test_progress_of_a_call_that_has_ended_changes_nothing(paths):
         await opened.store.update_part(running)
         live = LiveTool(running)
         opened.store.progress_part(live)
+        updating = asyncio.create_task(opened.store.update_part(running)) if late.endswith("holds") else None
+        await asyncio.sleep(0)  # it is being written
         ended = running.changed(state=fail(running.state, error="interrupted", now=2))
         opened.store.end_part(ended)
-        opened.store.progress_part(live)
+        if updating is not None:
+            await updating
+        elif late == "update":
+            await opened.store.update_part(running)
+        else:
+            opened.store.progress_part(live)
         await opened.store.flush()
         assert opened.store.parts("ses_1", message.info.id) == [ended]
         data = await opened.storage.read(("part", message.info.id, running.id))

@@ -58,7 +58,7 @@ from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, T
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_columns import Columns
@@ -143,6 +143,11 @@ MAX_SESSIONS, MIN_SESSIONS = 16, 2
 """Sessions that are open at most while they are idle, and those that stay open however long they are."""
 
 
+def is_open(call: ToolPart) -> bool:
+    """Return whether a call is written or runs."""
+    return isinstance(call.state, ToolStatePending | ToolStateRunning)
+
+
 @dataclass(slots=True)
 class OpenRecords:
     """An open session's messages and their parts in order, by id, and the texts that are still growing."""
@@ -188,10 +193,10 @@ class OpenRecords:
         else:
             self.parts.setdefault(part.message_id, {})[part.id] = part
 
-    def has_ended(self, part: ToolPart) -> bool:
-        """Return whether a call has ended, although its tool may still be ending."""
+    def is_late(self, part: AnyPart) -> bool:
+        """Return whether a part shows a call as open that has ended: what carried it out may still be ending."""
         known = self.parts.get(part.message_id, {}).get(part.id)
-        return isinstance(known, ToolPart) and isinstance(known.state, ToolStateCompleted | ToolStateError)
+        return isinstance(part, ToolPart) and isinstance(known, ToolPart) and is_open(part) and not is_open(known)
 
     def remove_part(self, message_id: str, part_id: str) -> None:
         """Remove a part."""
@@ -579,10 +584,14 @@ class SessionStore:
             self._publisher.publish(PartUpdated.trusted(part=part))
 
     async def update_part(self, part: AnyPart) -> None:
-        """Store a part, new or with a new state, and publish it; ends its growth."""
+        """Store a part, new or with a new state, and publish it; ends its growth. A call that has ended does not begin again."""
+        if (records := self._open.get(part.session_id)) is not None and records.is_late(part):
+            return
         with waiting("disk", self._storage.held_path, limit_s=None):
             await self._storage.write(("part", part.message_id, part.id), part.to_json())
         if (records := self._open.get(part.session_id)) is not None:
+            if records.is_late(part):
+                return  # its end came meanwhile, and is written after this
             records.put_part(part)
         self._publisher.publish(PartUpdated.trusted(part=part))
 
@@ -625,10 +634,10 @@ class SessionStore:
         self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live.publish(delta).record))
 
     def progress_part(self, live: LiveTool) -> None:
-        """Publish a running tool's progress and write its part later; nothing once its interrupted run has ended the part."""
+        """Publish a running tool's progress and write its part later; an ended call makes none."""
         part = live.part
         if (records := self._open.get(part.session_id)) is not None:
-            if records.has_ended(part):
+            if records.is_late(part):
                 return
             records.put_part(part)
         self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())

@@ -33,7 +33,7 @@ from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessa
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus, Wait
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError, aborted, to_stored
-from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion, fail
+from opencode_tui.schema.session.tool_state import ToolStateRunning, ToolStateUnion, fail
 from opencode_tui.schema.tools import row_of
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.run_lock import RunGrant, RunLock
@@ -533,7 +533,7 @@ async def _close(store: SessionStore, message: MessageWithParts, now: int) -> No
     info = message.info
     for part in message.parts:
         match part:
-            case ToolPart() if isinstance(part.state, ToolStatePending | ToolStateRunning):
+            case ToolPart() if part.is_open:
                 await store.update_part(part.changed(state=_interrupted(part, now)))
             case TextPart() | ReasoningPart() if _is_open(part) and part.time is not None:
                 await store.update_part(part.changed(text=part.text.rstrip(), time=part.time.changed(end=now)))
@@ -552,7 +552,7 @@ def _interrupted(part: ToolPart, now: int) -> ToolStateUnion:
 def _is_open(part: AnyPart) -> bool:
     match part:
         case ToolPart():
-            return isinstance(part.state, ToolStatePending | ToolStateRunning)
+            return part.is_open
         case TextPart() | ReasoningPart():
             return part.time is not None and part.time.end is None
         case _:

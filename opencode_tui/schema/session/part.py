@@ -11,7 +11,7 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.stored_error import StoredApiError
-from opencode_tui.schema.session.tool_state import ToolStateUnion
+from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion
 
 
 class PartTime(Record):
@@ -88,6 +88,11 @@ class ToolPart(BasePart):
     tool: str
     state: Annotated[ToolStateUnion, Field(discriminator="status")]
     metadata: dict[str, Any] | None = absent()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the model still writes the call, or it runs."""
+        return isinstance(self.state, ToolStatePending | ToolStateRunning)
 
 
 class StepStartPart(BasePart):

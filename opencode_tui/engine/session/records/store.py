@@ -58,7 +58,6 @@ from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, T
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
-from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_columns import Columns
@@ -143,11 +142,6 @@ MAX_SESSIONS, MIN_SESSIONS = 16, 2
 """Sessions that are open at most while they are idle, and those that stay open however long they are."""
 
 
-def is_open(call: ToolPart) -> bool:
-    """Return whether a call is written or runs."""
-    return isinstance(call.state, ToolStatePending | ToolStateRunning)
-
-
 @dataclass(slots=True)
 class OpenRecords:
     """An open session's messages and their parts in order, by id, and the texts that are still growing."""
@@ -196,7 +190,7 @@ class OpenRecords:
     def is_late(self, part: AnyPart) -> bool:
         """Return whether a part shows a call as open that has ended: what carried it out may still be ending."""
         known = self.parts.get(part.message_id, {}).get(part.id)
-        return isinstance(part, ToolPart) and isinstance(known, ToolPart) and is_open(part) and not is_open(known)
+        return isinstance(part, ToolPart) and isinstance(known, ToolPart) and part.is_open and not known.is_open
 
     def remove_part(self, message_id: str, part_id: str) -> None:
         """Remove a part."""

@@ -46,7 +46,7 @@ from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, Me
 from opencode_tui.schema.session.part import RetryPart, RetryTime, StepFinishPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RetryStatus
 from opencode_tui.schema.session.stored_error import StoredError
-from opencode_tui.schema.session.tool_state import ABORTED_TOOL, ToolStatePending, ToolStateRunning, fail
+from opencode_tui.schema.session.tool_state import ABORTED_TOOL, ToolStateRunning, fail
 
 logger = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ class StepProcessor:
                     store.end_part(change.part)
         aborted = error.name == "MessageAbortedError"
         for part in store.parts(self.message.session_id, self.message.id):
-            if isinstance(part, ToolPart) and isinstance(part.state, ToolStatePending | ToolStateRunning):
+            if isinstance(part, ToolPart) and part.is_open:
                 is_interrupted = aborted or isinstance(part.state, ToolStateRunning)
                 state = fail(
                     part.state,

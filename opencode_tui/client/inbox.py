@@ -360,9 +360,8 @@ async def _running_rows(engine: Engine) -> list[Running]:
                 roots[root.id] = root
                 background.setdefault(root.id, []).append(command)
     states: dict[str, AnyStatus] = {}
-    for session_id, status in (
-        await first.prompts.status()
-    ).items():  # those of runs that began since it responded, too
+    statuses = await first.prompts.status()  # those of runs that began since the engine responded, too
+    for session_id, status in statuses.items():
         root = await root_of(first, session_id)
         roots[root.id] = root
         if root.id == session_id or root.id not in states:

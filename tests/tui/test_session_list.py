@@ -3,10 +3,13 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from opencode_tui.schema.session.listed import listed
+from opencode_tui.tui.keys.router import FAR
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
@@ -104,6 +107,25 @@ def test_headings_cannot_be_selected_and_the_selected_row_stays_visible() -> Non
     assert rows.chosen == "a" and list(rows.visible(3)) == [0, 1, 2]
     rows.show([])
     assert rows.chosen == "" and not rows.move(1)
+
+
+class CountedRows(list[str]):
+    """Counts the rows that are looked at one by one."""
+
+    looks = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(at)
+
+
+@pytest.mark.parametrize("count", [3, 100_000])
+def test_the_first_and_the_last_row_are_selected_without_looking_at_those_between(count: int) -> None:
+    rows, selection = CountedRows(["", *(f"row {number}" for number in range(count)), ""]), Selection()
+    selection.show(rows)
+    assert selection.move(FAR) and selection.chosen == f"row {count - 1}"
+    assert selection.move(-FAR) and selection.chosen == "row 0"
+    assert 0 < rows.looks < 20
 
 
 def test_typing_on_finds_what_typing_all_at_once_finds() -> None:

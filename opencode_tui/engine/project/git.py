@@ -3,8 +3,8 @@
 Hooks, file-system monitors, pagers, external diffs, transports, lazy fetches and prompts are off, and content filters too with the
 variables of `without_filters`; only `run_for_user` lets them run, for a commit or a push that the user asked for. It enters no
 nested repository: no changed submodule, and no folder that looks like a bare one. Git does not inherit the `GIT_*` variables of
-this process, and reading takes no lock. Git runs in its own session without a terminal for prompts, and its children end with it;
-it ends with this process, although its thread was left behind.
+this process, and reading takes no lock. Git runs in its own session without a terminal for prompts, and its children end with it.
+Git ends with this process, even if the thread that waits for it is left behind.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
 processes; the first command imports it, on its thread.
@@ -82,7 +82,6 @@ _CLOSE_S = 1.0
 
 _answered: set[str] = set()
 """Paths of git commands that have printed their version in time; a hanging one costs `VERSION_S` instead of `TIMEOUT_S`."""
-
 
 _running: "set[subprocess.Popen[bytes]]" = set()
 """Processes for whose end a thread waits. The end of this process does not wait for these threads."""

@@ -19,10 +19,11 @@ from opencode_tui.programs import python_command, python_environ
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.process_lock import ProcessLock
 
-RESCAN_S, LOOKS = 2.0, 10
-"""Seconds until the store is looked at again for sessions that changed meanwhile, which come first then; or so many times as long
-as the look takes, which is a second with 100,000 sessions.
-"""
+RESCAN_S = 2.0
+"""Least seconds until the store is looked at again for sessions that changed meanwhile, which come first then."""
+
+RESCAN_RATIO = 10
+"""How many times as long as a look, which takes a second with 100,000 sessions, the work until the next one lasts at least."""
 
 REST = 5
 """Sessions that may be left at the end: those that are being written are brought up to date by queries."""
@@ -116,7 +117,7 @@ def _fill(index: Index, view: StoreView) -> None:
             break
         previous = len(stale)
         try:
-            update(index, view, found, stale, is_over=deadline(max(RESCAN_S, LOOKS * look_s)))
+            update(index, view, found, stale, is_over=deadline(max(RESCAN_S, RESCAN_RATIO * look_s)))
         except sqlite3.OperationalError as error:
             if not is_busy(error):
                 raise

@@ -29,8 +29,11 @@ class Selection:
     def move(self, rows: int) -> bool:
         """Move up or down by selectable rows; return whether there are any."""
         at, step = self.at, 1 if rows > 0 else -1
-        for _ in range(abs(rows)):
-            at = self._next(at, step, at)
+        if abs(rows) >= len(self.ids):  # to the first or the last row, however many there are
+            at = self._next(len(self.ids) if step > 0 else -1, -step, at)
+        else:
+            for _ in range(abs(rows)):
+                at = self._next(at, step, at)
         self._select(at)
         return bool(self.chosen)
 

@@ -45,6 +45,18 @@ def row_of(page: Page, words: str) -> int:
     return next(at for at, line in enumerate(page.text().splitlines()) if words in line)
 
 
+def held(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> asyncio.Event:
+    """Let a method begin when the returned event is set."""
+    goes_on, method = asyncio.Event(), getattr(owner, name)
+
+    async def wait(self: object) -> None:
+        await goes_on.wait()
+        await method(self)
+
+    monkeypatch.setattr(owner, name, wait)
+    return goes_on
+
+
 @pytest.fixture
 def options(environ: dict[str, str], folder: Path) -> StartOptions:
     """Those that open the session."""
@@ -87,13 +99,7 @@ async def test_scrolling_up_goes_on_in_the_older_messages(
 async def test_what_reads_the_older_messages_says_so(
     environ: dict[str, str], folder: Path, options: StartOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on, load_whole = asyncio.Event(), SessionController.load_whole
-
-    async def held(control: SessionController) -> None:
-        await goes_on.wait()
-        await load_whole(control)
-
-    monkeypatch.setattr(SessionController, "load_whole", held)
+    goes_on = held(monkeypatch, SessionController, "load_whole")
     async with screen(environ, folder, options=options) as page:
         await shown(page)
         await page.press("ctrl+g")
@@ -138,16 +144,10 @@ async def test_the_timeline_reads_the_newest_turns_before_it_is_shown_and_each_o
 async def test_the_timeline_is_used_while_its_older_turns_are_read(
     environ: dict[str, str], folder: Path, options: StartOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on, read_older = asyncio.Event(), TimelineReader.read_older
-
-    async def held(reader: TimelineReader) -> None:
-        await goes_on.wait()
-        await read_older(reader)
-
+    goes_on = held(monkeypatch, TimelineReader, "read_older")
     monkeypatch.setattr(timeline_reader, "FIRST", 40)
     monkeypatch.setattr(timeline_reader, "GROUP", 30)
     monkeypatch.setattr(timeline, "SHOWN_AFTER_S", 0)
-    monkeypatch.setattr(TimelineReader, "read_older", held)
     async with screen(environ, folder, options=options, size=(140, 40)) as page:
         await shown(page)
         await page.press("ctrl+x", "g")

@@ -35,7 +35,7 @@ from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
-from tests.support.world.waiting import PATIENCE_S, until
+from tests.support.world.waiting import PATIENCE_S, suspend, until
 
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 
@@ -257,11 +257,6 @@ async def silent(
             process.kill()
 
 
-def suspend(process: subprocess.Popen[str]) -> None:
-    process.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-
-
 async def test_one_that_is_suspended_is_named_and_not_waited_for(variables: dict[str, str], folder: Path, paths: Paths):
     async with silent(variables, folder, paths) as process:
         suspend(process)
@@ -456,7 +451,7 @@ async def test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_sh
         named: list[int | None] = []
         for count, state in ((2, "leaving"), (4, "detached")):
             path.write_text(json.dumps({**alive, state: True}))
-            terminal.process.send_signal(signal.SIGSTOP)
+            suspend(terminal.process)
             async with AsyncExitStack() as stack:
                 others = (
                     stack.enter_async_context(
@@ -480,7 +475,7 @@ async def test_that_the_terminal_with_the_engine_is_suspended_is_reported(variab
         async with opened({**line.variables()}, folder) as client:
             with client.events() as events:
                 assert "Shared live" in await next_reason(events)
-                terminal.process.send_signal(signal.SIGSTOP)
+                suspend(terminal.process)
                 assert f"process {terminal.process.pid}) is suspended" in await next_reason(events)
                 listing = asyncio.create_task(client.sessions.list())
                 terminal.process.send_signal(signal.SIGCONT)

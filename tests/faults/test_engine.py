@@ -1,7 +1,6 @@
 """An engine in another process that is stopped: its clients say so, their calls end in time, and all goes on when it is back."""
 
 import asyncio
-import os
 import signal
 import subprocess
 from collections.abc import AsyncGenerator
@@ -20,7 +19,7 @@ from tests.faults.conftest import CANCEL_S, quickest
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.stopwatch import Stopwatch
-from tests.support.world.waiting import until
+from tests.support.world.waiting import suspend, until
 
 PASSWORD = "of-the-test"
 SHORT_S = 0.4
@@ -44,8 +43,7 @@ class Attached:
 
     def stop(self) -> None:
         """Stop the server, and return when it is."""
-        self.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+        suspend(self.process)
 
     def go_on(self) -> None:
         self.process.send_signal(signal.SIGCONT)

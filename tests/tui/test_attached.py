@@ -18,6 +18,7 @@ from tests.support.terminal.command import Terminal
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.waiting import suspend
 
 PASSWORD = "correct horse"
 
@@ -130,7 +131,7 @@ def test_a_server_that_is_suspended_is_named_and_the_screen_stays_usable(served:
         terminal.sees("Ask")
         terminal.type("one\r")
         terminal.sees("Echo: one")
-        serving.process.send_signal(signal.SIGSTOP)
+        suspend(serving.process)
         try:
             terminal.type("two\r")
             terminal.sees("does not respond")
@@ -138,7 +139,7 @@ def test_a_server_that_is_suspended_is_named_and_the_screen_stays_usable(served:
             terminal.sees("a draft")
             serving.process.send_signal(signal.SIGCONT)
             terminal.sees("Echo: two")
-            serving.process.send_signal(signal.SIGSTOP)
+            suspend(serving.process)
             terminal.press("enter")
             terminal.sees("does not respond")
             terminal.press("ctrl+x", "q")

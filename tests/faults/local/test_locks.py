@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, find_paths
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
+from tests.support.world.waiting import suspend
 
 HOLDS = """
 import os, sys, time
@@ -39,8 +39,7 @@ class Holder:
         self.process = subprocess.Popen(words, env=variables, stdout=subprocess.PIPE)
         assert self.process.stdout is not None
         assert self.process.stdout.readline() == b"held\n"
-        self.process.send_signal(signal.SIGSTOP)
-        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
+        suspend(self.process)
 
     def end(self) -> None:
         self.process.kill()

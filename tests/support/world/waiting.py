@@ -5,8 +5,12 @@ and is far longer than a machine with fifteen busy processes needs.
 """
 
 import asyncio
+import os
+import signal
+import subprocess
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -29,6 +33,12 @@ def wait_until(is_so: Callable[[], object]) -> None:
     while not is_so():
         assert time.monotonic() < end, f"it did not come within {PATIENCE_S:g} s"
         time.sleep(_STEP_S)
+
+
+def suspend(process: "subprocess.Popen[Any]") -> None:
+    """Suspend a child process, and wait until all its threads have stopped: a signal returns before they have."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
 
 
 def jump(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

@@ -46,7 +46,7 @@ def sharing(commands, server: str):
 
 
 def _data(url: str) -> list[dict]:
-    answer = httpx.get(url.replace("/share/", "/api/share/") + "/data", trust_env=False)
+    answer = httpx.get(url.replace("/share/", "/api/share/") + "/data", trust_env=False, timeout=PATIENCE_S)
     return answer.json() if answer.status_code == 200 else []
 
 
@@ -56,7 +56,7 @@ def test_a_session_is_shared_by_its_link_and_unshared(sharing, session_id: str, 
     url = done.stdout.strip()
     assert "for the first time" in done.stderr and "Everyone who has the link" in done.stderr
     assert "list this folder" in json.dumps(_data(url))
-    page = httpx.get(url, trust_env=False)
+    page = httpx.get(url, trust_env=False, timeout=PATIENCE_S)
     assert page.status_code == 200 and "list this folder" in page.text
     again = sharing.run("share")
     assert (again.stdout.strip(), again.stderr) == (url, "")

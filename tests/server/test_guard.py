@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import pytest
 
-from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route
+from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route, http_client
 from tests.support.world.waiting import PATIENCE_S
 
 RIGHT = httpx.BasicAuth("opencode", PASSWORD)
@@ -87,7 +87,7 @@ async def test_every_route_refuses_every_kind_of_threat_and_does_nothing_of_it(s
             named = {name: value.format(port=face.address.port) for name, value in headers.items()}
             asked = routes if threat in on_every_route else routes[number % 8 :: 8]
             asked = [*asked, ("OPTIONS", "/session")] if threat in FOREIGN else asked
-            async with httpx.AsyncClient(base_url=face.address.url, auth=auth, verify=False, trust_env=False) as http:
+            async with http_client(face.address.url, auth=auth) as http:
                 for method, path in asked:
                     answer = await http.request(method, path, headers=named, content=b"{}" if method != "GET" else None)
                     if answer.status_code != status:
@@ -98,7 +98,7 @@ async def test_every_route_refuses_every_kind_of_threat_and_does_nothing_of_it(s
 
 
 async def test_the_right_password_opens_by_basic_and_by_bearer(serve):
-    async with serve() as face, httpx.AsyncClient(base_url=face.address.url, verify=False, trust_env=False) as http:
+    async with serve() as face, http_client(face.address.url) as http:
         basic = await http.get("/session", auth=RIGHT)
         bearer = await http.get("/session", headers={"authorization": f"bearer {PASSWORD}"})
     assert (basic.status_code, bearer.status_code) == (200, 200)
@@ -108,7 +108,7 @@ async def test_the_right_password_opens_by_basic_and_by_bearer(serve):
 async def test_pages_of_this_machine_may_read_and_ask_before(serve, origin):
     async with serve() as face:
         answer = await face.http.get("/session", headers={"origin": origin})
-        async with httpx.AsyncClient(base_url=face.address.url, verify=False, trust_env=False) as anybody:
+        async with http_client(face.address.url) as anybody:
             preflight = await anybody.options("/session", headers={"origin": origin})
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
     assert (preflight.status_code, preflight.headers["access-control-allow-origin"]) == (204, origin)

@@ -22,7 +22,7 @@ from opencode_tui.server.web import viewers as viewers_module
 from opencode_tui.server.web.access import Access
 from opencode_tui.server.web.pages import Pages, Web
 from opencode_tui.server.web.viewers import ScreenModes
-from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route
+from tests.support.world.server import ALLOWED, PASSWORD, HttpFace, every_route, http_client
 from tests.support.world.waiting import PATIENCE_S
 
 LOGIN_PATHS = {"/", "/web", "/web/login", "/web/assets/login.js", "/web/assets/login.css", "/web/assets/icon.svg"}
@@ -50,7 +50,7 @@ async def face(serve, project, environ, clock) -> AsyncGenerator[HttpFace]:
 
 def browser(url: str) -> httpx.AsyncClient:
     """Return a browser that shows a page of the server."""
-    return httpx.AsyncClient(base_url=url, headers={"origin": url}, verify=False, trust_env=False, timeout=PATIENCE_S)
+    return http_client(url, headers={"origin": url})
 
 
 async def log_in(http: httpx.AsyncClient) -> str:
@@ -133,7 +133,7 @@ async def test_every_route_of_the_page_refuses_every_kind_of_threat(face: HttpFa
         await log_in(http)
         cookie = "; ".join(f"{name}={value}" for name, value in http.cookies.items())
         for threat, (status, headers, has_cookie) in threats.items():
-            async with httpx.AsyncClient(base_url=url, verify=False, trust_env=False) as other:
+            async with http_client(url) as other:
                 given = {**headers, **({"cookie": cookie} if has_cookie else {})}
                 for method, path in routes:
                     if status == 401 and (path in LOGIN_PATHS or (method, path) == ("POST", "/web/login")):
@@ -153,7 +153,7 @@ async def test_every_route_of_the_page_refuses_every_kind_of_threat(face: HttpFa
 
 async def test_a_link_from_another_site_leads_to_the_login_and_no_further(face: HttpFace) -> None:
     visit = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-    async with httpx.AsyncClient(base_url=face.address.url, verify=False, trust_env=False) as http:
+    async with http_client(face.address.url) as http:
         answer = await http.get("/", headers=visit, follow_redirects=True)
     assert answer.url.path == "/web/login" and answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store" and answer.headers["referrer-policy"] == "no-referrer"
@@ -184,7 +184,7 @@ async def test_the_cookie_opens_no_route_of_the_api(face: HttpFace) -> None:
 async def test_wrong_passwords_slow_down_at_the_login_and_at_the_api_but_not_the_running_pages(face: HttpFace) -> None:
     async with (
         browser(face.address.url) as http,
-        httpx.AsyncClient(base_url=face.address.url, verify=False, trust_env=False) as api,
+        http_client(face.address.url) as api,
     ):
         key = await log_in(http)
         codes = [(await http.post("/web/login", json={"password": f"no {one}"})).status_code for one in range(6)]
@@ -230,7 +230,7 @@ async def test_a_login_and_a_login_link_end(face: HttpFace, serve, project, envi
 
 async def test_behind_a_proxy_its_name_and_origin_are_those_of_the_settings(face: HttpFace) -> None:
     name = ALLOWED.removeprefix("https://")
-    async with httpx.AsyncClient(base_url=face.address.url, verify=False, trust_env=False) as http:
+    async with http_client(face.address.url) as http:
         answer = await http.post("/web/login", json={"password": PASSWORD}, headers={"host": name, "origin": ALLOWED})
         bare = await http.post(
             "/web/login", json={"password": PASSWORD}, headers={"host": name, "origin": f"http://{name}x"}

@@ -19,6 +19,7 @@ from tests.support.browser.web import PASSWORD, web_server
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import make_repo
+from tests.support.world.server import http_client
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
 ASKS = {"edit": "ask", "bash": {"*": "allow", "rm *": "ask"}}
@@ -56,7 +57,7 @@ async def test_the_list_has_the_question_and_an_answer_needs_a_ticket_that_was_n
         ticket = await ticket_for(http, key)
         for given in ({**wrong, "ticket": ""}, {**wrong, "ticket": key}, {**wrong, "ticket": "x" * 40}):
             assert (await http.post("/web/inbox/act", json=given)).status_code == 401
-        async with httpx.AsyncClient(base_url=face.address.url, verify=False, trust_env=False) as other:
+        async with http_client(face.address.url) as other:
             cookie = {"cookie": "; ".join(f"{name}={value}" for name, value in http.cookies.items())}
             foreign = await other.post("/web/inbox/act", json={**wrong, "ticket": ticket}, headers=cookie)
             assert foreign.status_code == 403  # no origin: not a page of this server
@@ -190,7 +191,7 @@ def _sender(base: str):
     """Return what sends a prompt in a new session and does not wait for the answer."""
 
     def send(text: str) -> None:
-        with httpx.Client(base_url=base, auth=("opencode", PASSWORD), trust_env=False) as http:
+        with httpx.Client(base_url=base, auth=("opencode", PASSWORD), trust_env=False, timeout=PATIENCE_S) as http:
             session = http.post("/session", json={"title": text.split("<<")[0]}).json()["id"]
             body = {"parts": [{"type": "text", "text": text}]}
             assert http.post(f"/session/{session}/prompt_async", json=body).status_code == 204

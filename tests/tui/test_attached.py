@@ -18,7 +18,7 @@ from tests.support.terminal.command import Terminal
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
-from tests.support.world.waiting import suspend
+from tests.support.world.waiting import PATIENCE_S, suspend
 
 PASSWORD = "correct horse"
 
@@ -61,7 +61,9 @@ class Served:
     def get(self, path: str) -> Any:
         """Return what the server answers."""
         url = f"http://127.0.0.1:{self.port}{path}"
-        return httpx.get(url, auth=("opencode", PASSWORD), trust_env=False).raise_for_status().json()
+        return (
+            httpx.get(url, auth=("opencode", PASSWORD), trust_env=False, timeout=PATIENCE_S).raise_for_status().json()
+        )
 
 
 @pytest.fixture

@@ -149,7 +149,7 @@ def test_an_endless_file_ends(held: Confined) -> None:
 def test_an_endless_file_ends_the_rest_of_the_line_too(plain: Confined) -> None:
     part = "head -c 4M /dev/zero; sleep 0.02"
     ended, output = plain.run(f"while :; do {part}; done > endless; echo went on", limits=Limits(file_size=48 * MB))
-    assert (ended.reason, output) == ("limit", "")
+    assert ended.reason == "limit" and "went on" not in output
 
 
 def test_a_program_that_ignores_the_kernels_signal_ends_too(plain: Confined) -> None:

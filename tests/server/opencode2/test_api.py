@@ -4,11 +4,10 @@ import asyncio
 import subprocess
 import sys
 
-import httpx
-
 from opencode_tui.server.opencode2.operations import OPERATIONS
 from tests.support.opencode2.client import Newer, kinds, numbers
 from tests.support.opencode2.description import operations
+from tests.support.world.server import http_client
 from tests.support.world.waiting import PATIENCE_S
 
 STEP = ["step.started", "text.started", "text.ended", "step.ended"]
@@ -251,7 +250,7 @@ async def test_a_session_of_before_has_events_too_also_when_it_was_compacted(ser
 
 
 async def test_a_request_without_the_password_is_refused_in_this_form(serve):
-    async with serve() as face, httpx.AsyncClient(base_url=face.address.url, trust_env=False) as stranger:
+    async with serve() as face, http_client(face.address.url) as stranger:
         refused = await stranger.get("/api/health")
     assert refused.status_code == 401 and refused.json()["_tag"] == "UnauthorizedError"
 

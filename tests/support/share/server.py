@@ -40,7 +40,7 @@ class Recorder:
 
     async def data(self, url: str) -> list[dict[str, Any]]:
         """Return what the server has of a share, asked directly."""
-        async with httpx.AsyncClient(verify=False, trust_env=False) as http:
+        async with httpx.AsyncClient(verify=False, trust_env=False, timeout=PATIENCE_S) as http:
             share_id = url.rpartition("/")[2]
             answer = await http.get(f"http://{self.target[0]}:{self.target[1]}/api/share/{share_id}/data")
             return answer.json() if answer.status_code == 200 else []

@@ -88,6 +88,11 @@ class HttpFace:
             yield events
 
 
+def http_client(url: str, **options: Any) -> httpx.AsyncClient:
+    """Return a client of a server that waits as long as a test does; without credentials unless these are among the options."""
+    return httpx.AsyncClient(base_url=url, verify=False, trust_env=False, timeout=PATIENCE_S, **options)
+
+
 @asynccontextmanager
 async def served(
     folder: Path,
@@ -109,9 +114,7 @@ async def served(
         ) as address:
             auth = httpx.BasicAuth(credentials.username, PASSWORD)
             limits = httpx.Limits(keepalive_expiry=_REUSE_S)
-            async with httpx.AsyncClient(
-                base_url=address.url, auth=auth, verify=False, trust_env=False, timeout=PATIENCE_S, limits=limits
-            ) as http:
+            async with http_client(address.url, auth=auth, limits=limits) as http:
                 yield HttpFace(address, http, clients)
 
 

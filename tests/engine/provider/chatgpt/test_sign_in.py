@@ -16,6 +16,7 @@ from opencode_tui.engine.provider.chatgpt.sign_in import begin, finish
 from opencode_tui.schema.error import AuthError, SignInError
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.chatgpt_service import RESOURCE, SCOPES, ChatGptService
+from tests.support.world.waiting import PATIENCE_S
 
 SignIn = Callable[..., Account]
 
@@ -278,7 +279,7 @@ def test_times_of_the_tokens_are_those_of_the_answer(sign_in: SignIn, service: C
 
 def ask_raw(service: ChatGptService, path: str, form: dict[str, str | None], kind: str) -> int:
     body = urlencode({name: value for name, value in form.items() if value is not None})
-    with httpx.Client(verify=False, trust_env=False) as client:
+    with httpx.Client(verify=False, trust_env=False, timeout=PATIENCE_S) as client:
         return client.post(f"{service.origin}{path}", content=body, headers={"content-type": kind}).status_code
 
 

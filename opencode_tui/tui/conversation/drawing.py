@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from opencode_tui.text.cells import clip, pad, width, wrap
-from opencode_tui.text.quantity import amount, clock, duration, plural
+from opencode_tui.text.quantity import amount, duration, plural
 from opencode_tui.text.retry import past_reason
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile
@@ -201,7 +201,7 @@ def draw_stop(item: StopItem, page: RenderContext, scene: ViewState) -> list[Lin
         "Session ended unexpectedly, send a message to go on" if item.is_killed else "Interrupted by you",
         page.style("muted"),
     )
-    time = clock(item.time)
+    time = scene.time_words(item.time, page.width)
     return [pen.move(page.right + 1 - width(time)).put(time, page.style("muted")).line()]
 
 
@@ -340,7 +340,7 @@ def _counts(item: CompactionItem, page: RenderContext) -> str:
 def _compaction_end(item: CompactionItem, page: RenderContext, scene: ViewState) -> list[Span]:
     is_focused = scene.is_focused(item)
     tone = "selection" if is_focused else "background"
-    time = (clock(item.time), page.style("muted", tone))
+    time = (scene.time_words(item.time, page.width), page.style("muted", tone))
     if not item.summary or item.is_running or page.width < 70 or not is_focused:
         return [time]
     act = "fold the summary" if scene.is_open(item) else "read the summary"

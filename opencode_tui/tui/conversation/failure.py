@@ -22,7 +22,6 @@ from opencode_tui.schema.session.stored_error import (
 )
 from opencode_tui.text.cells import breaks, width
 from opencode_tui.text.cost import plan_words
-from opencode_tui.text.quantity import clock
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.line import BODY, GUTTER, TEXT, Line, LineBuilder, RenderContext, joints, slice_spans
 from opencode_tui.tui.conversation.view_state import ViewState
@@ -62,7 +61,7 @@ class Words(NamedTuple):
 def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the lines of a failed turn."""
     words = words_of(item.error, item.provider, item.model)
-    time = clock(item.time)
+    time = scene.time_words(item.time, page.width)
     code = f" ({words.code})" if words.code else ""
     room = page.room - width(time) - 2
     title = [words.title[start:end] for start, end in breaks(words.title, room - width(code))]

@@ -1,7 +1,7 @@
 """Draws what the user asked: a bar and a tone, when, how long the answer took, what it cost."""
 
 from opencode_tui.text.cells import breaks, width
-from opencode_tui.text.quantity import clock, duration, money
+from opencode_tui.text.quantity import duration, money
 from opencode_tui.text.safe_text import screen_lines
 from opencode_tui.tui.conversation.line import GUTTER, PROSE_WIDTH, TEXT, Line, LineBuilder, RenderContext, Span, joints
 from opencode_tui.tui.conversation.picture import picture_rows
@@ -18,7 +18,7 @@ MIN_HINT_ROOM = 60
 
 def draw_user(item: UserItem, page: RenderContext, scene: ViewState) -> list[Line]:
     """Return the request's lines."""
-    facts = "queued" if item.is_queued else _facts(item, page)
+    facts = "queued" if item.is_queued else _facts(item, page, scene)
     is_focused = scene.is_focused(item)
     hints = _hints(page) if is_focused and not item.is_queued else []
     keys = sum(width(text) for text, _ in hints)
@@ -46,10 +46,10 @@ def draw_user(item: UserItem, page: RenderContext, scene: ViewState) -> list[Lin
     return lines
 
 
-def _facts(item: UserItem, page: RenderContext) -> str:
+def _facts(item: UserItem, page: RenderContext, scene: ViewState) -> str:
     """Return when, how long, how much; the last goes first where there is little room."""
     turn = item.turn
-    facts = [clock(turn.started)]
+    facts = [scene.time_words(turn.started, page.width)]
     if turn.ended is not None:
         seconds = (turn.ended - (turn.begun or turn.started)) / 1000
         facts += [duration(seconds)] if seconds >= 1 else []

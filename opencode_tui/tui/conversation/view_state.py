@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from opencode_tui.text.quantity import clock, when
 from opencode_tui.tui.conversation.tools.tool import Opened
 from opencode_tui.tui.pictures.source import PictureSource
 from opencode_tui.tui.state.items import Item
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 PictureForm = Callable[[PictureSource, int, int, Item], "Form | None"]
 """Return the form of an item's picture in at most so many columns and rows; None while it is read, or where none are shown."""
+
+_DATED_WIDTH = 60
+"""Columns of the page from which a time has its day."""
 
 
 @dataclass(slots=True)
@@ -45,6 +49,10 @@ class ViewState:
 
     detailed: set[str] = field(default_factory=set[str])
     """Kinds of items that are open unless one was folded by itself."""
+
+    def time_words(self, moment: int, width: int) -> str:
+        """Return the time of a moment in ms since 1970; where so many columns have room, with its day unless that is today."""
+        return when(moment, self.now) if width >= _DATED_WIDTH else clock(moment)
 
     def is_focused(self, item: Item) -> bool:
         """Return whether the keys act on this item."""

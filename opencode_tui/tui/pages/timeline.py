@@ -17,7 +17,7 @@ from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.diff_rows import unified
-from opencode_tui.text.quantity import amount, clock, plural
+from opencode_tui.text.quantity import amount, clock, plural, when
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
@@ -86,11 +86,11 @@ def change_of(file: ChangedFile, messages: Sequence[MessageWithParts]) -> Change
     return Change(screen_line(file.path), rows[:CODE]) if rows else None
 
 
-def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room: int) -> Lines:
-    """Return the lines of the preview."""
+def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room: int, *, now: int) -> Lines:
+    """Return the lines of the preview; `now` is in ms since 1970."""
     style = look.palette.style
     muted, fill = style("muted", AREA), look.palette.area(AREA)
-    title = [(f"Reverting to {clock(moment.time)}", style("text", AREA, bold=True))]
+    title = [(f"Reverting to {when(moment.time, now)}", style("text", AREA, bold=True))]
     lines: Lines = [row(room, title, [("preview", muted)], fill=fill), []]
     if effects is None:
         return lines
@@ -108,7 +108,7 @@ def draw_effects(moment: Moment, effects: RevertEffects | None, look: Look, room
     lines += _files(effects.files, look, room) if effects.files else [[("No file changes.", muted)]]
     change = effects.change
     if change is not None:
-        after = [(f"after {clock(moment.time)}", muted)]
+        after = [(f"after {when(moment.time, now)}", muted)]
         lines += [[], row(room, [(change.path, style("text", AREA, bold=True))], after, fill=fill)]
         lines += one_column(change.rows, look, room, AREA)
     return lines
@@ -538,7 +538,8 @@ class TimelineScreen(PageScreen):
         moment = self._moment_of(self.listing.chosen)
         if moment is None:
             return []
-        return draw_effects(moment, self._effects.get(moment.message_id), self.listing.look, room)
+        effects = self._effects.get(moment.message_id)
+        return draw_effects(moment, effects, self.listing.look, room, now=self._control.now())
 
 
 def _compaction_words(item: CompactionItem | None) -> str:

@@ -19,7 +19,7 @@ from opencode_tui.tui.conversation.failure import words_of
 from opencode_tui.tui.conversation.fenwick import Fenwick
 from opencode_tui.tui.conversation.line import RenderContext, slice_spans
 from opencode_tui.tui.conversation.view_state import ViewState
-from opencode_tui.tui.state.items import ToolItem
+from opencode_tui.tui.state.items import AnyItem, CompactionItem, ErrorItem, StopItem, ToolItem, Turn, UserItem
 from tests.support.terminal.conversation import NOON, ROOT, Story, edit, look, read, refused_key
 
 
@@ -272,6 +272,27 @@ def test_a_failure_shows_the_providers_reason_once_and_a_remedy_that_fits(
     reported = Reported("fake", status=status, body=json.dumps({"error": {"message": body}}))
     words = words_of(to_stored(from_response(reported, now_ms=0)), "fake")
     assert (words.title, words.code, words.detail, words.fix) == shown
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        UserItem("one", "one", text="Fix it", turn=Turn(started=NOON)),
+        StopItem("one", "one", time=NOON),
+        ErrorItem("one", "one", error=to_stored(RuntimeError("no")), time=NOON),
+        CompactionItem("one", "one", time=NOON),
+    ],
+    ids=lambda item: item.kind,
+)
+def test_what_is_of_another_day_has_its_day_where_there_is_room(item: AnyItem) -> None:
+    def shown(hours: int, columns: int = 80) -> str:
+        page, scene = RenderContext(columns, look(), ROOT), ViewState(now=NOON + hours * 3_600_000)
+        return draw_item(item, page, scene)[0].strip.text
+
+    assert " 12:00" in shown(1) and "Dec 26" not in shown(1)
+    assert " Dec 26 12:00" in shown(20)
+    assert " 2025-12-26" in shown(366 * 24)
+    assert " 12:00" in shown(20, 59) and "Dec 26" not in shown(20, 59)
 
 
 def test_a_long_plan_is_whole_when_it_is_opened() -> None:

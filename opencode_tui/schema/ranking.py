@@ -3,6 +3,7 @@
 import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 _BREAKS = frozenset(" /_-.:@")
@@ -86,17 +87,15 @@ class NameFilter:
         marked, joined = self._marked, "".join(words)
         if not words:
             return among
-        having = among
-        if is_simple := _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:
+        if _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:
+            having = among
             for word in words:
                 having = [at for at in having if word in marked[at]]
             groups = self._by_word_starts(words, having)
+            rest = self._in_pieces(words, among, known=having)
         else:
             groups = dict[int, list[int]]()
-        if is_simple and len(words) == 1:
-            rest = self._with_starts(joined, among)
-        else:
-            rest = self._with_letters(joined, among, known=having if is_simple else ())
+            rest = self._with_letters(joined, among)
         for at in rest:
             if (points := _points(words, self._names[at])) is not None:
                 groups.setdefault(points // _ALIKE_WITHIN, []).append(at)
@@ -115,21 +114,31 @@ class NameFilter:
             within = [at for at in within if start not in marked[at]]
         return {(_RUN + _AT_START) // _ALIKE_WITHIN: [*begun], _RUN // _ALIKE_WITHIN: within}
 
+    def _in_pieces(self, words: Sequence[str], among: Sequence[int], *, known: Sequence[int]) -> Iterable[int]:
+        """Return those that may have a word, or all of them joined, in pieces that each begin a word, without those known."""
+        marked, others = self._marked, frozenset(known)
+        among = [at for at in among if at not in others]
+        found = among
+        for word in words:
+            found = [*(at for at in found if word in marked[at]), *self._with_starts(word, found)]
+        return {*found, *self._with_starts("".join(words), among)} if len(words) > 1 else found
+
     def _with_starts(self, word: str, among: Sequence[int]) -> Sequence[int]:
-        """Return those that may have a word in pieces that each begin a word."""
+        """Return those that may have a word in pieces that each begin a word, and not in one piece."""
         if len(word) == 1:
             return ()
         marked, first = self._marked, _BREAK + word[0]
+        among = [at for at in among if first in marked[at] and word not in marked[at]]
+        for pair in reversed([*map("".join, pairwise(word))]):  # the letters typed last leave the fewest
+            start = _BREAK + pair[1]
+            among = [at for at in among if pair in marked[at] or start in marked[at]]
         following = (f"(?:{re.escape(letter)}|.*?{_BREAK}{re.escape(letter)})" for letter in word[1:_FEW_LETTERS])
         search = re.compile("".join([_BREAK, re.escape(word[0]), *following]), re.DOTALL).search
-        return [at for at in among if first in marked[at] and word not in marked[at] and search(marked[at])]
+        return [at for at in among if search(marked[at])]
 
-    def _with_letters(self, letters: str, among: Sequence[int], *, known: Sequence[int]) -> Sequence[int]:
-        """Return those that have all the letters somewhere, without those that are known."""
+    def _with_letters(self, letters: str, among: Sequence[int]) -> Sequence[int]:
+        """Return those that have all the letters somewhere."""
         marked = self._marked
-        if known:
-            others = frozenset(known)
-            among = [at for at in among if at not in others]
         for letter in sorted(set(letters.translate(_TO_BREAKS))):
             among = [at for at in among if letter in marked[at]]
         return among

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 
 import msgspec
@@ -86,17 +86,25 @@ NONE = Columns((), numbers(), numbers(), numbers(), b"", {}, {})
 
 
 def updated_columns(
-    old: Columns, names: Sequence[str], states: "array[int]", rows: Sequence[int], read: Mapping[str, SessionInfo]
+    old: Columns,
+    names: Sequence[str],
+    states: "array[int]",
+    rows: Sequence[int],
+    read: Mapping[str, SessionInfo],
+    *,
+    lost: Set[str],
 ) -> Columns:
-    """Return the columns of these names: their rows in `old`, or what was `read` where the row is negative."""
-    created = numbers(old.created[row] if row >= 0 else 0 for row in rows)
-    updated = numbers(old.updated[row] if row >= 0 else 0 for row in rows)
-    flags = bytearray(old.flags[row] if row >= 0 else 0 for row in rows)
+    """Return the columns of these names: their rows in `old`, or what was `read` where the row is negative.
+
+    `lost` are the names in `old` without a row here, and those that were read.
+    """
+    created, updated = (numbers(_picked([*column, 0], rows)) for column in (old.created, old.updated))
+    flags = bytearray(_picked(old.flags + b"\0", rows))
     for number, row in enumerate(rows):
         if row < 0:
             info = read[names[number]]
             created[number], updated[number], flags[number] = info.time.created, info.time.updated, _flags(info)
-    without = {name[: -len(SUFFIX)] for name in {*old.names}.difference(names).union(read)}
+    without = {name[: -len(SUFFIX)] for name in lost}
     parents = {one: parent for one, parent in old.parents.items() if one not in without}
     costs = {one: cost for one, cost in old.costs.items() if one not in without}
     for info in read.values():
@@ -105,6 +113,11 @@ def updated_columns(
         if cost := hidden_cost(info):
             costs[info.id] = float(cost)
     return Columns(names, states, created, updated, bytes(flags), parents, costs)
+
+
+def _picked(column: Sequence[int], rows: Iterable[int]) -> Iterator[int]:
+    """Yield the numbers of a column in these rows; its last number is that of a row -1."""
+    return map(column.__getitem__, rows)
 
 
 def _flags(info: SessionInfo) -> int:

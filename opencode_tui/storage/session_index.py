@@ -14,8 +14,8 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Set
 from functools import cache
-from itertools import groupby
-from operator import attrgetter
+from itertools import groupby, repeat
+from operator import attrgetter, eq
 from typing import cast
 
 from msgspec import Struct
@@ -194,28 +194,30 @@ class SessionIndex:
     ) -> tuple[_Known, builtins.list[StorageError]]:
         """Return what is known after the sessions were read whose files have other states than before."""
         old = known.columns
-        at = {name: row for row, name in enumerate(old.names)}
-        before, now = _triples(old.states), _triples(states)
-        rows = [at.get(name, -1) for name in names]
-        rows = [row if row >= 0 and before[row] == state else -1 for row, state in zip(rows, now, strict=True)]
-        read, damaged = self._read([name for name, row in zip(names, rows, strict=True) if row < 0], known.project_id)
-        listed = [number for number, name in enumerate(names) if rows[number] >= 0 or name in read]
-        stored = numbers()
-        for number in listed:
-            state = now[number]
-            stored.extend(state if state[-1] < horizon else (0, 0, 0))  # a young one is read again with the next list
-        names, rows = [names[number] for number in listed], [rows[number] for number in listed]
-        kept = {name for name, row in zip(names, rows, strict=True) if row >= 0}
-        changed = len(read) + len(old.names) - len(kept)
-        every = known.every
+        rows = [*map(dict(zip(old.names, range(len(old.names)), strict=True)).get, names, repeat(-1))]
+        before = [*_triples(old.states), ()]  # the last one is that of a row -1
+        same = map(eq, _triples(states), map(before.__getitem__, rows))
+        changed = [number for number, is_same in enumerate(same) if not is_same]
+        read, damaged = self._read([names[number] for number in changed], known.project_id)
+        lost = set(old.names).difference(names).union(names[number] for number in changed)
+        for number in changed:
+            rows[number] = -1
+        for number, changed_ns in enumerate(states[STATE - 1 :: STATE]):
+            if changed_ns >= horizon:
+                states[number * STATE : (number + 1) * STATE] = numbers(
+                    (0, 0, 0)
+                )  # it is read again with the next list
+        for number in reversed(changed):
+            if names[number] not in read:
+                del names[number], rows[number], states[number * STATE : (number + 1) * STATE]
         return (
             _Known(
                 known.project_id,
-                updated_columns(old, names, stored, rows, read),
+                updated_columns(old, names, states, rows, read, lost=lost),
                 known.saved,
-                _only(known.read, kept) | read,
-                known.unsaved + changed,
-                None if every is None else _only(every, kept) | read,
+                _without(known.read, lost) | read,
+                known.unsaved + len(read) + len(lost.intersection(old.names)),
+                None if known.every is None else _without(known.every, lost) | read,
             ),
             damaged,
         )
@@ -306,5 +308,5 @@ def _triples(states: "array[int]") -> list[tuple[int, ...]]:
     return list(zip(*(states[at::STATE] for at in range(STATE)), strict=True))
 
 
-def _only(sessions: Mapping[str, SessionInfo], names: Set[str]) -> dict[str, SessionInfo]:
-    return {name: info for name, info in sessions.items() if name in names}
+def _without(sessions: Mapping[str, SessionInfo], names: Set[str]) -> dict[str, SessionInfo]:
+    return {name: info for name, info in sessions.items() if name not in names}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.session.listed import ListedSession, listed
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session import COST_KEY, SessionInfo
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
@@ -246,6 +246,26 @@ def test_children_as_of_an_hour_ago_need_no_second_look_at_the_files(paths: Path
     assert index.children("p", infos[0].id, age_s=3600).sessions == []
     assert files.log == []
     assert index.children("p", infos[0].id).sessions == [child]
+
+
+def test_what_a_record_has_no_more_is_not_kept(paths: Paths, infos: list[SessionInfo]):
+    child, costly = infos[3], infos[5]
+    store(paths, [child.changed(parent_id=infos[0].id), costly.changed(metadata={COST_KEY: 0.5})])
+    index = SessionIndex(Storage(paths))
+    assert [info.id for info in index.children("p", infos[0].id).sessions] == [child.id]
+    before = index.columns("p")[0].costs
+    store(paths, [child, costly], mtime_ns=2 * 10**18)
+    assert index.children("p", infos[0].id).sessions == []
+    assert (costly.id in before, index.columns("p")[0].costs) == (True, {})
+
+
+def test_a_record_that_is_damaged_after_a_list_is_in_no_later_one(paths: Paths, infos: list[SessionInfo]):
+    index = SessionIndex(Storage(paths))
+    assert len(index.list("p").sessions) == MANY
+    path(paths, infos[3]).write_bytes(b"{")
+    for listing in (index.list("p"), index.list("p")):
+        assert listing.sessions == newest_first([info for info in infos if info is not infos[3]])
+        assert [str(path(paths, infos[3])) in str(error) for error in listing.damaged] == [True]
 
 
 def test_a_record_that_changed_behind_the_columns_is_shown_as_it_is(paths: Paths, infos: list[SessionInfo]):

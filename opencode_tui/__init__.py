@@ -1,3 +1,3 @@
 """A coding agent for the terminal: a headless engine, and the command line, TUI and server that use it."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

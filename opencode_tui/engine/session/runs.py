@@ -183,10 +183,11 @@ class Run:
             if not task.done():
                 await asyncio.wait({task}, timeout=HELD_S)
         finally:
-            if not task.done():
+            has_ended = task.done()  # a future that is canceled has ended too
+            if not has_ended:
                 task.cancel()
                 task.add_done_callback(consume_error)
-        if not task.done():
+        if not has_ended:
             raise self._interrupted()
         return task.result()
 
@@ -411,7 +412,7 @@ class RunRegistry:
             await run.wait_for(change, CHANGE_WAIT_S)
         lock = self._locks.session_run(run.session_id)
         with reporting(report, []), waiting("disk", lock.owner_path, limit_s=None):
-            grant = await _acquire(run, lock)
+            grant = await self._acquire(run, lock)
         if grant.was_elsewhere:
             self._store.drop(run.session_id)
         try:
@@ -425,6 +426,22 @@ class RunRegistry:
             self._store.release_older(run.session_id)
         finally:
             lock.release()
+
+    async def _acquire(self, run: Run, lock: RunLock) -> RunGrant:
+        """Acquire the lock of a session on a thread, which the disk may hold; raises BusyError, StorageError, RunAborted.
+
+        The next run waits for the thread of one that is interrupted meanwhile.
+        """
+        acquiring = asyncio.create_task(asyncio.to_thread(lock.try_acquire))
+        try:
+            return await run.while_wanted(asyncio.shield(acquiring))
+        except (RunAborted, asyncio.CancelledError) as error:
+            acquiring.add_done_callback(lambda task: _release_late(task, lock))
+            if isinstance(error, RunAborted):
+                self._follow(run)
+                self._end(run)
+                await asyncio.wait({acquiring})
+            raise
 
     async def _flush(self, run: Run) -> None:
         """Write what is queued; after an interruption only if the disk writes it at once."""
@@ -610,16 +627,6 @@ class SessionRuns(Struct, frozen=True):
             except OpencodeError as error:
                 logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
         return repaired
-
-
-async def _acquire(run: Run, lock: RunLock) -> RunGrant:
-    """Acquire the lock of a session on a thread, which the disk may hold; raises BusyError, StorageError, RunAborted."""
-    acquiring = asyncio.create_task(asyncio.to_thread(lock.try_acquire))
-    try:
-        return await run.while_wanted(asyncio.shield(acquiring))
-    except (RunAborted, asyncio.CancelledError):
-        acquiring.add_done_callback(lambda task: _release_late(task, lock))
-        raise
 
 
 def _release_late(acquiring: "asyncio.Task[RunGrant]", lock: RunLock) -> None:

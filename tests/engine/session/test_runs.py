@@ -1,4 +1,5 @@
 import asyncio
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
@@ -10,19 +11,20 @@ from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
+from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
 from tests.support.sessions.records import assistant
 from tests.support.sessions.store import drain, words
-from tests.support.world.waiting import PATIENCE_S
+from tests.support.world.waiting import PATIENCE_S, until
 
 ANSWER = assistant("done")
 
 
 @asynccontextmanager
-async def registry(paths):
-    bus, locks, storage = Bus(), Locks(paths), Storage(paths)
+async def registry(paths, files=None):
+    bus, locks, storage = Bus(), Locks(paths, files=files), Storage(paths)
     publisher = Publisher(bus=bus)
     statuses = SessionStatuses(publish=publisher.publish)
     store = SessionStore(
@@ -99,6 +101,37 @@ async def test_an_abort_before_the_body_began_still_ends_it(paths):
         runs.abort("ses_1")
         with pytest.raises(RunAborted):
             await run.answer()
+
+
+class HeldFiles(FileSystem):
+    """Files of which the first that is replaced waits."""
+
+    def __init__(self) -> None:
+        self.is_held, self.go_on = threading.Event(), threading.Event()
+
+    def replace(self, source: str, target: str) -> None:
+        self.is_held.set()
+        self.go_on.wait(PATIENCE_S)
+        super().replace(source, target)
+
+
+async def test_a_run_waits_for_one_that_was_interrupted_while_the_disk_held_its_lock(paths):
+    files = HeldFiles()
+    async with registry(paths, files) as (runs, _):
+
+        async def body(_run):
+            return ANSWER
+
+        first = start(runs, body)
+        await until(files.is_held.is_set)
+        runs.abort("ses_1")
+        with pytest.raises(RunAborted):
+            await first.answer()
+        second = start(runs, body)
+        await asyncio.sleep(0.02)
+        assert not second.is_ended
+        files.go_on.set()
+        assert await second.answer() == ANSWER
 
 
 async def test_a_session_that_another_process_works_on_is_refused_by_name(paths):

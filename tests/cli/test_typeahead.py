@@ -79,6 +79,26 @@ def test_a_screen_that_closes_by_itself_leaves_nothing_of_the_prompt_to_the_shel
         assert "no connection to" in text
 
 
+REPLACED = """
+import os, signal
+plain = signal.signal
+def set_and_send(number, handler):
+    plain(number, handler)
+    if number == signal.SIGTERM and handler is signal.SIG_DFL:
+        os.kill(os.getpid(), number)
+signal.signal = set_and_send
+from opencode_tui.__main__ import main
+main()
+"""
+
+
+def test_no_signal_ends_the_process_at_once_while_its_handler_is_replaced(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    with run(tmp_path, environ, "-c", REPLACED, "attach", "http://127.0.0.1:9") as terminal:
+        assert "no connection to" in terminal.sees("has its terminal again")
+
+
 def test_a_signal_while_keys_are_dropped_restores_the_terminal(tmp_path: Path, environ: dict[str, str]) -> None:
     with run(tmp_path, environ, "-m", "opencode_tui", "attach", "http://127.0.0.1:9") as terminal:
         terminal.sees("Ask")

@@ -9,8 +9,10 @@ import signal
 import sys
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -267,19 +269,23 @@ def _load() -> Any:
 
 
 def _end_on_signals(app: "OpenCodeApp") -> None:
+    """Let signals end the app. A handler of the loop cannot be replaced without a moment in which a signal kills the process."""
     loop = asyncio.get_running_loop()
     for number in _ENDS:  # ctrl+c is a key: SIGINT comes from another program
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, app.chat.hang_up if number == signal.SIGHUP else app.chat.leave)
+        end = app.chat.hang_up if number == signal.SIGHUP else app.chat.leave
+        signal.signal(number, partial(_call_soon, loop, end))
+
+
+def _call_soon(
+    loop: asyncio.AbstractEventLoop, end: Callable[[], object], _number: int, _frame: FrameType | None
+) -> None:
+    loop.call_soon_threadsafe(end)  # it wakes the loop
 
 
 def _die_on_signals(keys: TypeaheadGuard) -> None:
-    """Let a signal restore the terminal, which has no echo until the process ends: a closed loop leaves the default handler."""
-    loop = asyncio.get_running_loop()
+    """Let a signal restore the terminal, which has no echo until the process ends."""
     for number in _ENDS:
-        with suppress(NotImplementedError):
-            if loop.remove_signal_handler(number):
-                signal.signal(number, keys.die)
+        signal.signal(number, keys.die)
 
 
 def _report(ending: Ending, server: str | None) -> None:

@@ -202,11 +202,10 @@ class SessionIndex:
         lost = set(old.names).difference(names).union(names[number] for number in changed)
         for number in changed:
             rows[number] = -1
+        unknown = numbers((0, 0, 0))
         for number, changed_ns in enumerate(states[STATE - 1 :: STATE]):
-            if changed_ns >= horizon:
-                states[number * STATE : (number + 1) * STATE] = numbers(
-                    (0, 0, 0)
-                )  # it is read again with the next list
+            if changed_ns >= horizon:  # it is read again with the next list
+                states[number * STATE : (number + 1) * STATE] = unknown
         for number in reversed(changed):
             if names[number] not in read:
                 del names[number], rows[number], states[number * STATE : (number + 1) * STATE]

@@ -16,7 +16,7 @@ import pytest
 from opencode_tui.cli.engine_access import serve_terminals
 from opencode_tui.client.shared import open_shared
 from opencode_tui.server.peer import Confinement
-from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, live_engines
+from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, live_engines, short_path
 from opencode_tui.storage.paths import ensure, find_paths
 from opencode_tui.storage.process_identity import current_process
 from tests.conftest import isolated_environment
@@ -34,10 +34,14 @@ def attempt(name, act):
     else:
         print(f"{name}: DONE")
 
+def connect():
+    os.chdir(folder)  # a long path does not fit into an address
+    socket.socket(socket.AF_UNIX).connect(os.path.basename(path))
+
 attempt("list", lambda: os.listdir(folder))
 attempt("read", lambda: open(f"{folder}/a-key.json").read())
 attempt("write", lambda: open(f"{folder}/a-key.json", "w"))
-attempt("connect", lambda: socket.socket(socket.AF_UNIX).connect(path))
+attempt("connect", connect)
 attempt("signal", lambda: os.kill(int(pid), signal.SIGTERM))
 """
 
@@ -52,7 +56,8 @@ def test_a_command_reads_no_secret_connects_to_no_engine_and_ends_none(confined:
         subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as other,
     ):
         try:
-            listener.bind(address)
+            with short_path(address) as bound:
+                listener.bind(bound)
             listener.listen()
             claim.publish(EngineRecord(current_process(), str(confined.project), address, "a secret"))
             assert [one.secret for one in live_engines(paths)] == ["a secret"]

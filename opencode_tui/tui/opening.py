@@ -71,8 +71,8 @@ class Opening:
         """Return whether a key is for the prompt although it has no focus."""
         return False
 
-    def is_question(self, _widget: Widget) -> bool:
-        """Return whether a widget is the question that is shown: none is."""
+    def receive_in_panel(self, _event: events.Key, _focused: Widget | None) -> bool:
+        """Let the panel that is shown handle a key; return whether it has one: there is no panel."""
         return False
 
     def begin_key(self, key: str, *, is_printable: bool) -> None:

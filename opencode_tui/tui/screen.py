@@ -17,7 +17,7 @@ from opencode_tui.text.quantity import short_path
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
-from opencode_tui.tui.keys.router import Keyed, KeyTarget
+from opencode_tui.tui.keys.router import KeyTarget
 from opencode_tui.tui.opening import Opening
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.output.display import LineScreen
@@ -201,15 +201,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         return self._is_key_for_prompt
 
     def handle_in_panel(self, event: events.Key) -> bool:
-        """Handle a key of the focused question at once; return whether it has one.
-
-        In the queue of the question, a key behind the one that closes it would still be for this question, and be lost.
-        """
-        panel = self.focused
-        if not isinstance(panel, Keyed) or not self._chat.is_question(panel) or not panel.is_mounted:
-            return False
-        panel.receive_key(event)
-        return True
+        """Let the panel that is shown handle a key at once; return whether it has one."""
+        return self._chat.receive_in_panel(event, self.focused)
 
     def begin_key(self, event: events.Key) -> None:
         """Decide whether a key is for the question that is shown, or was typed before it could be read."""

@@ -163,9 +163,9 @@ class Chat(ChatParts):
         """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
         return self.panels.is_for_prompt(event, focused)
 
-    def is_question(self, widget: Widget) -> bool:
-        """Return whether a widget is the question that is shown."""
-        return self.panels.is_question(widget)
+    def receive_in_panel(self, event: events.Key, focused: Widget | None) -> bool:
+        """Let the panel that is shown handle a key at once; return whether it has one."""
+        return self.panels.receive_key(event, focused)
 
     def begin_key(self, key: str, *, is_printable: bool) -> None:
         """End what lasts until another key: a first press, and an error once the next prompt is begun."""

@@ -19,6 +19,8 @@ from opencode_tui.tui.dialogs.permission_case import load_case
 from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.keys.common import CANCEL
+from opencode_tui.tui.keys.router import router_of
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.state.folder import Asking
 
@@ -59,9 +61,20 @@ class PanelHost:
         parents = focused.ancestors_with_self
         return self._parts.ask in parents and self._parts.prompt not in parents
 
-    def is_question(self, widget: object) -> bool:
-        """Return whether a widget is the question that is shown."""
-        return isinstance(widget, Panel) and widget is self._shown
+    def receive_key(self, event: events.Key, focused: Widget | None) -> bool:
+        """Let the panel that is shown handle a key at once; return whether it has one.
+
+        In the queue of the panel, a key behind the one that closes it would still be for this panel, and be lost. Of a panel with
+        a text this is the key that cancels: the editor has the others.
+        """
+        shown = self._shown
+        if isinstance(shown, Panel) and shown is focused and shown.is_mounted:
+            shown.receive_key(event)
+            return True
+        if isinstance(shown, TextPanel) and focused in (shown, shown.editor):
+            found = router_of(shown).find(event.key, shown)
+            return found is not None and found.id == CANCEL and router_of(shown).handle(event, shown)
+        return False
 
     @property
     def closes_on_escape(self) -> bool:

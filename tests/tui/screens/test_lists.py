@@ -52,13 +52,24 @@ async def test_the_users_commands_join_the_open_list(environ: dict[str, str], fo
         await page.sees("▎ /deploy")
 
 
-@pytest.mark.parametrize("closing", ["escape", "ctrl+c"])
-async def test_letters_directly_behind_the_end_of_a_list_are_for_the_prompt(
-    environ: dict[str, str], folder: Path, closing: str
+@pytest.mark.parametrize(
+    ("command", "shown", "closing"),
+    [
+        ("models", "Filter models", "escape"),
+        ("models", "Filter models", "ctrl+c"),
+        ("rename", "esc back", "escape"),
+        ("find", "esc close", "escape"),
+    ],
+    ids=["list", "list-ctrl+c", "rename", "find"],
+)
+async def test_letters_directly_behind_the_end_of_a_list_or_a_text_field_are_for_the_prompt(
+    environ: dict[str, str], folder: Path, command: str, shown: str, closing: str
 ) -> None:
     async with screen(environ, folder) as page:
-        await page.send("/models")
-        await page.sees("Filter models")
+        await page.send("hello")
+        await page.sees("✓ Done")
+        await page.send(f"/{command}")
+        await page.sees(shown)
         for key in ("f", "x", "backspace", closing, "h", "e", "y"):
             page.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await page.sees("▎ hey")

@@ -280,21 +280,6 @@ async def test_a_key_that_quits_is_not_held_behind_an_early_enter(environ: dict[
         assert not page.app.is_running
 
 
-@pytest.mark.parametrize("command", ["rename", "find"])
-async def test_what_is_typed_right_behind_the_key_that_closes_a_panel_is_for_the_prompt(
-    environ: dict[str, str], folder: Path, command: str
-) -> None:
-    async with screen(environ, folder) as page:
-        await page.send("name it")
-        await page.sees("✓ Done")
-        await page.send(f"/{command}")
-        await page.sees("esc back" if command == "rename" else "esc close")
-        await page.type("abc")
-        page._deliver("escape")
-        await page.type("next")
-        assert page.app.chat.prompt.editor.text == "next"
-
-
 async def test_keys_without_another_model_or_variant_say_so(environ: dict[str, str], folder: Path) -> None:
     plain = {"provider": {"fake": {"models": {"fake-model": {"reasoning": False}}}}}
     async with screen(environ, folder, settings=plain) as page:

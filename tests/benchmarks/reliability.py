@@ -1,11 +1,11 @@
 """The figures of reliability in full, as one command with one report.
 
-    python -m tests.benchmarks reliability [--quick] [--only NAME] [--report FILE] [--resume]
+    python -m tests.benchmarks reliability [--quick] [--only NAME] [--report FILE] [--resume] [--write]
 
 Each part is a benchmark in a process of its own, one after the other. The first lines say how long each takes on two idle cores;
 then a line every half minute, whose estimate follows from how far the part says it is. A part that fails does not end the others;
 the exit code is 1 when any did. The report is a Markdown table, written after each part; with `--resume` the parts that are in it
-are not run again. In full it takes hours, with `--quick` minutes.
+are not run again. `--write` puts the table of all parts into docs/reliability.md. In full it takes hours, with `--quick` minutes.
 """
 
 import argparse
@@ -21,7 +21,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.page_section import PageSection
+
 PROGRESS_S = 30
+SECTION = PageSection("reliability", "reliability.md")
 _HEAD = "| part | wanted | seen | verdict | seconds | command |\n|---|---|---|---|---|---|\n"
 
 
@@ -183,11 +186,16 @@ def _figure(figure: dict[str, Any]) -> str:
 
 def write_report(report: Path, title: str, rows: list[Row]) -> None:
     """Replace the report."""
-    machine = f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores"
-    text = f"{title}\n\n{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}; {machine}.\n\n{_HEAD}"
     temporary = report.with_name(f"{report.name}.new")
-    temporary.write_text(text + "".join(f"{row.text}\n" for row in rows), encoding="utf-8")
+    temporary.write_text(f"{title}\n\n{table(rows)}", encoding="utf-8")
     temporary.replace(report)
+
+
+def table(rows: list[Row]) -> str:
+    """Return the table of these rows, below when and where they were measured."""
+    machine = f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} cores"
+    at = f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}"
+    return f"{at}; {machine}.\n\n{_HEAD}" + "".join(f"{row.text}\n" for row in rows)
 
 
 def main(arguments: list[str]) -> int:
@@ -199,7 +207,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", action="append", choices=list(PARTS), metavar="NAME", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the table there after each part")
     parser.add_argument("--resume", action="store_true", help="skip the parts that are in the report")
+    parser.add_argument("--write", action="store_true", help="replace the table in docs/reliability.md")
     options = parser.parse_args(arguments)
+    if options.write and options.quick:
+        parser.error("--write is for a run in full")
     if options.resume and not options.report:
         parser.error("--resume needs --report FILE")
     title = f"# Reliability, {'quick' if options.quick else 'in full'}"
@@ -218,7 +229,13 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         print("interrupted; --resume runs the rest", file=sys.stderr)
         return 130
+    rows.sort(key=lambda row: [*PARTS].index(row.name))
     print(f"\n{_HEAD}" + "\n".join(row.text for row in rows))
+    if options.write:
+        left = [name for name in PARTS if name not in {row.name for row in rows}]
+        if left:
+            parser.error(f"--write needs all parts; without figures: {', '.join(left)} (--resume runs these alone)")
+        SECTION.write(table(rows))
     missed = [row.name for row in rows if not row.is_met]
     print(f"\n{len(rows) - len(missed)} of {len(rows)} met" + (f"; not: {', '.join(missed)}" if missed else ""))
     return 1 if missed else 0

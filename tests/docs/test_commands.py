@@ -34,6 +34,7 @@ NEEDS = (
     "needs sessions of other programs",
     "opens the browser",
     "runs until ctrl+c",
+    "takes an hour",
 )
 """Titles of the blocks that are not run."""
 

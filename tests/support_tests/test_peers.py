@@ -8,9 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.benchmarks.page_section import PageSection
+from tests.benchmarks.peers.compare import SECTION
 from tests.benchmarks.peers.measure import FRAME, MEMORY, REQUEST, Figures, NotMeasured, wait_for_keys
-from tests.benchmarks.peers.table import BEGIN, END, replaced, table
+from tests.benchmarks.peers.table import table
 from tests.benchmarks.peers.terminal import Activity, Terminal, activity, activity_between, run_to_end
+from tests.benchmarks.reliability import SECTION as RELIABILITY
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.processes import is_running
 
@@ -110,10 +113,12 @@ def test_a_missing_figure_is_a_dash_with_its_reason() -> None:
     assert "- quick 1.0, first request: sent no request: no key" in text
 
 
-def test_the_page_has_a_place_for_the_table() -> None:
-    page = Path(PACKAGE_ROOT, "docs", "performance.md").read_text(encoding="utf-8")
-    changed = replaced(page, "| a table |")
-    assert f"{BEGIN}\n| a table |\n{END}" in changed
-    assert replaced(changed, page.partition(BEGIN)[2].partition(END)[0]) == page
+@pytest.mark.parametrize(("section", "page"), [(SECTION, "performance.md"), (RELIABILITY, "reliability.md")])
+def test_the_page_has_a_place_for_the_table(section: PageSection, page: str) -> None:
+    section.check()
+    text = Path(PACKAGE_ROOT, "docs", page).read_text(encoding="utf-8")
+    changed = section.replaced(text, "| a table |")
+    assert f"{section.begin}\n| a table |\n{section.end}" in changed
+    assert section.replaced(changed, text.partition(section.begin)[2].partition(section.end)[0]) == text
     with pytest.raises(ValueError, match="add them where the table belongs"):
-        replaced("# A page without markers\n", "x")
+        section.replaced("# A page without markers\n", "x")

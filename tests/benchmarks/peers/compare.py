@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from tests.benchmarks.page_section import PageSection
 from tests.benchmarks.peers.agents import OURS, PEERS, Agent, install
 from tests.benchmarks.peers.measure import (
     AT_REST_S,
@@ -34,9 +35,9 @@ from tests.benchmarks.peers.measure import (
     ScriptedModel,
 )
 from tests.benchmarks.peers.model import serving
-from tests.benchmarks.peers.table import paragraph, replaced, table
+from tests.benchmarks.peers.table import paragraph, table
 
-_PAGE = Path(__file__).parents[3] / "docs" / "performance.md"
+SECTION = PageSection("peers", "performance.md")
 
 
 def main(arguments: list[str]) -> int:
@@ -65,7 +66,7 @@ def main(arguments: list[str]) -> int:
             parser.error(f"no agent {name!r}; there are {', '.join(names)}")
     if options.write:
         try:
-            replaced(_PAGE.read_text(encoding="utf-8"), "")
+            SECTION.check()
         except (OSError, ValueError) as error:
             parser.error(str(error))
     if not Path("/proc/self/smaps_rollup").exists():
@@ -90,7 +91,7 @@ def main(arguments: list[str]) -> int:
     if options.report:
         options.report.write_text(f"# Ours beside other agents\n\n{section}", encoding="utf-8")
     if options.write:
-        _PAGE.write_text(replaced(_PAGE.read_text(encoding="utf-8"), section), encoding="utf-8")
+        SECTION.write(section)
     return 0 if any(agent == OURS.name and samples for (agent, _), samples in figures.samples.items()) else 1
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from tests.benchmarks.peers.measure import ROWS, Figures, Row
 
-BEGIN, END = "<!-- peers: written by `python -m tests.benchmarks peers --write` -->", "<!-- peers end -->"
 _COLUMNS = 128
 
 
@@ -33,15 +32,6 @@ def table(figures: Figures, agents: Sequence[str], titles: Sequence[str]) -> str
 def paragraph(text: str) -> str:
     """Return a text in lines of the width of the documentation."""
     return textwrap.fill(text, _COLUMNS, break_long_words=False, break_on_hyphens=False)
-
-
-def replaced(page: str, section: str) -> str:
-    """Return the page with the section between its two markers; raises ValueError when it does not have them."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page has no lines {BEGIN!r} and {END!r}; add them where the table belongs")
-    return f"{before}{BEGIN}\n{section.strip()}\n{END}{after}"
 
 
 def _line(figures: Figures, agents: Sequence[str], row: Row) -> str:

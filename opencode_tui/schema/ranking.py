@@ -1,7 +1,6 @@
 """Ranks names against what a user types: rows of lists, titles of sessions, paths of files."""
 
 import heapq
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -34,8 +33,6 @@ _LONG_IN_STARTS = (_RUN - _AT_WORDS) // _STARTS
 
 _BREAK, _SEPARATOR = "\0", "\n"
 _TO_BREAKS = str.maketrans(dict.fromkeys(_BREAKS, _BREAK))
-_FEW_LETTERS = 3
-"""Letters of a query that a regular expression looks for in the starts of words: with more of them it may take long."""
 
 
 class Match(NamedTuple):
@@ -84,57 +81,62 @@ class NameFilter:
 
     def _containing(self, words: Sequence[str], among: Sequence[int]) -> Sequence[int]:
         """Return those that contain the words. Most are found by searches in their texts, the others one by one."""
-        marked, joined = self._marked, "".join(words)
+        joined = "".join(words)
         if not words:
             return among
         if _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:
-            having = among
-            for word in words:
-                having = [at for at in having if word in marked[at]]
-            groups = self._by_word_starts(words, having)
-            rest = self._in_pieces(words, among, known=having)
+            whole, others, in_pieces = self._by_words(words, among)
+            groups = self._by_word_starts(words, whole)
+            as_one_word = self._with_starts(joined, others) if len(words) > 1 else ()
+            rest = {*in_pieces, *as_one_word}
         else:
             groups = dict[int, list[int]]()
-            rest = self._with_letters(joined, among)
+            rest = as_one_word = self._with_letters(joined, among)
+        joined_in = frozenset(as_one_word)
         for at in rest:
-            if (points := _points(words, self._names[at])) is not None:
+            if (points := _points(words, self._names[at], may_be_joined=at in joined_in)) is not None:
                 groups.setdefault(points // _ALIKE_WITHIN, []).append(at)
         return [at for group in sorted(groups, reverse=True) for at in sorted(groups[group])]
 
-    def _by_word_starts(self, words: Sequence[str], having: Sequence[int]) -> dict[int, list[int]]:
-        """Return those that have each word in one piece, by the hundreds of their points."""
-        marked, starts = self._marked, [_BREAK + word for word in words]
-        begun, within = having, list[int]()
-        for start in starts:
-            within += [at for at in begun if start not in marked[at]]
-            begun = [at for at in begun if start in marked[at]]
-        if len(words) > 1:
-            start = _BREAK + "".join(words)
-            begun = [*begun, *(at for at in within if start in marked[at])]
-            within = [at for at in within if start not in marked[at]]
-        return {(_RUN + _AT_START) // _ALIKE_WITHIN: [*begun], _RUN // _ALIKE_WITHIN: within}
-
-    def _in_pieces(self, words: Sequence[str], among: Sequence[int], *, known: Sequence[int]) -> Iterable[int]:
-        """Return those that may have a word, or all of them joined, in pieces that each begin a word, without those known."""
-        marked, others = self._marked, frozenset(known)
-        among = [at for at in among if at not in others]
-        found = among
+    def _by_words(
+        self, words: Sequence[str], among: Sequence[int]
+    ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
+        """Return those that have each word in one piece, all others, and of these those that may have each word."""
+        whole, others, in_pieces = among, list[int](), list[int]()
         for word in words:
-            found = [*(at for at in found if word in marked[at]), *self._with_starts(word, found)]
-        return {*found, *self._with_starts("".join(words), among)} if len(words) > 1 else found
+            whole, missing = self._parted(word, whole)
+            others += missing
+            having, without = self._parted(word, in_pieces)
+            in_pieces = [*having, *self._with_starts(word, [*without, *missing])]
+        return whole, others, in_pieces
+
+    def _by_word_starts(self, words: Sequence[str], whole: Sequence[int]) -> dict[int, list[int]]:
+        """Return those that have each word in one piece, by the hundreds of their points."""
+        begun, within = whole, list[int]()
+        for word in words:
+            begun, others = self._parted(_BREAK + word, begun)
+            within += others
+        if len(words) > 1:
+            more, within = self._parted(_BREAK + "".join(words), within)
+            begun = [*begun, *more]
+        return {(_RUN + _AT_START) // _ALIKE_WITHIN: [*begun], _RUN // _ALIKE_WITHIN: [*within]}
 
     def _with_starts(self, word: str, among: Sequence[int]) -> Sequence[int]:
-        """Return those that may have a word in pieces that each begin a word, and not in one piece."""
+        """Return those that may have a word in pieces that each begin a word, of those that do not have it in one piece."""
         if len(word) == 1:
             return ()
         marked, first = self._marked, _BREAK + word[0]
-        among = [at for at in among if first in marked[at] and word not in marked[at]]
-        for pair in reversed([*map("".join, pairwise(word))]):  # the letters typed last leave the fewest
-            start = _BREAK + pair[1]
+        among = [at for at in among if first in marked[at]]
+        following = [(pair, _BREAK + pair[1]) for pair in map("".join, pairwise(word))]
+        for pair, start in reversed(following):  # the letters typed last leave the fewest
             among = [at for at in among if pair in marked[at] or start in marked[at]]
-        following = (f"(?:{re.escape(letter)}|.*?{_BREAK}{re.escape(letter)})" for letter in word[1:_FEW_LETTERS])
-        search = re.compile("".join([_BREAK, re.escape(word[0]), *following]), re.DOTALL).search
-        return [at for at in among if search(marked[at])]
+        return [at for at in among if _in_order(first, following, marked[at])]
+
+    def _parted(self, piece: str, among: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Return those that have a piece of text, and the others."""
+        marked = self._marked
+        having = [at for at in among if piece in marked[at]]
+        return having, [at for at in among if piece not in marked[at]] if len(having) < len(among) else ()
 
     def _with_letters(self, letters: str, among: Sequence[int]) -> Sequence[int]:
         """Return those that have all the letters somewhere."""
@@ -280,20 +282,35 @@ def _folded(name: str) -> str:
     return text
 
 
-def _points(words: Sequence[str], name: str) -> int | None:
-    """Return the score of `_match` with `_contained`."""
-    text, lowest = _folded(name), 0
-    for word in words:
-        points = _run_points(text, at) if (at := _best_run(word, text)) >= 0 else _score(_contained(word, text))
-        if points is None:
-            return _score(_contained("".join(words), text))
-        lowest = min(lowest or points, points)
-    if len(words) < 2 or ("".join(words) not in text and _AT_WORDS + _STARTS * len("".join(words)) < lowest):
+def _in_order(first: str, following: Iterable[tuple[str, str]], text: str) -> bool:
+    """Return whether letters may follow each other: from the first at the start of a word, in pairs or at later starts."""
+    at = text.find(first) + 1
+    for pair, start in following:
+        behind, at_start = text.find(pair, at), text.find(start, at)
+        at = min(behind, at_start) if behind >= 0 and at_start >= 0 else max(behind, at_start)
+        if at < 0:
+            return False
+        at += 1
+    return True
+
+
+def _points(words: Sequence[str], name: str, *, may_be_joined: bool) -> int | None:
+    """Return the score of `_match` with `_contained`, of a name that has the words joined to one or not."""
+    text, joined = _folded(name), "".join(words)
+    apart = [_contained_points(word, text) for word in words]
+    lowest = None if None in apart else min(points for points in apart if points is not None)
+    is_less = lowest is not None and joined not in text and _AT_WORDS + _STARTS * len(joined) < lowest
+    if len(words) < 2 or not may_be_joined or is_less:
         return lowest
-    return max(lowest, _score(_contained("".join(words), text)) or 0)
+    both = (lowest, _contained_points(joined, text))
+    return max((points for points in both if points is not None), default=None)
 
 
-def _score(hit: Match | None) -> int | None:
+def _contained_points(wanted: str, text: str) -> int | None:
+    """Return the score of `_contained`."""
+    if (at := _best_run(wanted, text)) >= 0:
+        return _run_points(text, at)
+    hit = _in_starts(wanted, text)
     return None if hit is None else hit.score
 
 
@@ -305,6 +322,11 @@ def _contained(wanted: str, text: str) -> Match | None:
     at = _best_run(wanted, text)
     if at >= 0:
         return Match(_run_points(text, at), tuple(range(at, at + len(wanted))))
+    return _in_starts(wanted, text)
+
+
+def _in_starts(wanted: str, text: str) -> Match | None:
+    """Return the query in pieces that each begin a word, None if it is not there."""
     places = _at_words(wanted, text)
     if places is None:
         return None

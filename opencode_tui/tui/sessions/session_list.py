@@ -157,10 +157,10 @@ class SessionList:
                 lines += others
             else:
                 self.found_in_text = ()
-            self.lines = lines
+            self.lines, self.ids = lines, [one.id for one in lines]
         else:
             self.lines = list(_with_headings(self.rows))
-        self.ids = ["" if isinstance(one, str) else one.id for one in self.lines]
+            self.ids = ["" if isinstance(one, str) else one.id for one in self.lines]
         self.selection.show(self.ids, near=near)
 
     def _newest_first(self) -> tuple[Sequence[Row], NameFilter]:

@@ -45,7 +45,7 @@ class Selection:
     def select(self, row_id: str) -> None:
         """Select a row by its ID, which may come with the next rows."""
         self.chosen = row_id
-        if row_id in self.ids:
+        if row_id and row_id in self.ids:
             self.at = self.ids.index(row_id)
 
     def scroll(self, rows: int) -> None:

@@ -210,7 +210,11 @@ class Run:
                         await self._close(asyncio.CancelledError(), publisher)
                     held(path)
                     named = path
-        except asyncio.CancelledError:  # the program ends before the body: nothing may be left running
+        except (
+            asyncio.CancelledError
+        ):  # the program ends before the body: nothing may be left running, or be written later
+            self._body.cancel()
+            await asyncio.wait({self._body}, timeout=ABORT_S)
             if not named:
                 await self._close(asyncio.CancelledError(), publisher)
             raise

@@ -185,6 +185,33 @@ async def test_closing_answers_and_closes_the_records_of_a_run_that_does_not_end
         gate.set()
 
 
+async def test_the_body_of_a_run_ends_before_its_records_are_closed_when_the_engine_is_canceled(paths):
+    order, begun = [], asyncio.Event()
+
+    async def body(run):
+        run.finalize = finalize
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0)  # as a step does that stores what it has
+            order.append("body ended")
+
+    async def finalize(error):
+        order.append(f"records closed: {error.name}")
+
+    async def engine():
+        async with registry(paths) as (runs, _):
+            await start(runs, body).answer()
+
+    running = asyncio.create_task(engine())
+    await begun.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert order == ["body ended", "records closed: MessageAbortedError"]
+
+
 async def test_a_run_that_never_began_is_answered_as_interrupted():
     run = Run("ses_1", AskPerson())
     run.resolve()

@@ -131,6 +131,14 @@ def test_a_folder_made_for_a_file_of_which_nothing_came_is_a_change():
     assert (total.files, total.before, total.after) == (["n"], {"n": None}, {"n": FOLDER})
 
 
+@pytest.mark.parametrize("state", [None, A, Unknown("untracked and over 2 MiB")])
+def test_a_write_begins_with_the_state_before_a_change_without_a_record(state):
+    tally = StepAccumulator()
+    tally.add_commands(ChangeSet({}, whole=WHOLE, skipped={"x": "why"}, skipped_before={"x": state}), {}, STRETCH)
+    total = written("x", B, C, at=25.0, tally=tally).total()
+    assert (total.files, total.before, total.after) == (["x"], {"x": state}, {"x": C})
+
+
 STATES = st.sampled_from([None, A, B, C])
 
 

@@ -5,6 +5,7 @@ import pytest
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.record.recording import CommandWindow
 from opencode_tui.engine.snapshot.record.write import FileWrite
+from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 from opencode_tui.schema.error import SnapshotError
 from tests.support.snapshot.worktree import World, patch_of
 
@@ -71,6 +72,24 @@ async def test_a_large_file_that_a_tool_writes_over_is_brought_back(world):
     world.write("large", b"small")
     await undo(world, recording)
     assert (world.root / "large").read_bytes() == content
+
+
+@pytest.mark.parametrize("kind", ["new", "kept", "not kept"])
+async def test_a_large_file_that_a_command_left_is_not_what_the_write_after_it_is_undone_to(world, kind):
+    path, old, new = world.root / "large", b"old" * (1024 * 1024), b"new" * (1024 * 1024)
+    if kind != "new":
+        world.write("large", old)
+    recording = world.recording()
+    await recording.begin_command([LostPath("large")] if kind == "kept" else [])
+    world.write("large", new)
+    await recording.end_command()
+    number, _ = await recording.before_write([FileWrite(path, b"small", 0o644)], [])
+    world.write("large", b"small")
+    await recording.after_write(number)
+    report = await undo(world, recording)
+    left = path.read_bytes() if path.exists() else None
+    named = world.inside([one.path for one in report.unprotected])
+    assert (left, named) == {"new": (None, []), "kept": (old, []), "not kept": (b"small", ["large"])}[kind]
 
 
 async def test_a_canceled_scan_before_a_command_leaves_nothing_open(world):

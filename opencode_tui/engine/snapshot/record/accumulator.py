@@ -27,7 +27,8 @@ class ChangeSet:
     """The changes of one write or of one interval: `folders` are those above the changed paths.
 
     `begun` and `ended` are the times at which a write was recorded and done; `whole` are the ids of the scans around an interval,
-    None for a write; `skipped` are the paths that the scans leave out and that changed between them, with the reasons.
+    None for a write; `skipped` are the paths that the scans leave out and that changed between them, with the reasons, and
+    `skipped_before` their states before.
     `beside` are the names of background commands that ran at the same time, `private` the changed paths that git ignores.
     `times` say when files had last been changed before, in ns.
     """
@@ -39,6 +40,7 @@ class ChangeSet:
     whole: tuple[str, str] | None = None
     contested: frozenset[str] = frozenset()
     skipped: Mapping[str, str] = field(default_factory=dict[str, str])
+    skipped_before: Mapping[str, State] = field(default_factory=dict[str, State])
     beside: frozenset[str] = frozenset()
     private: frozenset[str] = frozenset()
     times: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -110,17 +112,20 @@ class StepAccumulator:
         after: dict[str, State] = {}
         contested: set[str] = set()
         skipped: dict[str, str] = {}
+        unrecorded: dict[str, State] = {}
         times: dict[str, int] = {}
         made: dict[str, State] = {}
         for change_set in self._change_sets.values():
             contested |= change_set.contested
             skipped.update(change_set.skipped)
+            unrecorded = {**change_set.skipped_before, **unrecorded}
             for path, (old, new) in change_set.changes.items():
                 if path in after and after[path] != old:
                     contested.add(path)
                 if path not in before and path in change_set.times:
                     times[path] = change_set.times[path]
-                before.setdefault(path, None if path in made else old)
+                # What a command left before, without a record, is not the state before the step.
+                before.setdefault(path, unrecorded.get(path, None if path in made else old))
                 after[path] = new
             made |= {path: new for path, (old, new) in change_set.folders.items() if old is None}
         _add_empty(made, before, after)

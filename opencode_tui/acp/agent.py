@@ -5,9 +5,8 @@ import importlib
 from collections.abc import Coroutine
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
 from acp.meta import PROTOCOL_VERSION
 from acp.schema import (
@@ -45,6 +44,7 @@ from opencode_tui import __version__
 
 if TYPE_CHECKING:
     from opencode_tui.acp.content import Block
+    from opencode_tui.acp.editor import Editor
     from opencode_tui.acp.folder import Folder, Opening
     from opencode_tui.acp.session import OpenSession
 
@@ -69,12 +69,11 @@ class Agent:
         self._folders: dict[Path, Folder] = {}
         self._later: set[asyncio.Task[None]] = set()
         self._loading: asyncio.Task[object] | None = None
-        self._connected: AgentSideConnection | None = None
+        self._editor: Editor | None = None
 
     def on_connect(self, conn: object) -> None:
-        """Use this connection from now on."""
-        assert isinstance(conn, AgentSideConnection)
-        self._connected = conn
+        """Use this connection to the client, an `Editor`, from now on."""
+        self._editor = cast("Editor", conn)
 
     async def close(self) -> None:
         """Interrupt all turns and close the engines."""
@@ -224,7 +223,7 @@ class Agent:
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> SetSessionModeResponse:
         """Use another agent from the next prompt on."""
-        session = self._find(session_id)[1]
+        session = self.opened(session_id)
         session.choose_mode(mode_id)
         self._spawn(session.send([session.state.mode_update(), session.state.config_update()]))
         return SetSessionModeResponse()
@@ -236,7 +235,7 @@ class Agent:
         from opencode_tui.acp.choices import MODE, MODEL
         from opencode_tui.acp.errors import invalid
 
-        session = self._find(session_id)[1]
+        session = self.opened(session_id)
         match config_id:
             case _ if config_id == MODE:
                 session.choose_mode(str(value))
@@ -252,13 +251,12 @@ class Agent:
 
     async def prompt(self, session_id: str, prompt: "list[Block]", **_: Any) -> PromptResponse:
         """Run a turn; return when it has ended."""
-        session = self._find(session_id)[1]
-        return await session.prompt(prompt)
+        return await self.opened(session_id).prompt(prompt)
 
     async def cancel(self, session_id: str, **_: Any) -> None:
         """Interrupt the turn; that of an unknown session has ended."""
         try:
-            session = self._find(session_id)[1]
+            session = self.opened(session_id)
         except RequestError:
             return
         await session.cancel()
@@ -289,7 +287,8 @@ class Agent:
         real = await asyncio.to_thread(path.resolve)
         found = self._folders.get(real)
         if found is None or found.has_ended:
-            found = self._folders[real] = Folder(real, self._opening, self._connection)
+            assert self._editor is not None
+            found = self._folders[real] = Folder(real, self._opening, self._editor)
         return found
 
     async def _open(
@@ -317,6 +316,10 @@ class Agent:
         self._after_answer(folder, session, mcp_servers)
         return session
 
+    def opened(self, session_id: str) -> "OpenSession":
+        """Return an open session. Raises RequestError."""
+        return self._find(session_id)[1]
+
     def _find(self, session_id: str) -> "tuple[Folder, OpenSession]":
         """Return an open session with its folder. Raises RequestError."""
         for folder in self._folders.values():
@@ -332,11 +335,6 @@ class Agent:
         task = asyncio.create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
-
-    @property
-    def _connection(self) -> AgentSideConnection:
-        assert self._connected is not None
-        return self._connected
 
 
 def _load() -> None:

@@ -156,6 +156,7 @@ def announced_call(part: ToolPart, root: str) -> ToolCallStart:
         session_update="tool_call",
         tool_call_id=part.call_id,
         title=f"subagent: {title_of(part, root)}",
+        name=part.tool,
         kind=kind_of(part.tool),
         status="pending",
         locations=locations_of(part, root),

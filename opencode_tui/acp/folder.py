@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from acp.agent.connection import AgentSideConnection
 from acp.schema import AvailableCommandsUpdate
 
 from opencode_tui.acp.choices import Choices, available_commands
+from opencode_tui.acp.editor import Editor
 from opencode_tui.acp.servers import ClientServers, Server
 from opencode_tui.acp.session import OpenSession
 from opencode_tui.acp.updates import SessionState, message, session_of
@@ -32,13 +32,13 @@ Opening = Callable[[Path], AbstractAsyncContextManager[Client]]
 class Folder:
     """A folder of the client; its engine is open until `close`."""
 
-    def __init__(self, directory: Path, opening: Opening, connection: AgentSideConnection) -> None:
+    def __init__(self, directory: Path, opening: Opening, editor: Editor) -> None:
         self.sessions: dict[str, OpenSession] = {}
         self._directory = directory
         self._opening = opening
         self._is_described = False
         self._servers = ClientServers()
-        self._connection = connection
+        self._editor = editor
         self._parents: dict[str, str | None] = {}
         self._opened: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._work = asyncio.create_task(self._keep(directory), name=f"acp {directory}")
@@ -75,9 +75,7 @@ class Folder:
         if not model:
             chosen = next((one.model for one in choices.modes if one.name == mode and one.model is not None), None)
             model = str(chosen or await client.catalog.default_model())
-        return OpenSession(
-            client, self._connection, SessionState(info.id, info.directory, choices, mode=mode, model=model)
-        )
+        return OpenSession(client, self._editor, SessionState(info.id, info.directory, choices, mode=mode, model=model))
 
     async def begin(self, session: OpenSession, servers: Sequence[Server]) -> None:
         """Receive the events of a session from now on; send its commands, and what of the folder is not in effect.

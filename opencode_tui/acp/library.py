@@ -15,13 +15,22 @@ _DESCRIBE = "_update_fields_from_docstrings"
 
 def load_library() -> None:
     """Import the library; call it before anything else imports it, on the only thread that creates models."""
+    _load("acp.schema")
+
+
+def load_second() -> None:
+    """Import its models of version 2 of the protocol, in the same way."""
+    _load("acp.experimental.v2.schema")
+
+
+def _load(name: str) -> None:
     from pydantic import BaseModel
 
     whole = BaseModel.model_config
     BaseModel.model_config = {**whole, "defer_build": True}
     try:
         with _without_descriptions():
-            importlib.import_module("acp.schema")
+            importlib.import_module(name)
     finally:
         BaseModel.model_config = whole
 

@@ -1,27 +1,29 @@
 """The connection to the client: standard input and output of this process, which nothing else may write to."""
 
 import asyncio
-import logging
 import os
 import stat
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from acp._transport import NdjsonTransport
 from acp.agent.connection import AgentSideConnection
 from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
+from acp.interfaces import Agent as Handlers
+from acp.meta import PROTOCOL_VERSION
 from acp.task import MessageSender, TaskSupervisor
 
 from opencode_tui.acp.agent import Agent
+from opencode_tui.acp.library import load_second
 
 if TYPE_CHECKING:
     from opencode_tui.acp.folder import Opening
 
-
-logger = logging.getLogger(__name__)
+SECOND = 2
+"""The version of the protocol from which a client is answered by `v2`."""
 
 
 async def serve(directory: Path, opening: "Opening", streams: tuple[int, int]) -> None:
@@ -32,75 +34,58 @@ async def serve(directory: Path, opening: "Opening", streams: tuple[int, int]) -
     """
     async with _open_streams(*streams) as (reader, writer):
         agent, tasks = Agent(directory, opening), TaskSupervisor(source="opencode-tui")
-        messages = _Messages(agent.cancel, reader, MessageSender(writer, tasks))
-        connection = AgentSideConnection(agent, messages, listening=False, use_unstable_protocol=True)
+        messages = _Messages(reader, MessageSender(writer, tasks))
         try:
-            await connection.listen()
+            if await messages.first_version() >= SECOND:
+                await _serve_second(agent, messages)
+            else:
+                await _serve_first(agent, messages)
         finally:
-            await agent.close()
-            await connection.close()
             await tasks.shutdown()
 
 
+async def _serve_first(agent: Agent, messages: "_Messages") -> None:
+    handlers = cast(Handlers, agent)  # of the optional methods it has some
+    connection = AgentSideConnection(handlers, messages, listening=False, use_unstable_protocol=True)
+    try:
+        await connection.listen()
+    finally:
+        await agent.close()
+        await connection.close()
+
+
+async def _serve_second(agent: Agent, messages: "_Messages") -> None:
+    load_second()
+    from acp.experimental import AgentProtocolRouter
+
+    from opencode_tui.acp.v2.agent import SecondAgent
+
+    try:
+        await AgentProtocolRouter(v2=lambda connection: SecondAgent(agent, connection)).run(messages)
+    finally:
+        await agent.close()
+
+
 class _Messages(NdjsonTransport):
-    """The messages of the client. `$/cancel_request` for a prompt interrupts its turn, which then answers it as canceled.
+    """The messages of the client, of which the first can be read before it is received: it decides the version."""
 
-    The library passes no IDs of requests on. Other requests end soon, and are answered; the protocol allows both. It also does not
-    say that an own request is not waited for any more: a question that was answered elsewhere would stay open in the editor.
-    """
+    _first: dict[str, Any] | None = None
 
-    def __init__(
-        self, cancel: Callable[[str], Awaitable[None]], reader: asyncio.StreamReader, sender: MessageSender
-    ) -> None:
-        super().__init__(reader, sender)
-        self._cancel = cancel
-        self._prompts: dict[str | int, str] = {}
-        self._cancels: set[asyncio.Future[None]] = set()
-        self._asked: set[str | int] = set()
+    async def first_version(self) -> int:
+        """Return the version that the first message asks for; 1 where it asks for none. It is received all the same."""
+        self._first = await super().receive()
+        match self._first:
+            case {"method": "initialize", "params": {"protocolVersion": int() as version}}:
+                return version
+            case _:
+                return PROTOCOL_VERSION
 
     async def receive(self) -> dict[str, Any] | None:
         """Return the next message, None at the end."""
-        while (message := await super().receive()) is not None:
-            match message:
-                case {"method": "session/prompt", "id": str() | int() as name, "params": {"sessionId": str(session)}}:
-                    self._prompts[name] = session
-                case {"method": "$/cancel_request", "params": {"requestId": str() | int() as name}}:
-                    if name in self._prompts:
-                        self._spawn(self._cancel(self._prompts[name]))
-                    continue
-                case {"method": "$/cancel_request"}:
-                    continue
-                case {"id": str() | int() as name} if "method" not in message:
-                    self._asked.discard(name)
-                case _:
-                    pass
-            return message
-        return None
-
-    async def send(self, message: dict[str, Any]) -> None:
-        """Send a message; an answer ends its request. A request that its task waits for no more is canceled at the client."""
-        if "method" not in message:
-            self._prompts.pop(message.get("id", ""), None)
-        elif "id" in message and (task := asyncio.current_task()) is not None:
-            self._asked.add(message["id"])
-            task.add_done_callback(lambda _: self._withdraw(message["id"]))
-        await super().send(message)
-
-    def _withdraw(self, name: str | int) -> None:
-        if name in self._asked:
-            self._asked.remove(name)
-            canceled = {"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": name}}
-            self._spawn(super().send(canceled))
-
-    def _spawn(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._cancels.add(task)
-        task.add_done_callback(self._end)
-
-    def _end(self, task: "asyncio.Future[None]") -> None:
-        self._cancels.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None and not isinstance(error, ConnectionError):
-            logger.error("a cancellation failed", exc_info=error)
+        if (first := self._first) is not None:
+            self._first = None
+            return first
+        return await super().receive()
 
 
 def reserve_streams() -> tuple[int, int]:

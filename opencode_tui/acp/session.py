@@ -1,10 +1,9 @@
 """One session of a client: its turns one after the other, the updates about it, the questions in it."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from contextlib import suppress
 
-from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
 from acp.schema import PromptResponse, StopReason
 
@@ -19,6 +18,7 @@ from opencode_tui.acp.approval import (
 )
 from opencode_tui.acp.choices import COMPACT
 from opencode_tui.acp.content import Block, Prompt, read_prompt
+from opencode_tui.acp.editor import Editor
 from opencode_tui.acp.errors import invalid, refused, reporting
 from opencode_tui.acp.updates import SessionState, Update, message, replay, session_of, thought, updates_of
 from opencode_tui.client.client import Client
@@ -62,6 +62,9 @@ READY_LIMIT_S = 5.0
 _ABORT_AGAIN_S = 0.1
 """Seconds between two tries to interrupt a turn whose run has not started yet."""
 
+Begun = Callable[[], Awaitable[None]]
+"""Called when a turn begins."""
+
 _LIMITS = ("length", "max_tokens")
 _REFUSALS = ("content-filter", "content_filter", "refusal")
 
@@ -69,10 +72,10 @@ _REFUSALS = ("content-filter", "content_filter", "refusal")
 class OpenSession:
     """A session that the client has opened; `receive` gets its events and those of its subagents."""
 
-    def __init__(self, client: Client, connection: AgentSideConnection, state: SessionState) -> None:
+    def __init__(self, client: Client, editor: Editor, state: SessionState) -> None:
         self.state = state
         self._client = client
-        self._connection = connection
+        self._editor = editor
         self.ready = asyncio.Event()
         """Set when the client's MCP servers have started, or failed."""
 
@@ -95,7 +98,7 @@ class OpenSession:
         """Send updates in order; returns when the client's pipe has accepted them."""
         for update in updates:
             with suppress(ConnectionError):  # the client is gone: its turns are interrupted elsewhere
-                await self._connection.session_update(self.id, update)
+                await self._editor.session_update(self.id, update)
 
     def choose_mode(self, mode: str) -> None:
         """Use another agent from the next prompt on, with its own model if it has one. Raises RequestError for an unknown one."""
@@ -174,8 +177,14 @@ class OpenSession:
 
     # Turns.
 
-    async def prompt(self, blocks: Sequence[Block]) -> PromptResponse:
-        """Run a turn after those before it; return why it ended. Raises RequestError."""
+    async def prompt(
+        self, blocks: Sequence[Block], *, message_id: str | None = None, begun: Begun | None = None
+    ) -> PromptResponse:
+        """Run a turn after those before it; return why it ended. Raises RequestError.
+
+        `message_id` is the ID of the request, a new one without it; `begun` is called when those before it have ended. A task
+        that is canceled meanwhile interrupts its turn, and gets the answer too: `$/cancel_request` cancels it.
+        """
         given, cancels = read_prompt(blocks), self._cancels
         async with self._turns:
             if self._cancels != cancels:
@@ -184,13 +193,20 @@ class OpenSession:
             if self._cancels != cancels:
                 return PromptResponse(stop_reason="cancelled")
             self._is_refused = False
+            if begun is not None:
+                await begun()
             self.state.begin_turn(given.text)
-            self._turn = asyncio.create_task(self._send_request(given))
+            self._turn = asyncio.create_task(self._send_request(given, message_id))
+            is_interrupted = False
             try:
                 await asyncio.wait({self._turn})
-            finally:
-                self._turn.cancel()  # no effect on one that has ended
-            return await self._response(self._turn, is_canceled=self._cancels != cancels)
+            except asyncio.CancelledError:
+                if self._is_closed:
+                    self._turn.cancel()
+                    raise
+                is_interrupted = True
+                await self._interrupt()
+            return await self._response(self._turn, is_canceled=is_interrupted or self._cancels != cancels)
 
     async def _wait_ready(self) -> None:
         with suppress(TimeoutError):
@@ -201,6 +217,9 @@ class OpenSession:
         """Interrupt the turn, and let those that wait for it end; returns when it has ended."""
         self._cancels += 1
         self.ready.set()
+        await self._interrupt()
+
+    async def _interrupt(self) -> None:
         turn = self._turn
         while turn is not None and not turn.done():
             if waiting := self.state.waiting_own():
@@ -220,7 +239,7 @@ class OpenSession:
         for task in tuple(self._asking.values()):
             task.cancel()
 
-    async def _send_request(self, given: Prompt) -> MessageWithParts | None:
+    async def _send_request(self, given: Prompt, message_id: str | None) -> MessageWithParts | None:
         """Send a prompt or a command; return the last message of its answer, None for a command of this program."""
         state = self.state
         if given.command:
@@ -229,6 +248,7 @@ class OpenSession:
                 command = CommandInput(
                     command=given.command,
                     arguments=given.arguments,
+                    message_id=message_id,
                     agent=state.mode,
                     model=state.model,
                     parts=list(given.files) or None,
@@ -241,7 +261,9 @@ class OpenSession:
             parts.insert(0, TextInput(text=given.text))
             parts += (await self._client.prompts.expand(given.text))[1:]
         model = parse_model_ref(state.model)
-        prompt = PromptInput.trusted(model=model, agent=state.mode, delivery="queue", parts=parts)
+        prompt = PromptInput.trusted(
+            message_id=message_id, model=model, agent=state.mode, delivery="queue", parts=parts
+        )
         return await self._client.prompts.prompt(self.id, prompt)
 
     async def _compact(self, focus: str) -> None:
@@ -350,7 +372,7 @@ class OpenSession:
             self.state.adopt(part)
             await self.send([announced_call(part, root)])
         try:
-            response = await self._connection.request_permission(
+            response = await self._editor.request_permission(
                 self.id, asked_call(request, part, root), options_of(request)
             )
         except (RequestError, ConnectionError):
@@ -397,7 +419,7 @@ class OpenSession:
             plan=await self._plan(question) if is_plan else None,
         )
         try:
-            response = await self._connection.request_permission(self.id, asked.call, asked.options)
+            response = await self._editor.request_permission(self.id, asked.call, asked.options)
         except (RequestError, ConnectionError):
             return None
         return label_of(question, response)

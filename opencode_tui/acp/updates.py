@@ -295,6 +295,7 @@ class SessionState:
                 session_update="tool_call",
                 tool_call_id=part.call_id,
                 title=part.tool,
+                name=part.tool,
                 kind=kind_of(part.tool),
                 status="pending",
                 locations=[],

@@ -1,7 +1,8 @@
 """A client made from the protocol's own schema: every message of both sides must be valid by it, an answer by its request.
 
-`data/schema-v1.json.gz` is `schema/v1/schema.json` of agentclientprotocol/agent-client-protocol (Apache-2.0), release 1.21.0 of the
-schema, without its texts.
+`data/schema-v1.json.gz` and `data/schema-v2.json.gz` are from agentclientprotocol/agent-client-protocol (Apache-2.0), without their
+texts: `schema/v1/schema.json` of release 1.21.0 of the schema, and `schema/v2/schema.unstable.json` eleven commits after
+2.0.0-alpha.3.
 """
 
 import gzip
@@ -14,47 +15,56 @@ from typing import Any
 from jsonschema import Draft202012Validator
 
 DATA = Path(__file__).parent / "data"
-DRAFT = {"PromptResponse": {"usage"}}
-"""Fields that only `schema.unstable.json` of the same release has; the stable schema lets a client ignore them."""
+LATER = {1: {"PromptResponse": {"usage"}}, 2: {"PromptResponse": {"messageId"}}}
+"""Fields that only the unstable or a later schema has; a client may ignore them."""
 
 
 @cache
-def definitions() -> dict[str, Any]:
+def definitions(version: int) -> dict[str, Any]:
     """Return the definitions of the schema."""
-    return json.loads(gzip.decompress((DATA / "schema-v1.json.gz").read_bytes()))["$defs"]
+    return json.loads(gzip.decompress((DATA / f"schema-v{version}.json.gz").read_bytes()))["$defs"]
 
 
 @cache
-def _validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": definitions()})
+def _validator(version: int, name: str) -> Draft202012Validator:
+    return Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": definitions(version)})
 
 
 @cache
-def _names(side: str) -> dict[tuple[str, str], str]:
+def _names(version: int, side: str) -> dict[tuple[str, str], str]:
     """Return the definition of each method that a side answers, by method and the end of the definition's name."""
     kinds = ("Request", "Response", "Notification")
     return {
         (one["x-method"], next(kind for kind in kinds if name.endswith(kind))): name
-        for name, one in definitions().items()
+        for name, one in definitions(version).items()
         if one.get("x-side") in (side, "protocol")
     }
 
 
-def check(side: str, method: str, kind: str, value: Any) -> None:
+def _properties(version: int, definition: dict[str, Any]) -> set[str]:
+    """Return the names of the properties that a definition has, in any of its forms."""
+    forms = [one for kind in ("anyOf", "oneOf", "allOf") for one in definition.get(kind, ())]
+    named = (definitions(version)[one["$ref"].rpartition("/")[2]] if "$ref" in one else one for one in forms)
+    return {*definition.get("properties", ()), *(name for one in named for name in _properties(version, one))}
+
+
+def check(version: int, side: str, method: str, kind: str, value: Any) -> None:
     """Raise AssertionError unless the value is valid for a method that the side answers."""
-    name = _names(side).get((method, kind))
+    name = _names(version, side).get((method, kind))
     assert name is not None, f"the protocol has no {kind} {method} for the {side}"
-    faults = [f"{'/'.join(map(str, one.absolute_path))}: {one.message}" for one in _validator(name).iter_errors(value)]
-    known = definitions()[name].get("properties")
-    unknown = sorted(value.keys() - known.keys() - DRAFT.get(name, set())) if known is not None else []
+    found = _validator(version, name).iter_errors(value)
+    faults = [f"{'/'.join(map(str, one.absolute_path))}: {one.message}" for one in found]
+    known = _properties(version, definitions(version)[name])
+    unknown = sorted(value.keys() - known - LATER[version].get(name, set())) if known else []
     assert (faults, unknown) == ([], []), (name, value)
 
 
 class StrictClient:
     """The client of a process; it must answer in JSON lines only."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", version: int = 1) -> None:
         self.process = process
+        self.version = version
         assert process.stdin is not None and process.stdout is not None
         self._given, self._lines = process.stdin, process.stdout
         self._next = 0
@@ -62,12 +72,12 @@ class StrictClient:
 
     def notify(self, method: str, **params: Any) -> None:
         """Send a notification."""
-        check("agent", method, "Notification", params)
+        check(self.version, "agent", method, "Notification", params)
         self._send({"method": method, "params": params})
 
     def request(self, method: str, **params: Any) -> int:
         """Send a request; return its ID."""
-        check("agent", method, "Request", params)
+        check(self.version, "agent", method, "Request", params)
         self._next += 1
         self._open[self._next] = method
         self._send({"id": self._next, "method": method, "params": params})
@@ -75,7 +85,7 @@ class StrictClient:
 
     def answer(self, asked: dict[str, Any], result: dict[str, Any]) -> None:
         """Answer a request of the agent."""
-        check("client", asked["method"], "Response", result)
+        check(self.version, "client", asked["method"], "Response", result)
         self._send({"id": asked["id"], "result": result})
 
     def receive(self) -> dict[str, Any]:
@@ -85,14 +95,15 @@ class StrictClient:
         message = json.loads(line)
         assert message["jsonrpc"] == "2.0"
         if "method" in message:
-            check("client", message["method"], "Request" if "id" in message else "Notification", message["params"])
+            kind = "Request" if "id" in message else "Notification"
+            check(self.version, "client", message["method"], kind, message["params"])
             return message
         method = self._open.pop(message["id"])
         assert ("result" in message) != ("error" in message)
         if "error" in message:
-            assert list(_validator("Error").iter_errors(message["error"])) == []
+            assert list(_validator(self.version, "Error").iter_errors(message["error"])) == []
         else:
-            check("agent", method, "Response", message["result"])
+            check(self.version, "agent", method, "Response", message["result"])
         return message
 
     def until(self, wanted: int | str) -> tuple[dict[str, Any], list[dict[str, Any]]]:

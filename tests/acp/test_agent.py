@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 from acp.client.connection import ClientSideConnection
 from acp.exceptions import RequestError
+from acp.experimental import v2
 from acp.interfaces import Client
 from acp.schema import (
     AllowedOutcome,
@@ -131,12 +132,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return make_project(tmp_path_factory.mktemp("work") / "project")
 
 
+Opening = Callable[[Path], AbstractAsyncContextManager[Any]]
+
+
 @asynccontextmanager
-async def connected(
-    folder: Path, variables: dict[str, str], opening: Callable[[Path], AbstractAsyncContextManager[Any]] | None = None
-) -> AsyncGenerator[Editor]:
-    """Yield a client that has called `initialize`; then close its end and wait for the agent."""
-    editor, loop = Editor(), asyncio.get_running_loop()
+async def piped(
+    folder: Path, variables: dict[str, str], opening: Opening | None = None
+) -> AsyncGenerator[tuple[asyncio.StreamWriter, asyncio.StreamReader]]:
+    """Yield the client's ends of the pipes to an agent; then close them and wait for the agent."""
+    loop = asyncio.get_running_loop()
     given, to_agent = os.pipe()
     from_agent, answers = os.pipe()
     agent = asyncio.create_task(
@@ -148,16 +152,24 @@ async def connected(
     )
     outgoing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(to_agent, "wb", 0))
     writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
-    editor.conn = ClientSideConnection(cast(Client, editor), writer, reader, use_unstable_protocol=True)
     try:
-        await editor.conn.initialize(protocol_version=1, client_capabilities=ClientCapabilities())
-        yield editor
+        yield writer, reader
     finally:
         writer.close()
         await agent
         await asyncio.sleep(0)
-        await editor.conn.close()
         incoming.close()
+
+
+@asynccontextmanager
+async def connected(folder: Path, variables: dict[str, str], opening: Opening | None = None) -> AsyncGenerator[Editor]:
+    """Yield a client that has called `initialize`; then close its end and wait for the agent."""
+    editor = Editor()
+    async with piped(folder, variables, opening) as (writer, reader):
+        editor.conn = ClientSideConnection(cast(Client, editor), writer, reader, use_unstable_protocol=True)
+        await editor.conn.initialize(protocol_version=1, client_capabilities=ClientCapabilities())
+        yield editor
+    await editor.conn.close()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -215,6 +227,43 @@ async def test_a_turn_is_streamed_before_its_answer(editor: Editor, project: Rep
     assert editor.of("user_message_chunk") == []
     usage = editor.of("usage_update")[-1]
     assert usage.size == 200_000 and 0 < usage.used < usage.size and usage.cost.amount > 0
+
+
+class SecondEditor:
+    """A client of version 2, which allows everything once."""
+
+    def __init__(self) -> None:
+        self.updates: list[Any] = []
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append(update)
+
+    async def request_permission(
+        self, session_id: str, title: str, options: list[v2.schema.PermissionOption], **_: Any
+    ) -> v2.schema.RequestPermissionResponse:
+        [chosen] = [one.option_id for one in options if one.kind == "allow_once"]
+        outcome = v2.schema.SelectedPermissionOutcomeVariant(option_id=chosen)
+        return v2.schema.RequestPermissionResponse(outcome=outcome)
+
+
+async def test_a_client_of_version_2_is_told_a_turn_by_updates(project: Repo, variables: dict[str, str]):
+    editor = SecondEditor()
+    async with piped(project.path, variables) as (writer, reader):
+        conn = v2.ClientSideConnection(editor, writer, reader)
+        await conn.initialize(v2.PROTOCOL_VERSION, v2.schema.Implementation(name="a test", version="1"))
+        session = (await conn.new_session(str(project.path))).session_id
+        ask = v2.schema.TextContentBlock(text=tool("bash", command="echo ask me", description="asks"))
+        request = (await conn.prompt(session, [ask])).message_id
+        while not any(isinstance(one, v2.schema.IdleSessionStateUpdate) for one in editor.updates):
+            await asyncio.sleep(0.01)
+    [echo] = [one for one in editor.updates if isinstance(one, v2.schema.UserMessageUpdate)]
+    assert (echo.message_id, echo.content) == (request, [ask])
+    states = [one for one in editor.updates if one.session_update == "state_update"]
+    assert [one.state for one in states] == ["running", "requires_action", "running", "idle"]
+    assert states[-1].stop_reason == "end_turn" and states[-1].usage.output_tokens > 0
+    calls = [one for one in editor.updates if isinstance(one, v2.schema.SessionToolCallUpdate)]
+    assert (calls[0].name, calls[-1].status) == ("bash", "completed")
+    await conn.close()
 
 
 async def test_a_call_is_announced_then_runs_then_has_its_output(editor: Editor, project: Repo):

@@ -18,14 +18,14 @@ ASK = '<<tool bash {"command": "printf asked", "description": "asks"}>>'
 
 
 @contextmanager
-def started(folder: Path, environ: dict[str, str]) -> Generator[StrictClient]:
+def started(folder: Path, environ: dict[str, str], version: int = 1) -> Generator[StrictClient]:
     """Yield a client of the command in a repository; the command must end with its input, and leave nothing behind."""
     settings = {"model": "fake/fake-model", "permission": {"bash": {"*": "allow", "printf asked": "ask"}}}
     make_repo(folder).commit("begin", **{"a.py": "x = 1\n"})
     with ModelServer() as model:
         line = CommandLine(folder, environ, provider=model.config(), settings=settings)
         process = line.start("acp", stdin=subprocess.PIPE)
-        yield StrictClient(process)
+        yield StrictClient(process, version)
         process.communicate(timeout=PATIENCE_S)
         assert (process.returncode, line.survivors(grace_s=PATIENCE_S)) == (0, [])
 
@@ -118,13 +118,13 @@ def _answered(client: StrictClient, name: int, names: dict[str, str]) -> tuple[d
 LEFT_OUT = ("updatedAt", "version", "configOptions", "modes", "usage", "title")
 """What the machine, the time and the version decide."""
 
-LATER = ("available_commands_update", "session_info_update", "config_option_update", "current_mode_update")
+UNORDERED = ("available_commands_update", "session_info_update", "config_option_update", "current_mode_update")
 """Updates that come when they are ready, with no fixed order."""
 
 
 def _add(seen: list[Any], update: dict[str, Any], names: dict[str, str]) -> None:
     kind = update["sessionUpdate"]
-    if kind in LATER:
+    if kind in UNORDERED:
         return
     if kind.endswith("_chunk"):
         words = update["content"]["text"]

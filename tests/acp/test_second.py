@@ -155,6 +155,16 @@ def test_a_session_is_resumed_with_or_without_its_history(folder: Path, environ:
         assert "cannot be replayed from '_middle'" in unknown["error"]["message"]
 
 
+def test_a_session_is_forked_and_both_are_listed(folder: Path, environ: dict[str, str]):
+    with started(folder, environ, 2) as client:
+        session = opened(client, folder)
+        prompted(client, session, "first")
+        fork = client.call("session/fork", sessionId=session, cwd=str(folder))["sessionId"]
+        listed = client.call("session/list", cwd=str(folder))["sessions"]
+        assert {one["sessionId"] for one in listed} == {session, fork} and session != fork
+        assert prompted(client, fork, "second")[1][-1]["stopReason"] == "end_turn"
+
+
 def test_a_failed_turn_says_why_and_ends(folder: Path, environ: dict[str, str]):
     with started(folder, environ, 2) as client:
         session = opened(client, folder)

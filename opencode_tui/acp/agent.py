@@ -5,8 +5,9 @@ import importlib
 from collections.abc import Coroutine
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
+from acp.agent.connection import AgentSideConnection
 from acp.exceptions import RequestError
 from acp.meta import PROTOCOL_VERSION
 from acp.schema import (
@@ -41,10 +42,10 @@ from acp.schema import (
 )
 
 from opencode_tui import __version__
+from opencode_tui.acp.editor import Editor
 
 if TYPE_CHECKING:
     from opencode_tui.acp.content import Block
-    from opencode_tui.acp.editor import Editor
     from opencode_tui.acp.folder import Folder, Opening
     from opencode_tui.acp.session import OpenSession
 
@@ -68,12 +69,16 @@ class Agent:
         self._opening = opening
         self._folders: dict[Path, Folder] = {}
         self._later: set[asyncio.Task[None]] = set()
-        self._loading: asyncio.Task[object] | None = None
         self._editor: Editor | None = None
 
     def on_connect(self, conn: object) -> None:
-        """Use this connection to the client, an `Editor`, from now on."""
-        self._editor = cast("Editor", conn)
+        """Use this connection of version 1 to the client from now on."""
+        assert isinstance(conn, AgentSideConnection)
+        self.serve(Editor(conn.session_update, conn.request_permission))
+
+    def serve(self, editor: Editor) -> None:
+        """Answer this client from now on."""
+        self._editor = editor
 
     async def close(self) -> None:
         """Interrupt all turns and close the engines."""

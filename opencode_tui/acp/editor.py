@@ -1,21 +1,22 @@
 """What the sessions of a client send to it and ask it, in the types of version 1 of the protocol."""
 
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from acp.schema import PermissionOption, RequestPermissionResponse, ToolCallUpdate
 
-from opencode_tui.acp.updates import Update
+if TYPE_CHECKING:
+    from opencode_tui.acp.updates import Update
 
 
-class Editor(Protocol):
-    """The client. The connection of the library is one for version 1; that of `v2` translates."""
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """The client, by the ID of a session and what it is sent or asked. Both raise ConnectionError when the client is gone.
 
-    async def session_update(self, session_id: str, update: Update, **kwargs: Any) -> None:
-        """Send an update; returns when the client's pipe has accepted it. Raises ConnectionError when the client is gone."""
-        ...
+    `session_update` returns when the client's pipe has accepted the update; `request_permission` raises RequestError for an answer
+    that is an error.
+    """
 
-    async def request_permission(
-        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **kwargs: Any
-    ) -> RequestPermissionResponse:
-        """Ask the client, and wait for its answer. Raises RequestError for one that is an error, and ConnectionError."""
-        ...
+    session_update: "Callable[[str, Update], Awaitable[None]]"
+    request_permission: Callable[[str, ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]

@@ -9,6 +9,7 @@ from acp.experimental.v2 import PROTOCOL_VERSION, AgentSideConnection, schema
 from acp.schema import PermissionOption, PromptResponse, RequestPermissionResponse, ToolCallUpdate
 
 from opencode_tui.acp.agent import Agent
+from opencode_tui.acp.editor import Editor
 from opencode_tui.acp.errors import invalid
 from opencode_tui.acp.updates import Update, message
 from opencode_tui.acp.v2.translation import (
@@ -37,7 +38,7 @@ class SecondAgent:
         self._editor = SecondEditor(connection)
         self._ids = Identifier()
         self._turns: dict[str, set[asyncio.Task[None]]] = {}
-        agent.on_connect(self._editor)
+        agent.serve(Editor(self._editor.session_update, self._editor.request_permission))
 
     async def initialize(
         self, protocol_version: int, info: schema.Implementation, **_: Any
@@ -159,13 +160,13 @@ class SecondEditor:
         self._running: set[str] = set()
         self._asking: dict[str, int] = {}
 
-    async def session_update(self, session_id: str, update: Update, **_: Any) -> None:
+    async def session_update(self, session_id: str, update: Update) -> None:
         """Send an update, if version 2 has it."""
         if (translated := update_of(update)) is not None:
             await self._connection.session_update(session_id, translated)
 
     async def request_permission(
-        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: Any
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption]
     ) -> RequestPermissionResponse:
         """Ask the client; the session waits for it meanwhile, unless it is asked without a turn."""
         self._asking[session_id] = self._asking.get(session_id, 0) + 1

@@ -74,7 +74,7 @@ class Agent:
     def on_connect(self, conn: object) -> None:
         """Use this connection of version 1 to the client from now on."""
         assert isinstance(conn, AgentSideConnection)
-        self.serve(Editor(conn.session_update, conn.request_permission))
+        self.serve(Editor(conn.session_update, conn.request_permission, _say_nothing))
 
     def serve(self, editor: Editor) -> None:
         """Answer this client from now on."""
@@ -340,6 +340,10 @@ class Agent:
         task = asyncio.create_task(work)
         self._later.add(task)
         task.add_done_callback(self._later.discard)
+
+
+async def _say_nothing(_session_id: str, _is_busy: bool) -> None:
+    """Version 1 of the protocol has no state of a session."""
 
 
 def _load() -> None:

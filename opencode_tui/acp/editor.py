@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """The client, by the ID of a session and what it is sent or asked. Both raise ConnectionError when the client is gone.
+    """The client, by the ID of a session and what it is sent or asked. All raise ConnectionError when the client is gone.
 
     `session_update` returns when the client's pipe has accepted the update; `request_permission` raises RequestError for an answer
-    that is an error.
+    that is an error. `state_changed` is told whether a turn runs, also one of another client.
     """
 
     session_update: "Callable[[str, Update], Awaitable[None]]"
     request_permission: Callable[[str, ToolCallUpdate, list[PermissionOption]], Awaitable[RequestPermissionResponse]]
+    state_changed: Callable[[str, bool], Awaitable[None]]

@@ -41,7 +41,7 @@ from opencode_tui.schema.permission import PermissionRequest, ToolCallRef
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.session import BusyStatus, Wait
+from opencode_tui.schema.session.session import BusyStatus, IdleStatus, Wait
 from opencode_tui.schema.session.stored_error import (
     StoredAbortedError,
     StoredOutputLengthError,
@@ -146,6 +146,8 @@ class OpenSession:
         match event:
             case SessionStatusChanged() if event.session_id == self.id:
                 self._follow_wait(event.status.wait if isinstance(event.status, BusyStatus) else None)
+                with suppress(ConnectionError):
+                    await self._editor.state_changed(self.id, not isinstance(event.status, IdleStatus))
             case PermissionAsked():
                 self.ask(event)
             case QuestionAsked():

@@ -266,6 +266,27 @@ async def test_a_client_of_version_2_is_told_a_turn_by_updates(project: Repo, va
     await conn.close()
 
 
+async def test_a_client_of_version_2_is_told_that_another_client_runs_a_turn(project: Repo, variables: dict[str, str]):
+    editor = SecondEditor()
+    async with piped(project.path, variables) as (writer, reader):
+        conn = v2.ClientSideConnection(editor, writer, reader)
+        await conn.initialize(v2.PROTOCOL_VERSION, v2.schema.Implementation(name="a test", version="1"))
+        session = (await conn.new_session(str(project.path))).session_id
+        async with open_shared(variables, project.path, serve=serve_terminals) as screen:
+            two = PromptInput(model=parse_model_ref(MODEL), agent="build", parts=[TextInput(text="two")])
+            await screen.prompts.prompt(session, two)
+        while not any(isinstance(one, v2.schema.IdleSessionStateUpdate) for one in editor.updates):
+            await asyncio.sleep(0.01)
+    await conn.close()
+    states = [one for one in editor.updates if one.session_update == "state_update"]
+    assert [(one.state, getattr(one, "stop_reason", None)) for one in states] == [
+        ("running", None),
+        ("idle", "end_turn"),
+    ]
+    texts = {one.session_update: one.content.text for one in editor.updates if one.session_update.endswith("_chunk")}
+    assert texts["user_message_chunk"] == "two" and "agent_message_chunk" in texts
+
+
 async def test_a_call_is_announced_then_runs_then_has_its_output(editor: Editor, project: Repo):
     session = await new_session(editor, project.path)
     await editor.prompt(session, tool("bash", command="printf out; printf err >&2; exit 3", description="prints"))

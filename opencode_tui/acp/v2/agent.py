@@ -11,6 +11,7 @@ from acp.schema import PermissionOption, PromptResponse, RequestPermissionRespon
 from opencode_tui.acp.agent import Agent
 from opencode_tui.acp.editor import Editor
 from opencode_tui.acp.errors import invalid
+from opencode_tui.acp.session import OpenSession
 from opencode_tui.acp.updates import Update, message
 from opencode_tui.acp.v2.translation import (
     SecondBlock,
@@ -38,7 +39,8 @@ class SecondAgent:
         self._editor = SecondEditor(connection)
         self._ids = Identifier()
         self._turns: dict[str, set[asyncio.Task[None]]] = {}
-        agent.serve(Editor(self._editor.session_update, self._editor.request_permission))
+        editor = self._editor
+        agent.serve(Editor(editor.session_update, editor.request_permission, editor.state_changed))
 
     async def initialize(
         self, protocol_version: int, info: schema.Implementation, **_: Any
@@ -119,10 +121,10 @@ class SecondAgent:
 
     async def prompt(self, session_id: str, prompt: list[SecondBlock], **_: Any) -> schema.PromptResponse:
         """Accept a prompt, whose turn begins when those before it have ended; return the ID of its message."""
-        self._agent.opened(session_id)  # or an error
+        session = self._agent.opened(session_id)
         message_id = self._ids.ascending("msg")
         turns = self._turns.setdefault(session_id, set())
-        turn = asyncio.create_task(self._run(session_id, prompt, message_id), name=f"turn of {message_id}")
+        turn = asyncio.create_task(self._run(session, prompt, message_id), name=f"turn of {message_id}")
         turns.add(turn)
         turn.add_done_callback(turns.discard)
         return schema.PromptResponse(message_id=message_id)
@@ -131,15 +133,14 @@ class SecondAgent:
         """Interrupt the turns; those of an unknown session have ended."""
         await self._agent.cancel(session_id)
 
-    async def _run(self, session_id: str, prompt: list[SecondBlock], message_id: str) -> None:
+    async def _run(self, session: OpenSession, prompt: list[SecondBlock], message_id: str) -> None:
         """Run a turn. Its message is sent when it begins, and its end in any case; a failure is a message of the agent."""
-        session, editor = self._agent.opened(session_id), self._editor
-        is_sent = False
+        editor, is_sent = self._editor, False
 
         async def begun() -> None:
             nonlocal is_sent
             is_sent = True
-            await editor.begin(session_id, schema.UserMessageUpdate(message_id=message_id, content=prompt))
+            await editor.begin(session.id, schema.UserMessageUpdate(message_id=message_id, content=prompt))
 
         try:
             ended = await session.prompt(blocks_of(prompt), message_id=message_id, begun=begun)
@@ -149,7 +150,7 @@ class SecondAgent:
             await begun()
         if isinstance(ended, RequestError):
             await session.send([message(f"{ended}\n")])
-        await editor.end(session_id, ended if isinstance(ended, PromptResponse) else None)
+        await editor.end(session.id, ended if isinstance(ended, PromptResponse) else None)
 
 
 class SecondEditor:
@@ -158,6 +159,7 @@ class SecondEditor:
     def __init__(self, connection: AgentSideConnection) -> None:
         self._connection = connection
         self._running: set[str] = set()
+        self._running_elsewhere: set[str] = set()
         self._asking: dict[str, int] = {}
 
     async def session_update(self, session_id: str, update: Update) -> None:
@@ -183,9 +185,21 @@ class SecondEditor:
             await self._tell(session_id)
         return answer_of(response)
 
+    async def state_changed(self, session_id: str, is_busy: bool) -> None:
+        """Say that a turn of another client begins or ends; one of this client has its own words for that."""
+        if session_id in self._running or is_busy == (session_id in self._running_elsewhere):
+            return
+        if is_busy:
+            self._running_elsewhere.add(session_id)
+            await self._connection.session_update(session_id, schema.RunningSessionStateUpdate())
+        else:
+            self._running_elsewhere.discard(session_id)
+            await self._connection.session_update(session_id, schema.IdleSessionStateUpdate(stop_reason="end_turn"))
+
     async def begin(self, session_id: str, request: schema.UserMessageUpdate) -> None:
         """Say that a turn begins, with its request."""
         self._running.add(session_id)
+        self._running_elsewhere.discard(session_id)
         with suppress(ConnectionError):
             await self._connection.session_update(session_id, request)
         await self._tell(session_id)

@@ -174,6 +174,19 @@ def test_a_failed_turn_says_why_and_ends(folder: Path, environ: dict[str, str]):
         assert prompted(client, session, "<<anew>> on")[1][-1]["stopReason"] == "end_turn"
 
 
+def test_keys_that_were_stored_are_used_after_a_login_and_none_is_removed(folder: Path, environ: dict[str, str]):
+    with started(folder, environ, 2) as client:
+        info = {"name": "a test", "version": "1"}
+        found = client.call("initialize", protocolVersion=2, info=info, capabilities={})
+        [method] = found["authMethods"]
+        assert method["type"] == "agent" and "opencode-tui auth login" in method["description"]
+        session = client.call("session/new", cwd=str(folder))["sessionId"]
+        assert client.call("auth/login", methodId=method["methodId"]) == {}
+        assert prompted(client, session, "on")[1][-1]["stopReason"] == "end_turn"
+        refused = client.until(client.request("auth/logout"))[0]["error"]["message"]
+        assert "opencode-tui auth logout" in refused
+
+
 def test_a_mode_is_an_option(folder: Path, environ: dict[str, str]):
     with started(folder, environ, 2) as client:
         session = opened(client, folder)

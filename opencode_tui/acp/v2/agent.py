@@ -21,6 +21,7 @@ from opencode_tui.acp.v2.translation import (
     blocks_of,
     options_of,
     plain,
+    renamed,
     servers_of,
     subject_of,
     update_of,
@@ -45,7 +46,7 @@ class SecondAgent:
     async def initialize(
         self, protocol_version: int, info: schema.Implementation, **_: Any
     ) -> schema.InitializeResponse:
-        """Return what this agent can do; needs no engine. Keys are stored in a terminal, so there is no way to log in."""
+        """Return what this agent can do; needs no engine."""
         first = await self._agent.initialize(protocol_version)
         return schema.InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
@@ -60,7 +61,20 @@ class SecondAgent:
                     fork=schema.SessionForkCapabilities(),
                 )
             ),
+            auth_methods=[
+                schema.AgentAuthMethod.model_validate(renamed(plain(one), id="methodId"))
+                for one in first.auth_methods or ()
+            ],
         )
+
+    async def login(self, method_id: str, **_: Any) -> schema.LoginAuthResponse:
+        """Use keys that were stored since the start."""
+        await self._agent.authenticate(method_id)
+        return schema.LoginAuthResponse()
+
+    async def logout(self, **_: Any) -> schema.LogoutAuthResponse:
+        """Raise RequestError: the keys are those of all programs of the user, who removes each by its name."""
+        raise invalid("keys are removed in a terminal: run `opencode-tui auth logout`")
 
     # Sessions.
 

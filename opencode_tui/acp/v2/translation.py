@@ -111,12 +111,12 @@ def options_of(
     options: Sequence[SessionConfigOptionSelect | SessionConfigOptionBoolean] | None,
 ) -> list[SecondOption]:
     """Return the options of a session."""
-    renamed = [_renamed(plain(one), id="configId") for one in options or ()]
+    given = [renamed(plain(one), id="configId") for one in options or ()]
     return [
         schema.SelectSessionConfigOption.model_validate(one)
         if one["type"] == "select"
         else schema.BooleanSessionConfigOption.model_validate(one)
-        for one in renamed
+        for one in given
     ]
 
 
@@ -133,6 +133,11 @@ def answers_of(options: Sequence[PermissionOption]) -> list[schema.PermissionOpt
 def plain(model: BaseModel) -> dict[str, Any]:
     """Return a model as JSON, without the fields that are not set."""
     return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def renamed(given: JsonObject, **names: str) -> JsonObject:
+    """Return JSON with other names of fields."""
+    return {names.get(name, name): value for name, value in given.items()}
 
 
 def _new_id() -> str:
@@ -168,10 +173,6 @@ def _patch(path: str, old: str | None, new: str) -> str:
 def _command(given: JsonObject) -> JsonObject:
     entered = cast("JsonObject | None", given.get("input"))
     return given if entered is None else {**given, "input": {"type": "text", **entered}}
-
-
-def _renamed(given: JsonObject, **names: str) -> JsonObject:
-    return {names.get(name, name): value for name, value in given.items()}
 
 
 # What the client sends.

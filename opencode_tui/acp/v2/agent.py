@@ -9,6 +9,7 @@ from acp.experimental.v2 import PROTOCOL_VERSION, AgentSideConnection, schema
 from acp.schema import PermissionOption, PromptResponse, RequestPermissionResponse, ToolCallUpdate
 
 from opencode_tui.acp.agent import Agent
+from opencode_tui.acp.content import Block
 from opencode_tui.acp.editor import Editor
 from opencode_tui.acp.errors import invalid
 from opencode_tui.acp.session import OpenSession
@@ -135,29 +136,29 @@ class SecondAgent:
 
     async def prompt(self, session_id: str, prompt: list[SecondBlock], **_: Any) -> schema.PromptResponse:
         """Accept a prompt, whose turn begins when those before it have ended; return the ID of its message."""
-        session = self._agent.opened(session_id)
-        message_id = self._ids.ascending("msg")
+        session, blocks = self._agent.opened(session_id), blocks_of(prompt)
+        request = schema.UserMessageUpdate(message_id=self._ids.ascending("msg"), content=prompt)
         turns = self._turns.setdefault(session_id, set())
-        turn = asyncio.create_task(self._run(session, prompt, message_id), name=f"turn of {message_id}")
+        turn = asyncio.create_task(self._run(session, blocks, request), name=f"turn of {request.message_id}")
         turns.add(turn)
         turn.add_done_callback(turns.discard)
-        return schema.PromptResponse(message_id=message_id)
+        return schema.PromptResponse(message_id=request.message_id)
 
     async def cancel_session(self, session_id: str, **_: Any) -> None:
         """Interrupt the turns; those of an unknown session have ended."""
         await self._agent.cancel(session_id)
 
-    async def _run(self, session: OpenSession, prompt: list[SecondBlock], message_id: str) -> None:
+    async def _run(self, session: OpenSession, blocks: list[Block], request: schema.UserMessageUpdate) -> None:
         """Run a turn. Its message is sent when it begins, and its end in any case; a failure is a message of the agent."""
         editor, is_sent = self._editor, False
 
         async def begun() -> None:
             nonlocal is_sent
             is_sent = True
-            await editor.begin(session.id, schema.UserMessageUpdate(message_id=message_id, content=prompt))
+            await editor.begin(session.id, request)
 
         try:
-            ended = await session.prompt(blocks_of(prompt), message_id=message_id, begun=begun)
+            ended = await session.prompt(blocks, message_id=request.message_id, begun=begun)
         except RequestError as error:
             ended = error
         if not is_sent:

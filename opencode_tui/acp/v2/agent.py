@@ -187,7 +187,7 @@ class SecondEditor:
     ) -> RequestPermissionResponse:
         """Ask the client; the session waits for it meanwhile, unless it is asked without a turn."""
         self._asking[session_id] = self._asking.get(session_id, 0) + 1
-        await self._tell(session_id)
+        await self._send_state(session_id)
         try:
             response = await self._connection.request_permission(
                 session_id,
@@ -197,7 +197,7 @@ class SecondEditor:
             )
         finally:
             self._asking[session_id] -= 1
-            await self._tell(session_id)
+            await self._send_state(session_id)
         return answer_of(response)
 
     async def state_changed(self, session_id: str, is_busy: bool) -> None:
@@ -217,7 +217,7 @@ class SecondEditor:
         self._running_elsewhere.discard(session_id)
         with suppress(ConnectionError):
             await self._connection.session_update(session_id, request)
-        await self._tell(session_id)
+        await self._send_state(session_id)
 
     async def end(self, session_id: str, response: PromptResponse | None) -> None:
         """Say how a turn ended; without a response it failed."""
@@ -229,8 +229,8 @@ class SecondEditor:
         with suppress(ConnectionError):
             await self._connection.session_update(session_id, idle)
 
-    async def _tell(self, session_id: str) -> None:
-        """Say whether a turn runs or waits for the client."""
+    async def _send_state(self, session_id: str) -> None:
+        """Send whether a turn runs or waits for the client."""
         if session_id not in self._running:
             return
         waits = bool(self._asking.get(session_id))

@@ -15,7 +15,7 @@ class Editor:
     """The client, by the ID of a session and what it is sent or asked. All raise ConnectionError when the client is gone.
 
     `session_update` returns when the client's pipe has accepted the update; `request_permission` raises RequestError for an answer
-    that is an error. `state_changed` is told whether a turn runs, also one of another client.
+    that is an error. `state_changed` is called with whether a turn runs, one of another client included.
     """
 
     session_update: "Callable[[str, Update], Awaitable[None]]"

@@ -18,7 +18,7 @@ def load_library() -> None:
     _load("acp.schema")
 
 
-def load_second() -> None:
+def load_v2() -> None:
     """Import its models of version 2 of the protocol, in the same way."""
     _load("acp.experimental.v2.schema")
 

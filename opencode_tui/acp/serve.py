@@ -17,12 +17,12 @@ from acp.meta import PROTOCOL_VERSION
 from acp.task import MessageSender, TaskSupervisor
 
 from opencode_tui.acp.agent import Agent
-from opencode_tui.acp.library import load_second
+from opencode_tui.acp.library import load_v2
 
 if TYPE_CHECKING:
     from opencode_tui.acp.folder import Opening
 
-SECOND = 2
+V2 = 2
 """The version of the protocol from which a client is answered by `v2`."""
 
 
@@ -36,15 +36,15 @@ async def serve(directory: Path, opening: "Opening", streams: tuple[int, int]) -
         agent, tasks = Agent(directory, opening), TaskSupervisor(source="opencode-tui")
         messages = _Messages(reader, MessageSender(writer, tasks))
         try:
-            if await messages.first_version() >= SECOND:
-                await _serve_second(agent, messages)
+            if await messages.wanted_version() >= V2:
+                await _serve_v2(agent, messages)
             else:
-                await _serve_first(agent, messages)
+                await _serve_v1(agent, messages)
         finally:
             await tasks.shutdown()
 
 
-async def _serve_first(agent: Agent, messages: "_Messages") -> None:
+async def _serve_v1(agent: Agent, messages: "_Messages") -> None:
     handlers = cast(Handlers, agent)  # of the optional methods it has some
     connection = AgentSideConnection(handlers, messages, listening=False, use_unstable_protocol=True)
     try:
@@ -54,14 +54,14 @@ async def _serve_first(agent: Agent, messages: "_Messages") -> None:
         await connection.close()
 
 
-async def _serve_second(agent: Agent, messages: "_Messages") -> None:
-    load_second()
+async def _serve_v2(agent: Agent, messages: "_Messages") -> None:
+    load_v2()
     from acp.experimental import AgentProtocolRouter
 
-    from opencode_tui.acp.v2.agent import SecondAgent
+    from opencode_tui.acp.v2.agent import V2Agent
 
     try:
-        await AgentProtocolRouter(v2=lambda connection: SecondAgent(agent, connection)).run(messages)
+        await AgentProtocolRouter(v2=lambda connection: V2Agent(agent, connection)).run(messages)
     finally:
         await agent.close()
 
@@ -71,7 +71,7 @@ class _Messages(NdjsonTransport):
 
     _first: dict[str, Any] | None = None
 
-    async def first_version(self) -> int:
+    async def wanted_version(self) -> int:
         """Return the version that the first message asks for; 1 where it asks for none. It is received all the same."""
         self._first = await super().receive()
         match self._first:

@@ -229,7 +229,7 @@ async def test_a_turn_is_streamed_before_its_answer(editor: Editor, project: Rep
     assert usage.size == 200_000 and 0 < usage.used < usage.size and usage.cost.amount > 0
 
 
-class SecondEditor:
+class V2Editor:
     """A client of version 2, which allows everything once."""
 
     def __init__(self) -> None:
@@ -245,17 +245,29 @@ class SecondEditor:
         outcome = v2.schema.SelectedPermissionOutcomeVariant(option_id=chosen)
         return v2.schema.RequestPermissionResponse(outcome=outcome)
 
+    async def until_idle(self) -> None:
+        while not any(isinstance(one, v2.schema.IdleSessionStateUpdate) for one in self.updates):
+            await asyncio.sleep(0.01)
 
-async def test_a_client_of_version_2_is_told_a_turn_by_updates(project: Repo, variables: dict[str, str]):
-    editor = SecondEditor()
-    async with piped(project.path, variables) as (writer, reader):
+
+@asynccontextmanager
+async def connected_v2(
+    folder: Path, variables: dict[str, str]
+) -> AsyncGenerator[tuple[V2Editor, v2.ClientSideConnection, str]]:
+    """Yield a client of version 2 with its connection and a new session."""
+    editor = V2Editor()
+    async with piped(folder, variables) as (writer, reader):
         conn = v2.ClientSideConnection(editor, writer, reader)
         await conn.initialize(v2.PROTOCOL_VERSION, v2.schema.Implementation(name="a test", version="1"))
-        session = (await conn.new_session(str(project.path))).session_id
+        yield editor, conn, (await conn.new_session(str(folder))).session_id
+    await conn.close()
+
+
+async def test_updates_report_a_turn_to_a_client_of_version_2(project: Repo, variables: dict[str, str]):
+    async with connected_v2(project.path, variables) as (editor, conn, session):
         ask = v2.schema.TextContentBlock(text=tool("bash", command="echo ask me", description="asks"))
         request = (await conn.prompt(session, [ask])).message_id
-        while not any(isinstance(one, v2.schema.IdleSessionStateUpdate) for one in editor.updates):
-            await asyncio.sleep(0.01)
+        await editor.until_idle()
     [echo] = [one for one in editor.updates if isinstance(one, v2.schema.UserMessageUpdate)]
     assert (echo.message_id, echo.content) == (request, [ask])
     states = [one for one in editor.updates if one.session_update == "state_update"]
@@ -263,21 +275,14 @@ async def test_a_client_of_version_2_is_told_a_turn_by_updates(project: Repo, va
     assert states[-1].stop_reason == "end_turn" and states[-1].usage.output_tokens > 0
     calls = [one for one in editor.updates if isinstance(one, v2.schema.SessionToolCallUpdate)]
     assert (calls[0].name, calls[-1].status) == ("bash", "completed")
-    await conn.close()
 
 
-async def test_a_client_of_version_2_is_told_that_another_client_runs_a_turn(project: Repo, variables: dict[str, str]):
-    editor = SecondEditor()
-    async with piped(project.path, variables) as (writer, reader):
-        conn = v2.ClientSideConnection(editor, writer, reader)
-        await conn.initialize(v2.PROTOCOL_VERSION, v2.schema.Implementation(name="a test", version="1"))
-        session = (await conn.new_session(str(project.path))).session_id
+async def test_a_turn_of_another_client_is_reported_to_a_client_of_version_2(project: Repo, variables: dict[str, str]):
+    async with connected_v2(project.path, variables) as (editor, _, session):
         async with open_shared(variables, project.path, serve=serve_terminals) as screen:
             two = PromptInput(model=parse_model_ref(MODEL), agent="build", parts=[TextInput(text="two")])
             await screen.prompts.prompt(session, two)
-        while not any(isinstance(one, v2.schema.IdleSessionStateUpdate) for one in editor.updates):
-            await asyncio.sleep(0.01)
-    await conn.close()
+        await editor.until_idle()
     states = [one for one in editor.updates if one.session_update == "state_update"]
     assert [(one.state, getattr(one, "stop_reason", None)) for one in states] == [
         ("running", None),

@@ -31,8 +31,8 @@ from opencode_tui.acp.servers import config_of
 from opencode_tui.acp.updates import message, plan_of, thought
 from opencode_tui.acp.v2.translation import (
     MAX_LETTERS,
-    SecondBlock,
-    SecondServer,
+    V2Block,
+    V2Server,
     answer_of,
     blocks_of,
     options_of,
@@ -43,8 +43,8 @@ from opencode_tui.acp.v2.translation import (
 )
 
 OPTION = SessionConfigSelectOption(value="plan", name="plan")
-BLOCKS: TypeAdapter[Any] = TypeAdapter(list[SecondBlock])
-SERVERS: TypeAdapter[Any] = TypeAdapter(list[SecondServer])
+BLOCKS: TypeAdapter[Any] = TypeAdapter(list[V2Block])
+SERVERS: TypeAdapter[Any] = TypeAdapter(list[V2Server])
 
 
 def sent(update: Any) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from opencode_tui.acp.errors import invalid
 from opencode_tui.acp.session import OpenSession
 from opencode_tui.acp.updates import Update, message
 from opencode_tui.acp.v2.translation import (
-    SecondBlock,
-    SecondServer,
+    V2Block,
+    V2Server,
     answer_of,
     answers_of,
     blocks_of,
@@ -33,12 +33,12 @@ FAILED = "_error"
 """Why a turn ended that failed: the protocol has no reason for it, only a place for those of an agent."""
 
 
-class SecondAgent:
+class V2Agent:
     """Answers a client of version 2 by an agent for version 1."""
 
     def __init__(self, agent: Agent, connection: AgentSideConnection) -> None:
         self._agent = agent
-        self._editor = SecondEditor(connection)
+        self._editor = V2Editor(connection)
         self._ids = Identifier()
         self._turns: dict[str, set[asyncio.Task[None]]] = {}
         editor = self._editor
@@ -80,7 +80,7 @@ class SecondAgent:
     # Sessions.
 
     async def new_session(
-        self, cwd: str, mcp_servers: list[SecondServer] | None = None, **_: Any
+        self, cwd: str, mcp_servers: list[V2Server] | None = None, **_: Any
     ) -> schema.NewSessionResponse:
         """Create a session in a folder."""
         made = await self._agent.new_session(cwd, mcp_servers=servers_of(mcp_servers))
@@ -90,7 +90,7 @@ class SecondAgent:
         self,
         session_id: str,
         cwd: str,
-        mcp_servers: list[SecondServer] | None = None,
+        mcp_servers: list[V2Server] | None = None,
         replay_from: schema.ReplayFromStartVariant | schema.OtherReplayFrom | None = None,
         **_: Any,
     ) -> schema.ResumeSessionResponse:
@@ -106,7 +106,7 @@ class SecondAgent:
         return schema.ResumeSessionResponse(config_options=options_of(opened.config_options))
 
     async def fork_session(
-        self, session_id: str, cwd: str, mcp_servers: list[SecondServer] | None = None, **_: Any
+        self, session_id: str, cwd: str, mcp_servers: list[V2Server] | None = None, **_: Any
     ) -> schema.ForkSessionResponse:
         """Create a session that begins with the messages of another one; the client has its history."""
         made = await self._agent.fork_session(session_id, cwd, mcp_servers=servers_of(mcp_servers))
@@ -119,7 +119,7 @@ class SecondAgent:
         return schema.ListSessionsResponse.model_validate(plain(await self._agent.list_sessions(cwd, cursor)))
 
     async def close_session(self, session_id: str, **_: Any) -> schema.CloseSessionResponse:
-        """Interrupt the session's turns, and send nothing about it any more once their ends are told."""
+        """Interrupt the session's turns, and send nothing about it any more once their ends are reported."""
         await self._agent.close_session(session_id)
         if turns := self._turns.get(session_id):
             await asyncio.wait(turns)
@@ -134,7 +134,7 @@ class SecondAgent:
 
     # Turns.
 
-    async def prompt(self, session_id: str, prompt: list[SecondBlock], **_: Any) -> schema.PromptResponse:
+    async def prompt(self, session_id: str, prompt: list[V2Block], **_: Any) -> schema.PromptResponse:
         """Accept a prompt, whose turn begins when those before it have ended; return the ID of its message."""
         session, blocks = self._agent.opened(session_id), blocks_of(prompt)
         request = schema.UserMessageUpdate(message_id=self._ids.ascending("msg"), content=prompt)
@@ -168,7 +168,7 @@ class SecondAgent:
         await editor.end(session.id, ended if isinstance(ended, PromptResponse) else None)
 
 
-class SecondEditor:
+class V2Editor:
     """The client: updates and requests of sessions in the words of version 2, and what each of them does."""
 
     def __init__(self, connection: AgentSideConnection) -> None:

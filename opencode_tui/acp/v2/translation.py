@@ -49,7 +49,7 @@ PLAN = "todos"
 MAX_LETTERS = 2_000_000
 """Characters of a file's two states up to which a change has a patch; a larger one has the path alone."""
 
-SecondUpdate = (
+V2Update = (
     schema.UserMessageChunk
     | schema.AgentMessageChunk
     | schema.AgentThoughtChunk
@@ -60,8 +60,8 @@ SecondUpdate = (
     | schema.SessionInfoUpdate
     | schema.UsageUpdate
 )
-SecondOption = schema.SelectSessionConfigOption | schema.BooleanSessionConfigOption | schema.OtherSessionConfigOption
-SecondBlock = (
+V2Option = schema.SelectSessionConfigOption | schema.BooleanSessionConfigOption | schema.OtherSessionConfigOption
+V2Block = (
     schema.TextContentBlock
     | schema.ImageContentBlock
     | schema.AudioContentBlock
@@ -69,13 +69,13 @@ SecondBlock = (
     | schema.EmbeddedResourceContentBlock
     | schema.OtherContentBlock
 )
-SecondServer = schema.HttpMcpServer | schema.AcpMcpServer | schema.StdioMcpServer | schema.OtherMcpServer
+V2Server = schema.HttpMcpServer | schema.AcpMcpServer | schema.StdioMcpServer | schema.OtherMcpServer
 
 
 # What the agent sends.
 
 
-def update_of(update: Update) -> SecondUpdate | None:
+def update_of(update: Update) -> V2Update | None:
     """Return an update; None for one that version 2 does not have, because an option says the same.
 
     A text of the program alone is a message of its own. A thought has another ID than the message that it is for.
@@ -109,7 +109,7 @@ def update_of(update: Update) -> SecondUpdate | None:
 
 def options_of(
     options: Sequence[SessionConfigOptionSelect | SessionConfigOptionBoolean] | None,
-) -> list[SecondOption]:
+) -> list[V2Option]:
     """Return the options of a session."""
     given = [renamed(plain(one), id="configId") for one in options or ()]
     return [
@@ -178,12 +178,12 @@ def _command(given: JsonObject) -> JsonObject:
 # What the client sends.
 
 
-def blocks_of(blocks: Sequence[SecondBlock]) -> list[Block]:
+def blocks_of(blocks: Sequence[V2Block]) -> list[Block]:
     """Return the content of a prompt; of a block of an unknown kind only that it was there."""
     return [_block(one) for one in blocks]
 
 
-def _block(block: SecondBlock) -> Block:
+def _block(block: V2Block) -> Block:
     match block:
         case schema.TextContentBlock():
             return TextContentBlock.model_validate(plain(block))
@@ -199,12 +199,12 @@ def _block(block: SecondBlock) -> Block:
             return TextContentBlock(type="text", text=f"[content of the kind {block.type}, which cannot be read]")
 
 
-def servers_of(servers: Sequence[SecondServer] | None) -> list[Server]:
+def servers_of(servers: Sequence[V2Server] | None) -> list[Server]:
     """Return the MCP servers of a client. Raises RequestError for one of an unknown kind."""
     return [_server(one) for one in servers or ()]
 
 
-def _server(server: SecondServer) -> Server:
+def _server(server: V2Server) -> Server:
     match server:
         case schema.StdioMcpServer():
             return McpServerStdio.model_validate({"args": [], "env": [], **plain(server)})

@@ -57,7 +57,7 @@ def said(found: list[dict[str, Any]], kind: str = "agent_message_chunk") -> str:
     return "".join(one["content"]["text"] for one in found if one["sessionUpdate"] == kind)
 
 
-def test_a_prompt_is_accepted_and_its_turn_is_told_by_updates(folder: Path, environ: dict[str, str]):
+def test_a_prompt_is_accepted_and_updates_report_its_turn(folder: Path, environ: dict[str, str]):
     with started(folder, environ, 2) as client:
         session = opened(client, folder)
         message, found = prompted(client, session, "hello <<reason thinking>>")

@@ -123,6 +123,13 @@ def test_a_canceled_turn_and_the_one_behind_it_end_as_canceled(folder: Path, env
         assert prompted(client, session, "on")[1][-1]["stopReason"] == "end_turn"
 
 
+def test_a_turn_ends_with_the_input_of_the_client_and_leaves_nothing_running(folder: Path, environ: dict[str, str]):
+    with started(folder, environ, 2) as client:
+        client.call("session/prompt", sessionId=opened(client, folder), prompt=text(WAIT))
+        while "begun" not in json.dumps(client.receive()):
+            pass
+
+
 def test_a_question_of_an_interrupted_turn_is_canceled_at_the_client(folder: Path, environ: dict[str, str]):
     with started(folder, environ, 2) as client:
         session = opened(client, folder)

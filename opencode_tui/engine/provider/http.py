@@ -8,12 +8,13 @@ cookies, mails and a second form of each request.
 """
 
 import asyncio
+import socket
 import zlib
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from opencode_tui import __version__
@@ -31,6 +32,8 @@ from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:
+    from httpcore import AsyncNetworkStream
+
     from opencode_tui.engine.provider import http_core
 
 
@@ -58,6 +61,8 @@ _READY_S = 0.001
 
 _FULL_BYTES = 16 * 1024
 """Bytes in `_GATHER_S` from which each chunk is read as soon as possible: they come faster than they are decoded."""
+
+_ACKNOWLEDGE: int | None = getattr(socket, "TCP_QUICKACK", None)
 
 _DRAIN_S = 0.05
 """Seconds to wait for the end of a response body, so that the connection can be reused."""
@@ -182,6 +187,7 @@ class HttpProvider:
                 except ValueError as error:
                     raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
                 async with aclosing(await self._answered(client, request)) as response:
+                    _acknowledge(response)
                     if response.status in _REDIRECTS and _header(response, "location") is not None:
                         url = self._redirected(url, response)
                         continue
@@ -308,6 +314,19 @@ def _make_client(endpoint: Endpoint) -> "http_core.AsyncConnectionPool":
         keepalive_expiry=_KEEPALIVE_S,
         max_connections=None,
     )
+
+
+def _acknowledge(response: "http_core.Response") -> None:
+    """Acknowledge the headers now: a server with Nagle's algorithm does not send what follows them before that.
+
+    The system would wait up to 40 ms, in case there is something to send. Only Linux lets a program change that, and only for a
+    moment, so this is done for each response.
+    """
+    stream = cast("AsyncNetworkStream", response.extensions["network_stream"])
+    connection: socket.socket | None = stream.get_extra_info("socket")
+    if _ACKNOWLEDGE is not None and connection is not None:
+        with suppress(OSError):  # the connection is lost, which the next read reports
+            connection.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE, 1)
 
 
 def _request(

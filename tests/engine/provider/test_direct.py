@@ -1,7 +1,16 @@
 """The direct adapters over real connections: what is sent, what is heard, and how connections end."""
 
 import asyncio
+import fcntl
 import json
+import struct
+import sys
+import termios
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +24,7 @@ from opencode_tui.schema.error import AuthError, ContextOverflowError, split_rem
 from tests.engine.provider.asking import KEY, ask, ask_once, direct, request
 from tests.support.provider.model_script import Answer, Api, Call, Fault, equal_deltas, failure, html_page
 from tests.support.provider.model_server import ModelServer
+from tests.support.provider.stream_format import body_chunks
 from tests.support.world.waiting import PATIENCE_S
 
 APIS: tuple[Api, ...] = ("openai", "responses", "anthropic", "gemini")
@@ -62,6 +72,52 @@ async def test_one_connection_serves_one_answer_after_the_other(server: ModelSer
     first, second = await ask(llm, request("one")), await ask(llm, request("two"))
     await llm.close()
     assert [first.joined("text"), second.joined("text")] == ["Echo: one", "Echo: two"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lets a program acknowledge at once")
+async def test_a_server_that_holds_an_answer_back_until_its_headers_are_acknowledged_does_not_wait() -> None:
+    """The system would acknowledge after 40 ms, but for the first packets of a connection."""
+    waited_s: list[float] = []
+    with _nagle_server(waited_s) as url:
+        llm = DirectLlm(Endpoint(provider_id="fake", base_url=url, api_key=KEY), find_format("openai"))
+        for _ in range(40):
+            assert (await ask(llm, request())).joined("text") == "done"
+        await llm.close()
+    assert len(waited_s) == 40
+    assert min(waited_s[20:]) < 0.02
+
+
+@contextmanager
+def _nagle_server(waited_s: list[float]) -> Generator[str]:
+    """Serve on Python's own server, which has Nagle's algorithm; yield its address and note what each answer's headers wait."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            received = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = b"".join(body_chunks(Answer(text="done"), api="openai", body=received))
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            begun = time.monotonic()
+            while struct.unpack("i", fcntl.ioctl(self.connection, termios.TIOCOUTQ, bytes(4)))[0]:
+                time.sleep(0.0005)
+            waited_s.append(time.monotonic() - begun)
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @all_formats

@@ -46,6 +46,17 @@ def when(moment: int, now: int) -> str:
     return f"{then:%b} {then.day} {then:%H:%M}" if abs(now - moment) < _LONG_AGO_MS else f"{then:%Y-%m-%d}"
 
 
+def day_words(moment: int, now: int) -> str:
+    """Return the local day of a moment as `Today`, `Nov 21`, or `2025-11-21` long ago. In ms since 1970."""
+    try:
+        then, today = datetime.fromtimestamp(moment / 1000), datetime.fromtimestamp(now / 1000)
+    except (OverflowError, ValueError, OSError):  # a foreign or damaged record
+        return "?"
+    if then.date() == today.date():
+        return "Today"
+    return f"{then:%b} {then.day}" if abs(now - moment) < _LONG_AGO_MS else f"{then:%Y-%m-%d}"
+
+
 def at_when(moment: int, now: int) -> str:
     """Return what `when` does behind its word: `at 12:04`, `on Nov 21 12:04`."""
     text = when(moment, now)

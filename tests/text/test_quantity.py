@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from opencode_tui.text.quantity import age, amount, at_when, duration, money, plural, when
+from opencode_tui.text.quantity import age, amount, at_when, day_words, duration, money, plural, when
 
 NOW = datetime(2026, 1, 14, 9, 30)
 
@@ -25,20 +25,21 @@ def test_times_are_read_as_people_say_them():
 
 
 @pytest.mark.parametrize(
-    ("moment", "text", "said"),
+    ("moment", "text", "said", "day"),
     [
-        (NOW.replace(hour=0, minute=5), "00:05", "at 00:05"),
-        (NOW - timedelta(hours=10), "Jan 13 23:30", "on Jan 13 23:30"),
-        (datetime(2025, 12, 3, 12, 4), "Dec 3 12:04", "on Dec 3 12:04"),
-        (datetime(2025, 2, 3, 12, 4), "2025-02-03", "on 2025-02-03"),
+        (NOW.replace(hour=0, minute=5), "00:05", "at 00:05", "Today"),
+        (NOW - timedelta(hours=10), "Jan 13 23:30", "on Jan 13 23:30", "Jan 13"),
+        (datetime(2025, 12, 3, 12, 4), "Dec 3 12:04", "on Dec 3 12:04", "Dec 3"),
+        (datetime(2025, 2, 3, 12, 4), "2025-02-03", "on 2025-02-03", "2025-02-03"),
     ],
 )
-def test_a_moment_names_its_day_unless_that_is_today(moment: datetime, text: str, said: str):
+def test_a_moment_names_its_day_unless_that_is_today(moment: datetime, text: str, said: str, day: str):
     assert (when(ms(moment), ms(NOW)), at_when(ms(moment), ms(NOW))) == (text, said)
+    assert day_words(ms(moment), ms(NOW)) == day
 
 
 def test_a_moment_beyond_the_calendar_is_a_question_mark():
-    assert when(10**20, ms(NOW)) == "?"
+    assert when(10**20, ms(NOW)) == day_words(10**20, ms(NOW)) == "?"
 
 
 @pytest.mark.parametrize(

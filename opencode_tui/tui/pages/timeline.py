@@ -17,7 +17,7 @@ from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.diff_rows import unified
-from opencode_tui.text.quantity import amount, clock, plural, when
+from opencode_tui.text.quantity import amount, clock, day_words, plural, when
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
@@ -435,25 +435,40 @@ class TimelineScreen(PageScreen):
     def _entries(self, found: Sequence[Moment]) -> Sequence[ListRow] | RowsOnDemand:
         if self._filter and not found:
             return [self.sentence("No matches")]
-        rows: list[Moment | Step | None] = []
+        rows: list[Moment | Step | str] = []
+        """A text is a row between two moments: the day of the second one, where it is another than that of the first."""
         ids: list[str] = []
+        shown = "Today"
         for moment in found:
-            rows += [moment, *moment.steps, None]
+            day = day_words(moment.time, self._control.now())
+            if day != shown:
+                if rows:
+                    rows.pop()
+                    ids.pop()
+                rows.append(day)
+                ids.append("")
+                shown = day
+            rows += [moment, *moment.steps, ""]
             ids += ["" if moment.is_rule else moment.message_id, *(one.session_id for one in moment.steps), ""]
         return RowsOnDemand([*ids, ""], lambda at: self._entry(rows[at]) if at < len(rows) else self._now())
 
-    def _entry(self, of: Moment | Step | None) -> ListRow:
+    def _entry(self, of: Moment | Step | str) -> ListRow:
         match of:
-            case None:
-                return self._rail()
+            case str():
+                return self._rail(of)
             case Step():
                 return self._step(of)
             case Moment():
                 return self._compacted(of) if of.is_rule else self._moment(of)
 
-    def _rail(self) -> ListRow:
+    def _rail(self, day: str) -> ListRow:
         glyph = self.listing.look.glyphs.step_rail
-        return ListRow(lambda area: [(" " * (TEXT - 2), self.style("text", area)), (glyph, self.style("guide", area))])
+
+        def left(area: str) -> Sequence[Piece]:
+            rail = [(" " * (TEXT - 2), self.style("text", area)), (glyph, self.style("guide", area))]
+            return [*rail, (f" {day}", self.style("muted", area))] if day else rail
+
+        return ListRow(left)
 
     def _head(self, time: str, sign: str, hue: str, area: str) -> list[Piece]:
         return [

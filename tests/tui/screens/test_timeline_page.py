@@ -3,10 +3,14 @@
 import re
 from pathlib import Path
 
+from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.pages.timeline import TimelineScreen
 from opencode_tui.tui.prompt.draft import Attachment
 from tests.support.provider.model_script import Answer, Call
-from tests.support.terminal.screen import Page, screen
+from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
+from tests.support.terminal.screen import Page, look, screen
+from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
 
 ONE = Call("write", {"filePath": "one.md", "content": "# The first file\n"})
 TWO = Call("write", {"filePath": "two.md", "content": "# The second file\n"})
@@ -58,6 +62,23 @@ async def test_the_changes_of_a_turn_are_shown_and_escape_returns_to_the_timelin
         await page.sees("3 turns ·")
         await page.press("escape")
         await page.sees("Ask anything")
+
+
+async def test_the_days_of_a_session_are_named_between_its_turns() -> None:
+    story = Story()
+    for at, request in (("-2880", "begin"), ("-1440", "go on"), ("-1438", "more"), ("-2", "end")):
+        story.user(request, at)
+        story.answer(["Done."], at=at)
+    script = Script([session("Days")], story.messages, directory=Path(ROOT))
+    app = OpenCodeApp(StartOptions(script.directory, session_id=SESSION), look(), clock=lambda: NOON / 1000)
+    async with app.run_test(size=SIZE) as pilot:
+        app.attach(as_client(ScriptedClient(script)))
+        page = Page(app, pilot, world=None)  # pyright: ignore[reportArgumentType] - nothing here asks for the engine
+        await page.sees("Ask anything")
+        await page.press("ctrl+x", "g")
+        text = await page.sees("4 turns")
+        named = re.findall(r"Dec \d+|Today|(?<=[◆●▎┃] )(?:begin|go on|more|end)", text)
+        assert named == ["Dec 24", "begin", "Dec 25", "go on", "more", "Today", "end"]
 
 
 async def test_an_undo_of_several_turns_from_the_timeline_shows_their_changes(

@@ -43,6 +43,12 @@ def correction(result: SearchResult) -> str:
     return f"no matches for the query; these are for: {result.corrected}"
 
 
+def unknown_project(result: SearchResult) -> str:
+    """Return the line about a project of which there are no sessions; empty when there are some."""
+    name = result.unknown_project
+    return "" if name is None else f"no session is from a project with {name!r} in its folder's name"
+
+
 def hit_label(hit: SearchHit) -> str:
     """Return the tool or the kind of a hit; not safe."""
     return hit.tool or _KINDS.get(hit.kind, hit.kind)

@@ -32,6 +32,13 @@ def test_without_a_match_the_exit_code_is_1(commands, session_id):
     assert commands.run("session", "search", " ").code == 2
 
 
+def test_a_project_without_sessions_is_named(commands, session_id):
+    done = commands.run("session", "search", "first", "--project", "shop two")
+    words = "no matches: no session is from a project with 'shop two' in its folder's name"
+    assert (done.code, done.stdout, done.stderr) == (1, "", f"opencode-tui: {words}\n")
+    assert commands.run("session", "search", "zzzzzzzzz", "--project", ".").stderr == "opencode-tui: no matches\n"
+
+
 @pytest.mark.parametrize("hostile", HOSTILE[:5])
 def test_no_text_of_a_session_steers_the_terminal(commands, session_id, hostile, paths):
     [record] = Path(paths.storage, "session").rglob("*.json")

@@ -220,7 +220,9 @@ class Searcher:
                 break
             names = [rows[session].name for session in drawn.outdated]
             self._write_again(index, found, names)
-        return SearchResult(groups=groups, matches=sum(one.count for one in groups), is_capped=is_capped)
+        result = SearchResult(groups=groups, matches=sum(one.count for one in groups), is_capped=is_capped)
+        is_unknown = _projects(query, rows.values(), project) == set()
+        return result.changed(unknown_project=query.project) if is_unknown else result
 
     def _write_again(self, index: Index, found: Mapping[str, Found], names: Sequence[str]) -> None:
         """Index sessions whose records changed without another state of their files."""

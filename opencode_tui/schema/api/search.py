@@ -85,6 +85,8 @@ class SearchResult(Record):
     """The similar query whose results these are, because the given one has none."""
     ignored: list[str] = Field(default_factory=list[str])
     """Filters of the query that have no meaning, such as a wrong date."""
+    unknown_project: str | None = absent()
+    """The name after `project:` if no searched session's project has it."""
 
     @property
     def is_complete(self) -> bool:

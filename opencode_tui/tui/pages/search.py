@@ -11,7 +11,16 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.search import correction, count_words, found_words, hit_clock, hit_label, marked, progress
+from opencode_tui.text.search import (
+    correction,
+    count_words,
+    found_words,
+    hit_clock,
+    hit_label,
+    marked,
+    progress,
+    unknown_project,
+)
 from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
 from opencode_tui.tui.keys.router import KeyAction, moves
 from opencode_tui.tui.pages.page import ListRow, PageScreen, QueryHead
@@ -268,7 +277,8 @@ class SearchScreen(PageScreen):
         elif self._is_waiting:
             words = f"Searching{self.listing.look.glyphs.ellipsis}"
         else:
-            words = "No matches"
+            unknown = unknown_project(self.result)
+            words = f"No matches: {unknown}" if unknown else "No matches"
         return self.sentence(words)
 
     def _show_head(self) -> None:

@@ -120,6 +120,8 @@ def test_filters_for_tools_files_and_projects(store: SearchStore):
     assert store.sessions("tool:bash project:shop") == ["ses_a"]
     assert store.sessions("tool:bash project:.", project="two") == ["ses_b"]
     assert store.sessions("tool:bash", project="two", is_here=True) == ["ses_b"]
+    assert store.search("tool:edit project:csv").unknown_project is None
+    assert store.search("tool:edit project:nowhere").unknown_project == "nowhere"
 
 
 @pytest.mark.parametrize("query", ["退避", "略", "重", "重试退避策略", "café", "cafe", "CAFÉ", "naïve 退避"])

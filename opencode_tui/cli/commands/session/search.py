@@ -14,7 +14,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import make_safe
-from opencode_tui.text.search import correction, found_words, hit_label, marked, progress
+from opencode_tui.text.search import correction, found_words, hit_label, marked, progress, unknown_project
 
 POLL_S = 0.3
 """Seconds between two looks at an index that is being built."""
@@ -53,7 +53,7 @@ def _print(result: SearchResult, style: Style) -> None:
     now = system_clock()
     for group in result.groups:
         sys.stdout.write("\n".join([_head(group, now, style), *(_line(hit, style) for hit in group.hits), ""]) + "\n")
-    say(found_words(result))
+    say(": ".join(filter(None, [found_words(result), unknown_project(result)])))
 
 
 def _head(group: SearchGroup, now: int, style: Style) -> str:

@@ -283,9 +283,10 @@ def write_settings_text(path: Path, text: str) -> None:
 def add_mcp_server(folder: Path, name: str, entry: JsonObject, *, paths: Paths) -> Path:
     """Add a server to the settings file of a folder and return the file; it is created where there is none.
 
-    Of two files it is the one that overrides the other. Raises ConfigError for a file that cannot be read or has a server of this
-    name, StorageError for one that cannot be written. Blocks.
+    Of two files it is the one that overrides the other. Raises ConfigError for an entry that is not valid, and for a file that
+    cannot be read or has a server of this name; StorageError for a file that cannot be written. Blocks.
     """
+    _check({"mcp": {name: entry}}, folder)
     with Locks(paths).store():
         present = [folder / one for one in FILE_NAMES if (folder / one).exists()]
         path = present[-1] if present else folder / "opencode.json"

@@ -6,11 +6,14 @@ import pytest
 
 from opencode_tui.config.user_file import add_mcp_server
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
 from tests.engine.mcp.conftest import COMMAND
 from tests.engine.mcp.sign_in_world import oauth_server
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import Commands
+
+LOCAL: JsonObject = {"type": "local", "command": COMMAND}
 
 
 def test_a_server_is_added_between_comments(tmp_path: Path, paths: Paths):
@@ -23,14 +26,33 @@ def test_a_server_is_added_between_comments(tmp_path: Path, paths: Paths):
     text = path.read_text()
     assert ("// mine" in text, "// dark" in text, text.index('"one"') < text.index('"two"')) == (True, True, True)
     with pytest.raises(ConfigError, match=r"mcp\.one exists already"):
-        add_mcp_server(tmp_path, "one", {}, paths=paths)
+        add_mcp_server(tmp_path, "one", LOCAL, paths=paths)
     (tmp_path / "opencode.json").write_text("{}")  # overrides the other
-    assert add_mcp_server(tmp_path, "three", {}, paths=paths) == tmp_path / "opencode.json"
+    assert add_mcp_server(tmp_path, "three", LOCAL, paths=paths) == tmp_path / "opencode.json"
 
 
 def test_a_server_is_added_to_a_new_file(tmp_path: Path, paths: Paths):
-    path = add_mcp_server(tmp_path / "new", "one", {"type": "local", "command": COMMAND}, paths=paths)
-    assert json.loads(path.read_text()) == {"mcp": {"one": {"type": "local", "command": COMMAND}}}
+    path = add_mcp_server(tmp_path / "new", "one", LOCAL, paths=paths)
+    assert json.loads(path.read_text()) == {"mcp": {"one": LOCAL}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({}, r'mcp\.one\.type: expected "local" or "remote", got nothing'),
+        ({"type": "local"}, r"mcp\.one\.command: is missing"),
+        ({"type": "remote", "url": "one"}, r"mcp\.one\.url: expected an address"),
+        ({**LOCAL, "comand": "x"}, r"mcp\.one\.comand: unknown key"),
+    ],
+)
+def test_a_server_that_the_settings_would_refuse_is_not_added(
+    tmp_path: Path, paths: Paths, entry: JsonObject, words: str
+):
+    """It would keep each command and the server from reading the settings."""
+    (tmp_path / "opencode.json").write_text('{"theme": "nord"}')
+    with pytest.raises(ConfigError, match=words):
+        add_mcp_server(tmp_path, "one", entry, paths=paths)
+    assert (tmp_path / "opencode.json").read_text() == '{"theme": "nord"}'
 
 
 def test_the_commands_say_where_a_server_stops_that_demands_a_sign_in(tmp_path: Path, environ: dict[str, str]):

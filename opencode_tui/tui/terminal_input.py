@@ -198,8 +198,23 @@ class TerminalInput(LinuxDriver):
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _LATER)
         try:
             self._start()
+        except BaseException:
+            self._abandon()
+            raise
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def _abandon(self) -> None:
+        """Restore the terminal after a start that failed: Textual leaves only a screen that has started."""
+        early, self._early = self._early, None
+        if early is None:
+            if self._writer_thread is not None:
+                self.stop_application_mode()
+            return
+        early.end()  # what this driver wrote waits for the terminal, and is dropped
+        acquired, self._acquired = self._acquired, None
+        if acquired is not None:
+            acquired.set()
 
     def _start(self) -> None:
         if self._writer_thread is not None and self._writer_thread.is_alive():

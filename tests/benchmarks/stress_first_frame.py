@@ -37,11 +37,11 @@ _LONGEST_S = 1.2
 _OWNED = b"\x1b[>25u"
 """What the screen writes when it owns the terminal."""
 _CRASH = """
-import ctypes, runpy, sys, threading, time
-def fail(main=threading.get_ident()):
-    time.sleep(float(sys.argv[1]))
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(main), ctypes.py_object(SystemError))
-threading.Thread(target=fail, daemon=True).start()
+import runpy, signal, sys
+def fail(number, frame):
+    raise SystemError
+signal.signal(signal.SIGALRM, fail)
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
 sys.argv = ["opencode-tui"] if len(sys.argv) < 3 else sys.argv
 runpy.run_module("opencode_tui", run_name="__main__")
 """

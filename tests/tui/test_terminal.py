@@ -49,7 +49,7 @@ class Place:
             "OPENCODE_CONFIG_CONTENT": json.dumps(settings),
             "PYTHONPATH": str(PACKAGE_ROOT),
         }
-        words = ["-m", "opencode_tui", *arguments]
+        words = arguments if arguments[:1] == ("-c",) else ("-m", "opencode_tui", *arguments)
         return ScreenTerminal(words, folder=self.folder, environ=environ, size=size, term=term)
 
 
@@ -214,3 +214,26 @@ def waits_of(pid: int) -> Counter[str]:
         found["soon" if is_soon else "without_limit"] += 1
     found["without_limit"] = min(found["without_limit"], 1)
     return found
+
+
+_FAILS = """
+import runpy, sys
+from textual.drivers.linux_driver import LinuxDriver
+def fail(*_):
+    raise SystemError("no mouse")
+setattr(LinuxDriver, sys.argv.pop(), fail)
+runpy.run_module("opencode_tui", run_name="__main__")
+"""
+"""Runs the program with a step of the start of the screen that fails, the last argument."""
+
+
+@pytest.mark.parametrize("is_early", [True, False], ids=["after the first frame", "without one"])
+@pytest.mark.parametrize("step", ["_get_terminal_size", "_enable_mouse_support", "_query_in_band_window_resize"])
+def test_a_screen_that_cannot_start_leaves_the_terminal_as_it_was(place: Place, step: str, is_early: bool) -> None:
+    own = {} if is_early else {"OPENCODE_TUI_FIRST_FRAME": "0"}
+    with place.open("-c", _FAILS, step, environ=own) as terminal:
+        terminal.read_until(lambda: b"no mouse" in terminal.raw)
+        terminal.ends()
+        after = terminal.raw[terminal.raw.rfind(b"\x1b[?1049l") :]
+        assert b"\x1b[?1049l" in terminal.raw and b"\x1b[?1049h" not in after
+        assert terminal.attributes() == terminal.attributes_before

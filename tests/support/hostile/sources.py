@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import quote
 
+from opencode_tui.engine.session.step.tool_calls import CONCURRENT_CALLS
 from tests.support.hostile.settings import providers
 from tests.support.hostile.world import HostileWorld, leaks, marks
 from tests.support.provider.model_script import Answer, Call, failure
@@ -196,7 +197,7 @@ _QUESTIONS = 10
 
 
 def permissions(world: HostileWorld) -> None:
-    """What is asked for, what `always` would allow, a word to the agent; all asked in one step, answered one by one."""
+    """What is asked for, what `always` would allow, a word to the agent; asked in few steps, answered one by one."""
     half = len(world.strings) // 2
     words = "\n".join(f"rm -f nothing # {' '.join(some)}" for some in parts(world.strings[:half], 4))
     named = "\n".join(f"rm -f 'no {' '.join(some)}'" for some in parts(world.strings[half:], 4))
@@ -207,9 +208,12 @@ def permissions(world: HostileWorld) -> None:
         *(Call("webfetch", {"url": "https://example.invalid/" + quote("/".join(part))}) for part in parts(few, 20)),
         *(Call("read", {"filePath": _name(part) + ".env"}) for part in parts(few[: len(few) // 3 + 2], 8)),
     ]
-    world.say(Answer(calls=tuple(calls)))
+    count = -(-len(calls) // CONCURRENT_CALLS)  # of one length, so that none has a single call
+    steps = parts(calls, -(-len(calls) // count))
+    world.say(*(Answer(calls=tuple(step)) for step in steps))
+    lefts = [(left, step is steps[-1]) for step in steps for left in range(len(step), 0, -1)]
     looked = 0
-    for left in range(len(calls), 0, -1):
+    for left, is_last_step in lefts:
         if left > 1:
             world.terminal.sees(f"1 of {left}")
         world.terminal.listens("reject and tell")
@@ -217,8 +221,9 @@ def permissions(world: HostileWorld) -> None:
         if "always allow" in world.terminal.shown():  # not for names with wildcards
             _look_at_always(world)
             looked += 1
-        if left > 1:
+        if left > 1 or not is_last_step:
             world.terminal.press("y")
+        if left > 1:
             world.terminal.sees_no_more(f"1 of {left}")
     assert looked
     world.terminal.press("n")

@@ -5,13 +5,16 @@ Optional fields are absent, never null; a null inside free-form data (a tool's i
 """
 
 import json
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import PydanticSerializationError
 
 JsonObject = dict[str, Any]
 """A JSON object from or for another program."""
+
+NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+"""A text that a record, a file name and an argument can hold."""
 
 
 def json_name(name: str) -> str:

@@ -57,6 +57,16 @@ async def test_a_worktree_with_work_is_not_removed_and_a_clean_one_is(serve, pro
     assert (unknown.status_code, main.status_code) == (404, 404)
 
 
+async def test_a_folder_that_no_file_system_can_have_is_a_wrong_request(serve):
+    async with serve() as face:
+        body = {"directory": "/tmp/a\0b"}
+        removed = await face.http.request("DELETE", ROUTE, json=body)
+        reset = await face.http.post(f"{ROUTE}/reset", json=body)
+        begun = await face.http.post(ROUTE, json={"name": "one", "startCommand": "echo \0"})
+        listed = (await face.http.get(ROUTE)).json()
+    assert ({answer.status_code for answer in (removed, reset, begun)}, listed) == ({400}, [])
+
+
 async def test_a_reset_keeps_commits_that_would_be_lost_under_a_branch(serve, project):
     async with serve() as face:
         worktree = await made(face, name="one")

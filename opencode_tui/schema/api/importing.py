@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import NoNul, Record, absent
 from opencode_tui.schema.session.session import SessionInfo
 
 ImportTool = Literal["opencode", "claude", "codex"]
@@ -57,13 +57,13 @@ class ImportRequest(Record):
     the beginnings of folders. `dry_run` writes nothing.
     """
 
-    stores: list[str] | None = absent()
+    stores: list[NoNul] | None = absent()
     tool: ImportTool | None = absent()
-    path: str | None = absent()
-    source: str | None = absent()
+    path: NoNul | None = absent()
+    source: NoNul | None = absent()
     since: int | None = absent()
     sessions: list[str] | None = absent()
-    directory: str | None = absent()
+    directory: NoNul | None = absent()
     map: dict[str, str] | None = absent()
     dry_run: bool = False
 

@@ -1,6 +1,6 @@
 """Worktrees that clients make, remove and reset. Source: OpenCode's API, `/experimental/worktree`."""
 
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import NoNul, Record, absent
 
 
 class WorktreeInfo(Record):
@@ -15,10 +15,10 @@ class CreateWorktree(Record):
     """A wished worktree; `start_command` is a shell command that runs in it after that of the project."""
 
     name: str | None = absent()
-    start_command: str | None = absent()
+    start_command: NoNul | None = absent()
 
 
 class WorktreeChoice(Record):
     """A worktree by its absolute folder."""
 
-    directory: str
+    directory: NoNul

@@ -9,12 +9,11 @@ from opencode_tui.schema.api.opencode2.session import (
     GivenAgent,
     GivenFile,
     GivenPrompt,
-    NoNul,
     PromptRequest,
     PromptSource,
 )
 from opencode_tui.schema.api.opencode2.value import Value
-from opencode_tui.schema.record import JsonObject, absent
+from opencode_tui.schema.record import JsonObject, NoNul, absent
 
 MessageId = Annotated[NoNul, Field(pattern=r"^msg_")]
 

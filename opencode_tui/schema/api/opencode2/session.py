@@ -6,10 +6,7 @@ from pydantic import Field
 
 from opencode_tui.schema.api.opencode2.location import LocationRef, ModelName
 from opencode_tui.schema.api.opencode2.value import Value
-from opencode_tui.schema.record import JsonObject, absent
-
-NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-"""A text that a record, a file name and an argument can hold."""
+from opencode_tui.schema.record import JsonObject, NoNul, absent
 
 Delivery = Literal["steer", "queue"]
 

@@ -17,6 +17,9 @@ def duration(seconds: float) -> str:
 _LONG_AGO_MS = 300 * 86_400_000
 """From then on a month names no year."""
 
+QUARTER_MS = 900_000
+"""A quarter of an hour: midnight is never within one, as all time zones differ by whole ones from UTC."""
+
 
 def age(then: int, now: int) -> str:
     """Return how long ago a moment (ms since 1970) was, as `12 s`, `4 m`, `2 h` or `5 d`."""

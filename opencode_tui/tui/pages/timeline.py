@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 
 from msgspec import Struct
 from rich.style import Style
@@ -17,7 +17,7 @@ from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.text.cells import clip, clip_front, pad, width, wrap
 from opencode_tui.text.diff_rows import unified
-from opencode_tui.text.quantity import amount, clock, day_words, plural, when
+from opencode_tui.text.quantity import QUARTER_MS, amount, clock, day_words, plural, when
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
@@ -438,9 +438,14 @@ class TimelineScreen(PageScreen):
         rows: list[Moment | Step | str] = []
         """A text is a row between two moments: the day of the second one, where it is another than that of the first."""
         ids: list[str] = []
-        shown = "Today"
+        shown, now = "Today", self._control.now()
+
+        @cache
+        def day_of(quarter: int) -> str:
+            return day_words(quarter * QUARTER_MS, now)
+
         for moment in found:
-            day = day_words(moment.time, self._control.now())
+            day = day_of(moment.time // QUARTER_MS)
             if day != shown:
                 if rows:
                     rows.pop()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from opencode_tui.schema.session.listed import ListedSession
+from opencode_tui.text.quantity import QUARTER_MS
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.session_tree import TreeSigns, build_tree
 from opencode_tui.tui.state.folder import FolderState
@@ -17,9 +18,6 @@ from opencode_tui.tui.theme.glyphs import Glyphs
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.trash import TrashedSession
-
-_QUARTER_MS = 900_000
-"""A quarter of an hour: midnight is never within one, as all time zones differ by whole ones from UTC."""
 
 
 class Row(Struct, frozen=True, gc=False):
@@ -85,13 +83,13 @@ def session_rows(
 
     @cache
     def day_of(quarter: int) -> str:
-        return day(quarter * _QUARTER_MS, now)
+        return day(quarter * QUARTER_MS, now)
 
     rows: list[Row] = []
     for one in tree:
         info = one.info
         kind, title = name_of(info)
-        own_group = group or ("Pinned" if one.root.is_pinned else day_of(one.used // _QUARTER_MS))
+        own_group = group or ("Pinned" if one.root.is_pinned else day_of(one.used // QUARTER_MS))
         state = state_of(info, folder) if info.id in active else still_state(info)
         rows.append(Row(info, info.id, info.updated, title, own_group, state, one.branch, kind))
     return rows

@@ -40,24 +40,23 @@ def clock(moment: int) -> str:
 
 def when(moment: int, now: int) -> str:
     """Return a moment as is clear at `now`: `12:04` today, `Nov 21 12:04` earlier, `2025-11-21` long ago. In ms since 1970."""
-    try:
-        then, today = datetime.fromtimestamp(moment / 1000), datetime.fromtimestamp(now / 1000)
-    except (OverflowError, ValueError, OSError):  # a foreign or damaged record
-        return "?"
-    if then.date() == today.date():
-        return f"{then:%H:%M}"
-    return f"{then:%b} {then.day} {then:%H:%M}" if abs(now - moment) < _LONG_AGO_MS else f"{then:%Y-%m-%d}"
+    return _dated(moment, now, today="%H:%M", time=" %H:%M")
 
 
 def day_words(moment: int, now: int) -> str:
     """Return the local day of a moment as `Today`, `Nov 21`, or `2025-11-21` long ago. In ms since 1970."""
+    return _dated(moment, now, today="Today", time="")
+
+
+def _dated(moment: int, now: int, *, today: str, time: str) -> str:
+    """Return a moment by the format `today` if it is of the same day as `now`, else its day, followed by `time` if not long ago."""
     try:
-        then, today = datetime.fromtimestamp(moment / 1000), datetime.fromtimestamp(now / 1000)
+        then, present = datetime.fromtimestamp(moment / 1000), datetime.fromtimestamp(now / 1000)
     except (OverflowError, ValueError, OSError):  # a foreign or damaged record
         return "?"
-    if then.date() == today.date():
-        return "Today"
-    return f"{then:%b} {then.day}" if abs(now - moment) < _LONG_AGO_MS else f"{then:%Y-%m-%d}"
+    if then.date() == present.date():
+        return f"{then:{today}}"
+    return f"{then:%b} {then.day}{then.strftime(time)}" if abs(now - moment) < _LONG_AGO_MS else f"{then:%Y-%m-%d}"
 
 
 def at_when(moment: int, now: int) -> str:

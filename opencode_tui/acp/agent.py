@@ -42,7 +42,7 @@ from acp.schema import (
 )
 
 from opencode_tui import __version__
-from opencode_tui.acp.editor import Editor
+from opencode_tui.acp.editor import Editor, Ended
 
 if TYPE_CHECKING:
     from opencode_tui.acp.content import Block
@@ -342,7 +342,7 @@ class Agent:
         task.add_done_callback(self._later.discard)
 
 
-async def _say_nothing(_session_id: str, _is_busy: bool) -> None:
+async def _say_nothing(_session_id: str, _ended: Ended | None) -> None:
     """Version 1 of the protocol has no state of a session."""
 
 

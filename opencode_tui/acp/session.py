@@ -33,6 +33,7 @@ from opencode_tui.schema.event.event import (
     QuestionAsked,
     QuestionRejected,
     QuestionReplied,
+    SessionFailed,
     SessionStatusChanged,
 )
 from opencode_tui.schema.ids import system_clock
@@ -44,6 +45,7 @@ from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import BusyStatus, IdleStatus, Wait
 from opencode_tui.schema.session.stored_error import (
     StoredAbortedError,
+    StoredError,
     StoredOutputLengthError,
     describe_stored,
     is_refusal,
@@ -86,6 +88,8 @@ class OpenSession:
         self._cancels = 0
         self._is_closed = False
         self._is_refused = False
+        self._failure: StoredError | None = None
+        """What ended the last turn, of this client or another."""
         self._waiting: asyncio.Task[None] | None = None
         self._asking: dict[str, asyncio.Task[None]] = {}
 
@@ -146,8 +150,13 @@ class OpenSession:
         match event:
             case SessionStatusChanged() if event.session_id == self.id:
                 self._follow_wait(event.status.wait if isinstance(event.status, BusyStatus) else None)
+                ended = self._last_stop_reason if isinstance(event.status, IdleStatus) else None
+                if ended is None:
+                    self._failure = None
                 with suppress(ConnectionError):
-                    await self._editor.state_changed(self.id, not isinstance(event.status, IdleStatus))
+                    await self._editor.state_changed(self.id, ended)
+            case SessionFailed() if event.session_id == self.id:
+                self._failure = event.error
             case PermissionAsked():
                 self.ask(event)
             case QuestionAsked():
@@ -289,6 +298,16 @@ class OpenSession:
         if isinstance(info, AssistantMessage) and said is not None and (said is info.ending or is_refusal(said)):
             await self.send([message(describe_stored(said, info.provider_id, info.model_id))])
         return PromptResponse(stop_reason=self._stop_reason(info), usage=usage)
+
+    async def _last_stop_reason(self) -> StopReason:
+        """Return why the last turn ended, also one of another client. Raises RequestError for a failure."""
+        if isinstance(self._failure, StoredAbortedError):
+            return "cancelled"
+        if self._failure is not None:
+            raise refused(self._failure)
+        with reporting():
+            messages = await self._client.messages.list(self.id, 1)
+        return self._stop_reason(messages[-1].info if messages else None)
 
     def _stop_reason(self, info: object) -> StopReason:
         """Return why a turn with this last message ended. Raises RequestError for a failure."""

@@ -65,6 +65,17 @@ def at_when(moment: int, now: int) -> str:
     return f"{'on' if ' ' in text or '-' in text else 'at'} {text}"
 
 
+def period(first: int, last: int, now: int) -> str:
+    """Return two moments: `12:04 to 12:06`, `Nov 21 12:04 to 13:10`, `Nov 21 12:04 to today 09:30`; one if they look alike."""
+    begin, end = when(first, now), when(last, now)
+    if begin == end:
+        return begin
+    days = day_words(first, now), day_words(last, now)
+    if days[0] == days[1]:
+        return f"{begin} to {clock(last)}"
+    return f"{begin} to {'today ' if days[1] == 'Today' else ''}{end}"
+
+
 def moment(time_ms: int) -> str:
     """Return a time in ms since 1970 with its day, as `2026-11-21 12:04`; `?` beyond the calendar."""
     try:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -36,6 +36,7 @@ from opencode_tui.client.shared import open_shared
 from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.engine.session.prompt import SessionPrompt
 from opencode_tui.schema.api.request import PromptInput, TextInput
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Envelope, PermissionAsked, QuestionAsked
 from opencode_tui.schema.model import parse_model_ref
 from opencode_tui.schema.session.stored_error import StoredAbortedError
@@ -245,8 +246,12 @@ class V2Editor:
         outcome = v2.schema.SelectedPermissionOutcomeVariant(option_id=chosen)
         return v2.schema.RequestPermissionResponse(outcome=outcome)
 
+    def ends(self) -> list[str]:
+        """Return why turns ended."""
+        return [one.stop_reason for one in self.updates if isinstance(one, v2.schema.IdleSessionStateUpdate)]
+
     async def until_idle(self) -> None:
-        while not any(isinstance(one, v2.schema.IdleSessionStateUpdate) for one in self.updates):
+        while not self.ends():
             await asyncio.sleep(0.01)
 
 
@@ -290,6 +295,39 @@ async def test_a_turn_of_another_client_is_reported_to_a_client_of_version_2(pro
     ]
     texts = {one.session_update: one.content.text for one in editor.updates if one.session_update.endswith("_chunk")}
     assert texts["user_message_chunk"] == "two" and "agent_message_chunk" in texts
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "said"),
+    [("<<error 401 not this key>>", "_error", "not this key"), ("x <<finish length>>", "max_tokens", "x")],
+)
+async def test_the_end_of_a_turn_of_another_client_has_its_reason(
+    project: Repo, variables: dict[str, str], words: str, reason: str, said: str
+):
+    async with connected_v2(project.path, variables) as (editor, _, session):
+        async with open_shared(variables, project.path, serve=serve_terminals) as screen:
+            prompt = PromptInput(model=parse_model_ref(MODEL), agent="build", parts=[TextInput(text=words)])
+            with suppress(OpencodeError):
+                await screen.prompts.prompt(session, prompt)
+        await editor.until_idle()
+    assert editor.ends() == [reason]
+    assert said in "".join(one.content.text for one in editor.updates if one.session_update == "agent_message_chunk")
+
+
+async def test_a_turn_of_another_client_that_is_interrupted_ends_so(project: Repo, variables: dict[str, str]):
+    async with connected_v2(project.path, variables) as (editor, _, session):
+        async with open_shared(variables, project.path, serve=serve_terminals) as screen:
+            slow = PromptInput(
+                model=parse_model_ref(MODEL), agent="build", parts=[TextInput(text="<<slow 200>><<words 100>>")]
+            )
+            turn = asyncio.create_task(screen.prompts.prompt(session, slow))
+            while not any(one.session_update == "agent_message_chunk" for one in editor.updates):
+                await asyncio.sleep(0.01)
+            await screen.prompts.abort(session)
+            await asyncio.wait({turn})
+            turn.exception()
+        await editor.until_idle()
+    assert editor.ends() == ["cancelled"]
 
 
 async def test_a_call_is_announced_then_runs_then_has_its_output(editor: Editor, project: Repo):

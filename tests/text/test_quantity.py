@@ -2,7 +2,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from opencode_tui.text.quantity import age, amount, at_when, day_words, duration, money, plural, when
+from opencode_tui.text.quantity import age, amount, at_when, day_words, duration, money, period, plural, when
 
 NOW = datetime(2026, 1, 14, 9, 30)
 
@@ -36,6 +36,22 @@ def test_times_are_read_as_people_say_them():
 def test_a_moment_names_its_day_unless_that_is_today(moment: datetime, text: str, said: str, day: str):
     assert (when(ms(moment), ms(NOW)), at_when(ms(moment), ms(NOW))) == (text, said)
     assert day_words(ms(moment), ms(NOW)) == day
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "text"),
+    [
+        (NOW, NOW + timedelta(seconds=59), "09:30"),
+        (NOW - timedelta(hours=1), NOW, "08:30 to 09:30"),
+        (NOW - timedelta(hours=11), NOW - timedelta(hours=10), "Jan 13 22:30 to 23:30"),
+        (NOW - timedelta(hours=10), NOW, "Jan 13 23:30 to today 09:30"),
+        (NOW - timedelta(hours=60), NOW - timedelta(hours=10), "Jan 11 21:30 to Jan 13 23:30"),
+        (datetime(2025, 2, 3, 12), datetime(2025, 2, 3, 13), "2025-02-03"),
+        (datetime(2025, 2, 3, 12), NOW, "2025-02-03 to today 09:30"),
+    ],
+)
+def test_a_period_names_the_days_that_are_not_clear(first: datetime, last: datetime, text: str):
+    assert period(ms(first), ms(last), ms(NOW)) == text
 
 
 def test_a_moment_beyond_the_calendar_is_a_question_mark():

@@ -1,10 +1,14 @@
 """The rows of the context view."""
 
+from datetime import datetime
 from typing import Any
 
 from opencode_tui.engine.agent.families import built_in_families
 from opencode_tui.schema.api.context import ContextItem
 from opencode_tui.tui.pages.context import ContextRow, context_rows, fold_turns, kind_words, name_words, token_words
+
+NOW = int(datetime(2026, 1, 14, 9, 30).timestamp() * 1000)
+DAY = 86_400_000
 
 
 def item(name: str, tokens: int = 0, **fields: Any) -> ContextItem:
@@ -16,7 +20,7 @@ GONE = [item(f"old {n}", state="summarized", was=5_000, message_id=f"msg_{n // 2
 
 
 def test_a_prompt_for_a_family_of_models_is_named_in_words() -> None:
-    names = {name: name_words(ContextRow("", (item(name, kind="family"),))) for name in built_in_families()}
+    names = {name: name_words(ContextRow("", (item(name, kind="family"),)), NOW) for name in built_in_families()}
     assert names["open-weights"] == "for open-weight models" and names["anthropic"] == "for Claude models"
     assert all(name == words or not words.endswith(f"{name} models") for name, words in names.items())
 
@@ -24,10 +28,10 @@ def test_a_prompt_for_a_family_of_models_is_named_in_words() -> None:
 def test_what_one_summary_stands_for_is_one_row_until_it_is_opened() -> None:
     items = [item("the summary", 900, kind="summary", group="summary"), *GONE, item("now", 10)]
     folded = context_rows(items, ())
-    assert [kind_words(row) for row in folded] == ["Summary", "3 messages", "Response"]
+    assert [kind_words(row, NOW) for row in folded] == ["Summary", "3 messages", "Response"]
     assert token_words(folded[1]) == "was 30.0 k"
     opened = context_rows(items, (folded[1].id,))
-    assert [name_words(row) for row in opened[2:8]] == [f"old {n}" for n in range(6)]
+    assert [name_words(row, NOW) for row in opened[2:8]] == [f"old {n}" for n in range(6)]
     assert [row.id for row in opened if not row.is_fold] == [str(number) for number in range(8)]
 
 
@@ -38,7 +42,7 @@ def test_a_single_summarized_item_stands_for_itself() -> None:
 def test_the_row_of_older_messages_stays_beside_those_that_are_folded() -> None:
     older = item("19,000 messages before these", kind="older", state="summarized")
     rows = context_rows([item("the summary", 900, kind="summary"), older, *GONE], ())
-    assert [(kind_words(row), row.is_fold) for row in rows] == [
+    assert [(kind_words(row, NOW), row.is_fold) for row in rows] == [
         ("Summary", False),
         ("Older", False),
         ("3 messages", True),
@@ -47,11 +51,11 @@ def test_the_row_of_older_messages_stays_beside_those_that_are_folded() -> None:
 
 def test_a_pruned_output_tells_what_it_was_not_what_stands_in_its_place() -> None:
     (row,) = context_rows([item("large.csv", 20, kind="call", tool="read", state="pruned", was=12_000)], ())
-    assert (kind_words(row), token_words(row)) == ("Read", "was 12.0 k")
+    assert (kind_words(row, NOW), token_words(row)) == ("Read", "was 12.0 k")
 
 
 def turn(number: int, *, size: int = 10, calls: int = 4, **fields: Any) -> list[ContextItem]:
-    start = 1_766_750_400_000 + number * 60_000
+    start = NOW - DAY + number * 60_000
     request = item(f"request {number}", 10, kind="request", time=start)
     return [
         request,
@@ -65,8 +69,12 @@ def test_old_turns_are_one_row_until_they_are_opened() -> None:
     rows = context_rows(items, ())
     folded = fold_turns(rows, ())
     (fold,) = [row for row in folded if row.is_fold]
-    assert kind_words(fold) == "4 turns"
-    assert name_words(fold).endswith(", 20 items") and name_words(fold).count(" to ") == 1
+    assert kind_words(fold, NOW) == "4 turns"
+    assert name_words(fold, NOW) == "Jan 13 09:33 to 09:36, 20 items"
+    assert name_words(fold, NOW - DAY) == "09:33 to 09:36, 20 items"
+    assert [kind_words(row, NOW) for row in folded if row.item.kind == "request" and not row.is_fold][:1] == [
+        "Jan 13 09:30"
+    ]
     assert (token_words(fold), fold.is_sent, fold.begins_turn) == ("200", True, False)
     at = folded.index(fold)
     assert [len(folded[:at]), len(folded[at + 1 :])] == [16, 10]

@@ -10,7 +10,7 @@ from acp.schema import PermissionOption, PromptResponse, RequestPermissionRespon
 
 from opencode_tui.acp.agent import Agent
 from opencode_tui.acp.content import Block
-from opencode_tui.acp.editor import Editor
+from opencode_tui.acp.editor import Editor, Ended
 from opencode_tui.acp.errors import invalid
 from opencode_tui.acp.session import OpenSession
 from opencode_tui.acp.updates import Update, message
@@ -200,16 +200,21 @@ class V2Editor:
             await self._send_state(session_id)
         return answer_of(response)
 
-    async def state_changed(self, session_id: str, is_busy: bool) -> None:
+    async def state_changed(self, session_id: str, ended: Ended | None) -> None:
         """Say that a turn of another client begins or ends; one of this client has its own words for that."""
-        if session_id in self._running or is_busy == (session_id in self._running_elsewhere):
+        if session_id in self._running or (ended is None) == (session_id in self._running_elsewhere):
             return
-        if is_busy:
+        if ended is None:
             self._running_elsewhere.add(session_id)
             await self._connection.session_update(session_id, schema.RunningSessionStateUpdate())
-        else:
-            self._running_elsewhere.discard(session_id)
-            await self._connection.session_update(session_id, schema.IdleSessionStateUpdate(stop_reason="end_turn"))
+            return
+        self._running_elsewhere.discard(session_id)
+        try:
+            reason: str = await ended()
+        except RequestError as error:
+            await self.session_update(session_id, message(f"{error}\n"))
+            reason = FAILED
+        await self._connection.session_update(session_id, schema.IdleSessionStateUpdate(stop_reason=reason))
 
     async def begin(self, session_id: str, request: schema.UserMessageUpdate) -> None:
         """Say that a turn begins, with its request."""

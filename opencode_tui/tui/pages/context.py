@@ -12,7 +12,7 @@ from opencode_tui.schema.api.context import CompactSession, ContextGroup, Contex
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.prefix import prefix_line
-from opencode_tui.text.quantity import amount, clock, money, plural
+from opencode_tui.text.quantity import amount, money, period, plural, when
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
 from opencode_tui.tui.keys.common import opens
@@ -238,25 +238,25 @@ def _folded_run(run: Sequence[Sequence[ContextRow]], opened: Container[str]) -> 
     return [fold, *rows] if fold.id in opened else [fold]
 
 
-def kind_words(row: ContextRow) -> str:
-    """Return the kind of a row: `Summary`, `Read`, the time of a prompt, `41 messages`, `3 turns`."""
+def kind_words(row: ContextRow, now: int) -> str:
+    """Return the kind of a row: `Summary`, `Read`, the time of a prompt as is clear at `now`, `41 messages`, `3 turns`."""
     item = row.item
     if row.turns:
         return plural(row.turns, "turn")
     if row.is_fold:
         return plural(len({one.message_id for one in row.items}), "message")
     if item.kind == "request" and item.time:
-        return clock(item.time)
+        return when(item.time, now)
     if item.kind == "call" and item.tool:
         return name_of(item.tool)
     return "Kept" if item.state == "kept" else _KINDS.get(item.kind, item.kind)
 
 
-def name_words(row: ContextRow) -> str:
+def name_words(row: ContextRow, now: int) -> str:
     """Return the name of a row in one safe line."""
     if row.is_fold:
-        times = [clock(one.time) for one in row.items if one.time]
-        span = " to ".join(dict.fromkeys((times[0], times[-1]))) if times else ""
+        times = [one.time for one in row.items if one.time]
+        span = period(times[0], times[-1], now) if times else ""
         items = plural(len(row.items), "item") if row.turns else ""
         return ", ".join(words for words in (span, items) if words)
     name = screen_line(" ".join(row.item.name.split()))
@@ -437,12 +437,13 @@ class ContextScreen(PageScreen):
         if self._by_size:
             rows.sort(key=lambda one: -one.tokens)
         biggest = max((row.tokens for row in rows), default=1) or 1
+        now = self._control.now()
         entries: list[ListRow] = []
         was_fold = False
         for row in rows:
             if (row.begins_turn or row.turns or was_fold) and not self._by_size and entries:
                 entries.append(ListRow(lambda _area: []))
-            entries.append(self._entry(row, biggest))
+            entries.append(self._entry(row, biggest, now))
             was_fold = row.is_fold and row.id not in self._opened
         return entries
 
@@ -454,11 +455,11 @@ class ContextScreen(PageScreen):
             return glyphs.user_bar if item.kind == "request" else glyphs.compacted if item.kind == "summary" else " "
         return {"pruned": glyphs.pruned, "reverted": glyphs.undone}.get(item.state, " ")
 
-    def _entry(self, row: ContextRow, biggest: int) -> ListRow:
+    def _entry(self, row: ContextRow, biggest: int, now: int) -> ListRow:
         glyphs = self.listing.look.glyphs
         is_sent = row.is_sent
         is_loud = is_sent and not row.is_fold and row.item.kind in ("request", "summary")
-        sign, kind, name, tokens = self._sign(row), kind_words(row), name_words(row), token_words(row)
+        sign, kind, name, tokens = self._sign(row), kind_words(row, now), name_words(row, now), token_words(row)
 
         def left(area: str) -> Sequence[Piece]:
             is_here = area == "selection"

@@ -344,7 +344,7 @@ class SessionController:
 
     def span(self, message_ids: Sequence[str], turns: int) -> str:
         """Return `1 turn · 12:04 to 12:06` for messages of the shown session."""
-        return self.facts.span(message_ids, turns) if self.facts is not None else ""
+        return self.facts.span(message_ids, turns, self.now()) if self.facts is not None else ""
 
     async def cycle_approvals(self) -> Approvals:
         """Change the mode of approvals to the next one, for the shown session and new ones, and return it."""

@@ -21,7 +21,7 @@ from opencode_tui.schema.session.part import AnyPart, PatchPart, ReasoningPart, 
 from opencode_tui.schema.session.session import IdleStatus, SessionInfo, Todo, is_default_title
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredAbortedError, has_reached_plan
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
-from opencode_tui.text.quantity import clock, plural
+from opencode_tui.text.quantity import period, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import brief_activity
 
@@ -188,8 +188,8 @@ class SessionFacts:
         is_open = last.finish in FINISH_CONTINUES and last.id not in self._rejected
         return last.time.completed is None or is_open or last.time.completed > user.time.created
 
-    def span(self, message_ids: Sequence[str], turns: int) -> str:
-        """Return `2 turns · 12:04 to 12:06`: the number of turns, and the times of their messages."""
+    def span(self, message_ids: Sequence[str], turns: int, now: int) -> str:
+        """Return `2 turns · 12:04 to 12:06`: the number of turns, and the times of their messages as is clear at `now`."""
         wanted = set(message_ids)
         users = [time for one, time in self._requests.items() if one in wanted]
         ends = [one.time.completed or one.time.created for one in self._answers.values() if one.id in wanted]
@@ -197,8 +197,7 @@ class SessionFacts:
         if not times:
             return ""
         counted = f"{plural(turns, 'turn')} · " if turns else ""
-        first, last = clock(times[0]), clock(times[-1])
-        return f"{counted}{first}" + (f" to {last}" if last != first else "")
+        return counted + period(times[0], times[-1], now)
 
     def turn_summary(self) -> str:
         """Return the tool calls of the finished turn, `9 tools`; empty for none."""

@@ -97,7 +97,7 @@ def test_the_version_is_written_in_one_file(wheel: zipfile.ZipFile) -> None:
 def test_the_classifiers_name_the_versions_that_are_tried_and_the_types(wheel: zipfile.ZipFile) -> None:
     about = metadata(wheel)
     classifiers: list[str] = about.get_all("Classifier", [])
-    script = (PACKAGE_ROOT / ".ci/wheel").read_text("utf-8")
+    script = (PACKAGE_ROOT / ".ci/pythons").read_text("utf-8")
     tried = re.search(r'^PYTHONS="([\d. ]+)"$', script, re.MULTILINE)
     assert tried is not None
     minors = tried[1].split()

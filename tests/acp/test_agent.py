@@ -246,7 +246,7 @@ class V2Editor:
         outcome = v2.schema.SelectedPermissionOutcomeVariant(option_id=chosen)
         return v2.schema.RequestPermissionResponse(outcome=outcome)
 
-    def ends(self) -> list[str]:
+    def ends(self) -> list[str | None]:
         """Return why turns ended."""
         return [one.stop_reason for one in self.updates if isinstance(one, v2.schema.IdleSessionStateUpdate)]
 

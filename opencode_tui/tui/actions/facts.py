@@ -57,7 +57,7 @@ async def view_cost(chat: Chat) -> None:
     except OpencodeError as error:  # the agent or the model of the session is gone
         more = [f"Budget and prefix are not known: {error}"]
     else:
-        more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix)) if one]
+        more = [one for one in (budget_text(view.budgets), prefix_text(view.prefix, chat.control.now())) if one]
     below = [*filter(None, [shares, plan]), *more]
     _show_cost(chat, lambda room: "\n\n".join([cost_text(answers, totals, room), *below]))
 

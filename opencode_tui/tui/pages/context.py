@@ -421,7 +421,7 @@ class ContextScreen(PageScreen):
         bar = head.bar(max(10, self.size.width - MARGIN))
         lines: list[tuple[Sequence[Piece], Sequence[Piece]]]
         lines = [head.title(), gap, (bar, []), gap, head.legend(self.size.width), gap]
-        if start := prefix_line(self._view.prefix):
+        if start := prefix_line(self._view.prefix, self._control.now()):
             lines[-1:] = [([(clip(start, max(10, self.size.width - MARGIN)), muted)], []), gap]
         return [*lines, ([("item", muted)], columns)]
 

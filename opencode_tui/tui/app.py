@@ -252,7 +252,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self._key = None if self.router.is_in_sequence else event
         editor = screen.typed_editor if isinstance(screen, ChatScreen) else None
         if editor is not None and self.router.knows(event.key, TYPING):
-            await editor.written()
+            await (screen.prompt.settle() if editor is screen.prompt.editor else editor.written())
         if self.copy_selection(event.key):
             return True
         try:

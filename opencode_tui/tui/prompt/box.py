@@ -171,10 +171,19 @@ class PromptBox(ErrorBoundary, Horizontal):
         """Show completions for the text before the cursor, and by the bar whether the text is a shell command."""
         self._bar.mark("warning" if self.is_shell else "accent")
         if self._completing is not None:
-            is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
-            is_typed = not is_recalled and self.vim_mode in ("", "vim insert")
-            work = partial(self._completing.follow, is_typed=is_typed)
+            work = partial(self._completing.follow, is_typed=self._is_typed)
             self.run_worker(work, group="completion", exclusive=True, exit_on_error=False)
+
+    @property
+    def _is_typed(self) -> bool:
+        is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
+        return not is_recalled and self.vim_mode in ("", "vim insert")
+
+    async def settle(self) -> None:
+        """Wait until what was typed is in the editor, and the commands for it are shown: the next key may be for them."""
+        await self.editor.written()
+        if self._completing is not None and self._is_typed:
+            await self._completing.settle()
 
     def on_resize(self) -> None:
         """Keep the list above the prompt at any height; it may be shown before the prompt is laid out."""

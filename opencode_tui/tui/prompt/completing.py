@@ -1,11 +1,14 @@
 """Suggests files, agents and commands for the text before the cursor, and inserts the one that is chosen."""
 
+import asyncio
 from collections.abc import Set
+from contextlib import suppress
 
 from opencode_tui.client.client import Client
+from opencode_tui.schema.error import OpencodeError
 from opencode_tui.tui.prompt.completion import Completer, Trigger, trigger, with_symbols
 from opencode_tui.tui.prompt.completion_list import Completions
-from opencode_tui.tui.prompt.editor import Editor
+from opencode_tui.tui.prompt.editor import WRITTEN_S, Editor
 
 
 class Completing:
@@ -39,9 +42,12 @@ class Completing:
         wanted = self._trigger() if is_typed else None
         self._wanted = wanted
         if wanted is None:
+            self._found_for = None
             self._completer.reset()
             self.completions.show(())
             return
+        if wanted.kind == "command" and wanted == self._found_for:
+            return  # a key behind the text was faster: it has shown them, and may have closed them
         found = await self._completer.find(wanted)
         if self._wanted == wanted:
             self._found_for = wanted
@@ -49,6 +55,14 @@ class Completing:
         symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
         if symbols and self._wanted == wanted:
             self.completions.show(with_symbols(found, symbols), is_longer=True)
+
+    async def settle(self) -> None:
+        """Show the commands for a text that was typed just now, if there are any: the key behind it may choose one."""
+        wanted = self._trigger()
+        if wanted is not None and wanted.kind == "command" and wanted != self._found_for:
+            with suppress(TimeoutError, OpencodeError):  # the text is sent as it is
+                async with asyncio.timeout(WRITTEN_S):
+                    await self.follow(is_typed=True)
 
     def run(self, action_id: str) -> bool:
         """Run an action of the shown completions; return whether it did anything."""
@@ -68,10 +82,11 @@ class Completing:
     def accept(self, *, send: bool) -> bool:
         """Insert the selected completion; a complete command, or a text typed since then, is left for sending."""
         chosen, wanted, editor = self.completions.chosen, self._trigger(), self._editor
+        is_current, self._found_for = wanted == self._found_for, None
         self.completions.show(())
-        if chosen is None or wanted is None or (wanted != self._found_for and send):
+        if chosen is None or wanted is None or (send and not is_current):
             return False
-        if wanted != self._found_for:
+        if not is_current:
             return True
         if send and chosen.insert.strip() == f"/{wanted.query}":
             return False

@@ -76,6 +76,32 @@ async def test_letters_directly_behind_the_end_of_a_list_or_a_text_field_are_for
         assert page.app.chat.prompt.editor.text == "hey"
 
 
+async def test_enter_directly_behind_letters_of_a_slash_command_chooses_from_its_list(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        for _ in range(2):
+            for key in ("slash", "t", "h", "e", "enter"):
+                page.app.post_message(events.Key(key, "/" if key == "slash" else key if len(key) == 1 else None))
+            await page.sees("dracula")
+            assert page.app.chat.prompt.editor.text == ""
+            await page.press("escape")
+            await page.sees_no_more("dracula")
+        assert await page.world.client.sessions.list() == []
+
+
+async def test_escape_directly_behind_letters_of_a_slash_command_closes_its_list(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        for key in ("slash", "t", "h", "e", "escape"):
+            page.app.post_message(events.Key(key, "/" if key == "slash" else key if len(key) == 1 else None))
+        await page.sees("▎ /the")
+        await page._settle()
+        assert page.app.chat.prompt.editor.text == "/the"
+        assert not page.app.chat.opened.completing.completions.display
+
+
 async def test_a_choice_behind_letters_in_one_burst_is_that_of_the_filter(
     environ: dict[str, str], folder: Path
 ) -> None:

@@ -135,9 +135,12 @@ def _compile_methods_late() -> None:
     """Have dataclasses of some libraries compile a method when it is called for the first time."""
     import dataclasses
 
+    builder: Any = getattr(dataclasses, "_FuncBuilder", None)
+    if builder is not None:  # since Python 3.13
+        _compile_classes_late(builder)
     made: Any = getattr(dataclasses, "_create_fn", None)
     if made is None or made.__module__ != "dataclasses":
-        return  # another Python compiles all methods of a class at once; or it is done already
+        return  # it is done already
 
     def create(name: str, args: "Any", body: "Any", *, globals: "Any" = None, **others: "Any") -> "Any":
         def compiled() -> "Any":
@@ -146,6 +149,30 @@ def _compile_methods_late() -> None:
         return _late(name, compiled) if _top(globals) in _LAZY_METHODS else compiled()
 
     setattr(dataclasses, "_create_fn", create)  # noqa: B010 - a private name
+
+
+def _compile_classes_late(builder: "Any") -> None:
+    """Have dataclasses of some libraries compile all methods of a class when one of them is called for the first time."""
+    add: Any = builder.add_fns_to_class
+    if add.__module__ != "dataclasses":
+        return  # it is done already
+
+    def add_late(made: "Any", cls: type) -> None:
+        if _top(made.globals) not in _LAZY_METHODS:
+            add(made, cls)
+            return
+
+        @functools.cache
+        def compiled() -> "Mapping[str, Any]":
+            methods = type(cls.__name__, (), {"__qualname__": cls.__qualname__})
+            add(made, methods)
+            return vars(methods)
+
+        for name in made.names:
+            if name not in vars(cls) or made.unconditional_adds.get(name):
+                setattr(cls, name, _late(name, lambda name=name: compiled()[name]))
+
+    builder.add_fns_to_class = add_late
 
 
 def _top(names: "Mapping[str, object] | None") -> str:

@@ -52,7 +52,7 @@ def main(input_fd: int, output_fd: int) -> None:
     """Serve until the input ends."""
     own_process.erase_keys()
     os.environ.update(_ENVIRONMENT)
-    _trust_extra()
+    _share_tls_settings()
     inbox = _Inbox(input_fd)
     inbox.start()
     import litellm  # takes seconds; the inbox must listen before
@@ -65,22 +65,25 @@ def main(input_fd: int, output_fd: int) -> None:
     asyncio.run(_Server(output_fd, litellm.acompletion).serve(inbox))
 
 
-def _trust_extra() -> None:
-    """Make every TLS context of this process trust the certificates of NODE_EXTRA_CA_CERTS too."""
-    extra = os.environ.get("NODE_EXTRA_CA_CERTS")
-    if not extra:
-        return
+def _share_tls_settings() -> None:
+    """Make every TLS context of this process trust what `network.tls_context` does.
+
+    That is NODE_EXTRA_CA_CERTS too, and what Python 3.13 began to refuse: certificates without all that RFC 5280 asks for, as
+    many companies have.
+    """
     import ssl
 
-    create = ssl.create_default_context
+    extra, create = os.environ.get("NODE_EXTRA_CA_CERTS"), ssl.create_default_context
 
-    def create_with_extra(*given: Any, **named: Any) -> ssl.SSLContext:
+    def create_alike(*given: Any, **named: Any) -> ssl.SSLContext:
         context = create(*given, **named)
-        with contextlib.suppress(OSError, ssl.SSLError):  # the request that fails for it reports the variable
-            context.load_verify_locations(cafile=extra)
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if extra:
+            with contextlib.suppress(OSError, ssl.SSLError):  # the request that fails for it reports the variable
+                context.load_verify_locations(cafile=extra)
         return context
 
-    setattr(ssl, "create_default_context", create_with_extra)  # noqa: B010 - as `_refuse_redirects`
+    setattr(ssl, "create_default_context", create_alike)  # noqa: B010 - as `_refuse_redirects`
 
 
 def _discard_output() -> None:

@@ -12,7 +12,7 @@ from textual.strip import Strip
 from textual.widgets.text_area import Selection
 
 from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker, read_image_file
-from opencode_tui.tui.prompt.editor import MARKER, Editor, is_large, last_marker, marker_at
+from opencode_tui.tui.prompt.editor import MARKER, Editor, handled, is_large, last_marker, marker_at
 from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.widgets.row import Rows, strip
@@ -180,8 +180,9 @@ class PromptBox(ErrorBoundary, Horizontal):
         return not is_recalled and self.vim_mode in ("", "vim insert")
 
     async def settle(self) -> None:
-        """Wait until what was typed is in the editor, and the commands for it are shown: the next key may be for them."""
+        """Wait until what was typed or pasted is in the editor, and the commands for it are shown: the next key is for that."""
         await self.editor.written()
+        await handled(self)  # a large paste is attached here
         if self._completing is not None and self._is_typed:
             await self._completing.settle()
 

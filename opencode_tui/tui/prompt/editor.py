@@ -11,6 +11,7 @@ from rich.text import Text
 from textual import events
 from textual.geometry import Region
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import TextAreaTheme
@@ -168,10 +169,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
 
     async def written(self) -> None:
         """Wait until typed characters are in the editor: the meaning of a key may depend on them."""
-        done = asyncio.Event()
-        if self.call_later(done.set):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(done.wait(), WRITTEN_S)
+        await handled(self)
 
     def apply(self, action_id: str) -> None:
         """Execute an `input_…` action."""
@@ -325,6 +323,14 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         marker = marker_at(self.document.get_line(line), column)
         if marker and self.selection.is_empty:
             self.post_message(self.Opened(marker))
+
+
+async def handled(widget: MessagePump) -> None:
+    """Wait until a widget has handled the messages that it has now, at most `WRITTEN_S`."""
+    done = asyncio.Event()
+    if widget.call_later(done.set):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(done.wait(), WRITTEN_S)
 
 
 _ONLY_WITH_TEXT = frozenset({"input_delete", "input_clear", "input_buffer_home", "input_buffer_end"})

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from textual.events import Paste
+from textual.events import Key, Paste
 
 from opencode_tui.tui.prompt.draft import Attachment
 from opencode_tui.tui.prompt.editor import Editor
@@ -96,3 +96,14 @@ async def test_a_page_of_a_long_paste_comes_at_once(environ: dict[str, str], fol
         await page.press("pagedown")
         text = page.app.screen.focused
         assert text is not None and text.scroll_target_y == text.scroll_offset.y > 20
+
+
+async def test_enter_directly_behind_a_large_paste_sends_it(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder) as page:
+        for number in range(3):
+            rows = "\n".join(f"row {row} of {number}." for row in range(20))
+            page.app.post_message(Paste(rows))
+            page.app.post_message(Key("enter", None))
+            await page.sees(f"row 19 of {number}.")
+            await page.sees("✓ Done")
+            assert page.app.chat.prompt.editor.text == ""

@@ -250,9 +250,8 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         if isinstance(screen, ChatScreen):
             screen.begin_key(event)
         self._key = None if self.router.is_in_sequence else event
-        editor = screen.typed_editor if isinstance(screen, ChatScreen) else None
-        if editor is not None and self.router.knows(event.key, TYPING):
-            await (screen.prompt.settle() if editor is screen.prompt.editor else editor.written())
+        if isinstance(screen, ChatScreen) and screen.typed_editor is not None and self.router.knows(event.key, TYPING):
+            await screen.settle()
         if self.copy_selection(event.key):
             return True
         try:

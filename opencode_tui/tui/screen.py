@@ -193,6 +193,14 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
             return self.prompt.editor
         return self.focused if isinstance(self.focused, Editor) else None
 
+    async def settle(self) -> None:
+        """Wait until what was typed is in the editor that typed keys are for."""
+        editor = self.typed_editor
+        if editor is self.prompt.editor:
+            await self.prompt.settle()
+        elif editor is not None:
+            await editor.written()
+
     async def type_behind_question(self, event: events.Key) -> bool:
         """Put a character that was typed before the question could be read into the prompt; return whether to drop the key."""
         if self._is_key_for_prompt and event.is_printable and event.character:

@@ -193,11 +193,11 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
             return self.prompt.editor
         return self.focused if isinstance(self.focused, Editor) else None
 
-    async def settle(self) -> None:
+    async def wait_for_typed(self) -> None:
         """Wait until what was typed is in the editor that typed keys are for."""
         editor = self.typed_editor
         if editor is self.prompt.editor:
-            await self.prompt.settle()
+            await self.prompt.wait_for_typed()
         elif editor is not None:
             await editor.written()
 

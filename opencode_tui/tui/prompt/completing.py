@@ -56,7 +56,7 @@ class Completing:
         if symbols and self._wanted == wanted:
             self.completions.show(with_symbols(found, symbols), is_longer=True)
 
-    async def settle(self) -> None:
+    async def show_commands(self) -> None:
         """Show the commands for a text that was typed just now, if there are any: the key behind it may choose one."""
         wanted = self._trigger()
         if wanted is not None and wanted.kind == "command" and wanted != self._found_for:

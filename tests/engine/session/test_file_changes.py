@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
+from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted
@@ -19,6 +20,7 @@ from tests.support.snapshot.worktree import facts_of
 from tests.support.undo.steps import names_in, open_snapshots, patches_in, undo
 from tests.support.world.engine import MODEL, opened, while_reacting
 from tests.support.world.repo import make_repo
+from tests.support.world.waiting import PATIENCE_S
 
 AUTO = AutoApprove(AskPerson(), outside=True)
 DONE = Answer(text="done")
@@ -188,6 +190,9 @@ async def test_the_patch_of_an_interrupted_command_follows_idle_and_the_next_pro
 @pytest.mark.parametrize("is_slow", [False, True], ids=["at-once", "slowly"])
 async def test_closing_waits_for_the_patch_of_an_interrupted_command(environ, folder, paths, is_slow, monkeypatch):
     """A command that took longer than 250 ms to end once lost its patch, and its session stayed unfinished."""
+    monkeypatch.setitem(
+        RunRegistry.close.__kwdefaults__, "limit_ms", PATIENCE_S * 1000
+    )  # a busy machine needs more than 3 s
     if is_slow:
         monkeypatch.setattr("opencode_tui.engine.tool.process.process.CANCEL_GRACE_S", 0.6)
     command = f"{'trap : TERM; ' if is_slow else ''}echo x > half.txt; while :; do sleep 30; done"

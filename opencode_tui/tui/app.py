@@ -251,7 +251,7 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             screen.begin_key(event)
         self._key = None if self.router.is_in_sequence else event
         if isinstance(screen, ChatScreen) and screen.typed_editor is not None and self.router.knows(event.key, TYPING):
-            await screen.wait_for_typed()
+            await screen.wait_for_typed(event.key)
         if self.copy_selection(event.key):
             return True
         try:

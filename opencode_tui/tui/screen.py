@@ -193,11 +193,12 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
             return self.prompt.editor
         return self.focused if isinstance(self.focused, Editor) else None
 
-    async def wait_for_typed(self) -> None:
-        """Wait until what was typed is in the editor that typed keys are for."""
+    async def wait_for_typed(self, key: str) -> None:
+        """Wait until what was typed before a key is in the editor that typed keys are for."""
         editor = self.typed_editor
         if editor is self.prompt.editor:
-            await self.prompt.wait_for_typed()
+            is_for_completions = bool(self._app.keymap.actions(key, ("completion",)))
+            await self.prompt.wait_for_typed(is_for_completions=is_for_completions)
         elif editor is not None:
             await editor.written()
 

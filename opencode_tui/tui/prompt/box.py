@@ -179,12 +179,12 @@ class PromptBox(ErrorBoundary, Horizontal):
         is_recalled = self.editor.text == self.history.shown  # the arrows recall further prompts
         return not is_recalled and self.vim_mode in ("", "vim insert")
 
-    async def wait_for_typed(self) -> None:
-        """Wait until what was typed or pasted is in the editor, and the commands for it are shown: the next key is for that."""
+    async def wait_for_typed(self, *, is_for_completions: bool) -> None:
+        """Wait until what was typed or pasted is in the editor, and its completions are shown if the next key may be for them."""
         await self.editor.written()
         await handled(self)  # a large paste is attached here
-        if self._completing is not None and self._is_typed:
-            await self._completing.show_commands()
+        if is_for_completions and self._completing is not None and self._is_typed:
+            await self._completing.show_now()
 
     def on_resize(self) -> None:
         """Keep the list above the prompt at any height; it may be shown before the prompt is laid out."""

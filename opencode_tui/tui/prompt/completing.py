@@ -1,12 +1,12 @@
 """Suggests files, agents and commands for the text before the cursor, and inserts the one that is chosen."""
 
 import asyncio
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from contextlib import suppress
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.prompt.completion import Completer, Trigger, trigger, with_symbols
+from opencode_tui.tui.prompt.completion import Completer, Completion, Trigger, trigger, with_symbols
 from opencode_tui.tui.prompt.completion_list import Completions
 from opencode_tui.tui.prompt.editor import WRITTEN_S, Editor
 
@@ -22,6 +22,8 @@ class Completing:
         """What is completed; None while nothing is."""
         self._found_for: Trigger | None = None
         """What the shown completions are for; another text may have been typed since."""
+        self._closed_for: Trigger | None = None
+        """What completions were closed for: they stay so until another text is typed."""
 
     @property
     def own_commands(self) -> Set[str]:
@@ -40,29 +42,32 @@ class Completing:
     async def follow(self, *, is_typed: bool) -> None:
         """Show completions for the text before the cursor, if the user types it."""
         wanted = self._trigger() if is_typed else None
-        self._wanted = wanted
         if wanted is None:
-            self._found_for = None
+            self._wanted = self._found_for = self._closed_for = None
             self._completer.reset()
             self.completions.show(())
-            return
-        if wanted.kind == "command" and wanted == self._found_for:
-            return  # a key behind the text was faster: it has shown them, and may have closed them
+        elif wanted != self._closed_for:
+            found = await self._show(wanted)
+            symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
+            if symbols and self._wanted == wanted:
+                self.completions.show(with_symbols(found, symbols), is_longer=True)
+
+    async def show_now(self) -> None:
+        """Show completions for a text that was typed just now, without symbols: the key behind it is for them."""
+        wanted = self._trigger()
+        if wanted is not None and wanted not in (self._found_for, self._closed_for):
+            with suppress(TimeoutError, OpencodeError):  # the key is for the prompt
+                async with asyncio.timeout(WRITTEN_S):
+                    await self._show(wanted)
+
+    async def _show(self, wanted: Trigger) -> Sequence[Completion]:
+        """Show completions, unless other ones are wanted once they are found; return them."""
+        self._wanted = wanted
         found = await self._completer.find(wanted)
         if self._wanted == wanted:
             self._found_for = wanted
             self.completions.show(found)
-        symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
-        if symbols and self._wanted == wanted:
-            self.completions.show(with_symbols(found, symbols), is_longer=True)
-
-    async def show_commands(self) -> None:
-        """Show the commands for a text that was typed just now, if there are any: the key behind it may choose one."""
-        wanted = self._trigger()
-        if wanted is not None and wanted.kind == "command" and wanted != self._found_for:
-            with suppress(TimeoutError, OpencodeError):  # the text is sent as it is
-                async with asyncio.timeout(WRITTEN_S):
-                    await self.follow(is_typed=True)
+        return found
 
     def run(self, action_id: str) -> bool:
         """Run an action of the shown completions; return whether it did anything."""
@@ -72,6 +77,7 @@ class Completing:
             case "completion_down":
                 self.completions.move(1)
             case "completion_close":
+                self._wanted, self._closed_for = None, self._trigger()
                 self.completions.show(())
             case "completion_insert" | "completion_send":
                 return self.accept(send=action_id == "completion_send")
@@ -80,15 +86,16 @@ class Completing:
         return True
 
     def accept(self, *, send: bool) -> bool:
-        """Insert the selected completion; a complete command, or a text typed since then, is left for sending."""
+        """Insert the selected completion; one that is typed whole, or a text typed since then, is left for sending."""
         chosen, wanted, editor = self.completions.chosen, self._trigger(), self._editor
-        is_current, self._found_for = wanted == self._found_for, None
+        is_current = wanted == self._found_for
+        self._wanted = self._found_for = None
         self.completions.show(())
         if chosen is None or wanted is None or (send and not is_current):
             return False
         if not is_current:
             return True
-        if send and chosen.insert.strip() == f"/{wanted.query}":
+        if send and chosen.insert.strip() == f"{'/' if wanted.kind == 'command' else '@'}{wanted.query}":
             return False
         line, column = editor.cursor_location
         result = editor.replace(chosen.insert, (line, column - wanted.length), (line, column))

@@ -90,6 +90,23 @@ async def test_enter_directly_behind_letters_of_a_slash_command_chooses_from_its
         assert await page.world.client.sessions.list() == []
 
 
+async def test_enter_directly_behind_the_begun_name_of_a_file_completes_it_and_behind_a_whole_one_sends_it(
+    environ: dict[str, str], folder: Path
+) -> None:
+    (folder / "parser.py").write_text("x = 1\n")
+    async with screen(environ, folder) as page:
+        for key in ("at", *"pars", "enter"):
+            page.app.post_message(events.Key(key, "@" if key == "at" else key if len(key) == 1 else None))
+        await page.sees("▎ @parser.py")
+        assert page.app.chat.prompt.editor.text == "@parser.py "
+        await page.press("backspace")
+        for key in ("space", "at", *"parser.py", "enter"):
+            character = {"at": "@", "space": " ", "enter": None}.get(key, key)
+            page.app.post_message(events.Key("full_stop" if key == "." else key, character))
+        await page.sees("✓ Done")
+        assert page.app.chat.prompt.editor.text == ""
+
+
 async def test_escape_directly_behind_letters_of_a_slash_command_closes_its_list(
     environ: dict[str, str], folder: Path
 ) -> None:

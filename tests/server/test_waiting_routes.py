@@ -77,6 +77,21 @@ async def test_a_waiting_request_is_sent_at_once_and_only_once(serve):
     assert answer["info"]["id"] > cut["info"]["id"]
 
 
+async def test_a_waiting_request_is_not_changed_by_the_end_of_the_turn_before_it(serve):
+    """It was summarized like a turn: when it was withdrawn meanwhile, it came back without its text."""
+    async with serve() as face, face.events() as events:
+        session_id = await started(face, events, "<<slow 100>> <<words 200>>")
+        name = await queued(face, session_id, "afterwards")
+        route = f"/session/{session_id}/message/{name}"
+        before = (await face.http.get(route)).json()
+        await face.http.post(f"/session/{session_id}/abort")
+        async with asyncio.timeout(PATIENCE_S):
+            while (first := (await face.messages(session_id))[0])["info"].get("summary") is None:
+                await asyncio.sleep(0.02)
+        assert (await face.http.get(route)).json() == before
+    assert first["info"]["summary"]["title"]
+
+
 async def test_only_a_waiting_request_of_a_known_session_can_be_sent(serve):
     async with serve() as face:
         session_id = await face.session()

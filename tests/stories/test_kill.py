@@ -34,7 +34,7 @@ def test_what_a_killed_agent_had_changed_is_named_and_comes_on_a_branch_with_the
     task["prompt"] = f"make <<tool bash {json.dumps(work)}>>"
     server.script(Answer(calls=(Call("task", task),)))
     killed = line.start_turn("go")
-    wait_until(lambda: list(paths.tasks.glob("*/made.txt")))
+    wait_until(lambda: [one for one in paths.tasks.glob("*/made.txt") if one.read_text()])
     killed.kill()
     kill_session(killed)
     [left] = [one.parent for one in paths.tasks.glob("*/made.txt")]

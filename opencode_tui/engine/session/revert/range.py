@@ -12,7 +12,7 @@ from msgspec import Struct
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.ids import spans_wrap
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage, is_waiting
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RevertState
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStatePending
@@ -181,9 +181,14 @@ def work_of(call: ChildCall, messages: Messages) -> list[MessageWithParts]:
 
 
 def turns_of(messages: Messages) -> list[tuple[UserMessage, list[AnyPart]]]:
-    """Return the requests in order, each with all parts from it on to the next one."""
+    """Return the requests in order, each with all parts from it on to the next one.
+
+    One that waits is no turn yet, and may be withdrawn at any moment.
+    """
     turns: list[tuple[UserMessage, list[AnyPart]]] = []
     for message in messages:
+        if is_waiting(message.info):
+            continue
         if isinstance(message.info, UserMessage):
             turns.append((message.info, []))
         if turns:

@@ -189,7 +189,12 @@ def _wide_breaks(text: str, room: int, head: int) -> list[tuple[int, int]]:
             found.append((start, end))
             start, used, limit = at, 0, room
         while cells > limit - used:
-            cut = max(1, fitting(text[at : match.end()], limit - used))
+            size = fitting(text[at : match.end()], limit - used)
+            if not size and used:  # the blanks that the text begins with leave no room for a character
+                found.append((start, start))
+                start, used, limit = at, 0, room
+                continue
+            cut = max(1, size)
             found.append((start, at + cut))
             at += cut
             start, used, limit = at, 0, room

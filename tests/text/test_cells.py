@@ -1,7 +1,7 @@
 """Lines fit their room in cells, whatever the letters."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
@@ -15,6 +15,9 @@ LETTERS = st.text(st.sampled_from("ab cde  日本語한글é́👍-"), max_size=
 
 
 @given(LETTERS, st.integers(4, 20))
+@example("   日", 4)
+@example("       日本", 4)
+@example("   wörter", 4)
 def test_wrapped_lines_fit_and_lose_only_blanks(text: str, room: int) -> None:
     text = screen_line(text)
     cuts = breaks(text, room)

@@ -47,6 +47,7 @@ class Completing:
             self._completer.reset()
             self.completions.show(())
         elif wanted != self._closed_for:
+            self._closed_for = None
             found = await self._show(wanted)
             symbols = await self._completer.find_symbols(wanted)  # the next key ends this wait
             if symbols and self._wanted == wanted:

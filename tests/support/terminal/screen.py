@@ -95,6 +95,11 @@ class Page:
             self._deliver(key)
             await self._settle()
 
+    def press_at_once(self, *keys: str) -> None:
+        """Press keys as a terminal that has them in one read: nothing waits for the effect of any."""
+        for key in keys:
+            self._deliver(key)
+
     def _deliver(self, key: str) -> None:
         """Send a key as the terminal does; `Pilot.press` would also wait for an idle process, up to 2 s."""
         driver = self.app._driver

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from textual.events import Key, Paste
+from textual.events import Paste
 
 from opencode_tui.tui.prompt.draft import Attachment
 from opencode_tui.tui.prompt.editor import Editor
@@ -103,7 +103,7 @@ async def test_enter_directly_behind_a_large_paste_sends_it(environ: dict[str, s
         for number in range(3):
             rows = "\n".join(f"row {row} of {number}." for row in range(20))
             page.app.post_message(Paste(rows))
-            page.app.post_message(Key("enter", None))
+            page.press_at_once("enter")
             await page.sees(f"row 19 of {number}.")
             await page.sees("✓ Done")
             assert page.app.chat.prompt.editor.text == ""

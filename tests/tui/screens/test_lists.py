@@ -6,7 +6,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from textual import events
 
 from opencode_tui.schema.model import Cost, Limit, Model
 from opencode_tui.tui.actions.lists import command_choices, model_choices
@@ -22,8 +21,7 @@ async def test_letters_typed_behind_the_key_of_a_list_are_its_filter(
     environ: dict[str, str], folder: Path, keys: tuple[str, ...], enter: str
 ) -> None:
     async with screen(environ, folder) as page:
-        for key in (*keys, *"fake"):
-            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        page.press_at_once(*keys, *"fake")
         await page.sees("▎  fake")
         assert enter in page.text()
         assert page.app.chat.prompt.editor.text == ""
@@ -34,8 +32,7 @@ async def test_letters_typed_behind_login_filter_the_providers_that_are_read_mea
     environ: dict[str, str], folder: Path, keys: tuple[str, ...], seen: str
 ) -> None:
     async with screen(environ, folder) as page:
-        for key in (*"/login", "enter", *"openr", *keys):
-            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        page.press_at_once(*"/login", "enter", *"openr", *keys)
         await page.sees(seen)
         assert page.app.chat.prompt.editor.text == ""
 
@@ -45,8 +42,7 @@ async def test_the_users_commands_join_the_open_list(environ: dict[str, str], fo
     commands.mkdir(parents=True)
     (commands / "deploy.md").write_text("---\ndescription: ship it\n---\nDeploy.\n")
     async with screen(environ, folder) as page:
-        for key in ("ctrl+p", *"depl"):
-            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        page.press_at_once("ctrl+p", *"depl")
         await page.sees("/deploy")
         await page.press("enter")
         await page.sees("▎ /deploy")
@@ -70,8 +66,7 @@ async def test_letters_directly_behind_the_end_of_a_list_or_a_text_field_are_for
         await page.sees("✓ Done")
         await page.send(f"/{command}")
         await page.sees(shown)
-        for key in ("f", "x", "backspace", closing, "h", "e", "y"):
-            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        page.press_at_once("f", "x", "backspace", closing, *"hey")
         await page.sees("▎ hey")
         assert page.app.chat.prompt.editor.text == "hey"
 
@@ -81,8 +76,7 @@ async def test_enter_directly_behind_letters_of_a_slash_command_chooses_from_its
 ) -> None:
     async with screen(environ, folder) as page:
         for _ in range(2):
-            for key in ("slash", "t", "h", "e", "enter"):
-                page.app.post_message(events.Key(key, "/" if key == "slash" else key if len(key) == 1 else None))
+            page.press_at_once(*"/the", "enter")
             await page.sees("dracula")
             assert page.app.chat.prompt.editor.text == ""
             await page.press("escape")
@@ -95,14 +89,11 @@ async def test_enter_directly_behind_the_begun_name_of_a_file_completes_it_and_b
 ) -> None:
     (folder / "parser.py").write_text("x = 1\n")
     async with screen(environ, folder) as page:
-        for key in ("at", *"pars", "enter"):
-            page.app.post_message(events.Key(key, "@" if key == "at" else key if len(key) == 1 else None))
+        page.press_at_once(*"@pars", "enter")
         await page.sees("▎ @parser.py")
         assert page.app.chat.prompt.editor.text == "@parser.py "
         await page.press("backspace")
-        for key in ("space", "at", *"parser.py", "enter"):
-            character = {"at": "@", "space": " ", "enter": None}.get(key, key)
-            page.app.post_message(events.Key("full_stop" if key == "." else key, character))
+        page.press_at_once(*" @parser.py", "enter")
         await page.sees("✓ Done")
         assert page.app.chat.prompt.editor.text == ""
 
@@ -111,12 +102,13 @@ async def test_escape_directly_behind_letters_of_a_slash_command_closes_its_list
     environ: dict[str, str], folder: Path
 ) -> None:
     async with screen(environ, folder) as page:
-        for key in ("slash", "t", "h", "e", "escape"):
-            page.app.post_message(events.Key(key, "/" if key == "slash" else key if len(key) == 1 else None))
+        completing = page.app.chat.opened.completing
+        page.press_at_once(*"/the", "escape")
         await page.sees("▎ /the")
         await page._settle()
-        assert page.app.chat.prompt.editor.text == "/the"
-        assert not page.app.chat.opened.completing.completions.display
+        assert page.app.chat.prompt.editor.text == "/the" and not completing.is_shown
+        await page.press("m", "backspace", "enter")  # another text was typed
+        await page.sees("dracula")
 
 
 async def test_a_choice_behind_letters_in_one_burst_is_that_of_the_filter(
@@ -125,8 +117,7 @@ async def test_a_choice_behind_letters_in_one_burst_is_that_of_the_filter(
     async with screen(environ, folder) as page:
         await page.send("/themes")
         await page.sees("dracula")
-        for key in ("d", "r", "a", "c", "enter"):
-            page.app.post_message(events.Key(key, key if len(key) == 1 else None))
+        page.press_at_once(*"drac", "enter")
         await page.sees_no_more("choose")
         while page.app.look.palette.name != "dracula":
             await page.pilot.pause(0.01)

@@ -1,6 +1,6 @@
 """Runs work to its end although the caller is canceled, and blocking work that stops soon after its caller is canceled.
 
-`run_to_completion` keeps the caller until the end, `run_on` only for a moment. The one way to let work
+`run_to_completion` keeps the caller until the end, `run_on` and `acquired_on_thread` only for a moment. The one way to let work
 outlive its caller's cancellation. `limit_threads` keeps blocking work from outliving the program.
 """
 
@@ -17,6 +17,9 @@ P = ParamSpec("P")
 
 THREADS_S = 3.0
 """Seconds that a loop which ends waits for blocking work in its threads."""
+
+RELEASE_S = 0.2
+"""Seconds that a canceled caller waits for what it acquires, so that the next one finds it free, unless the disk hangs."""
 
 MOST_THREADS = 32
 
@@ -38,6 +41,33 @@ async def run_on(
     `left` gets work that goes on; what it raises is for `left` to log.
     """
     return await _run(asyncio.ensure_future(work), stop=None, patience_s=patience_s, left=left)
+
+
+async def acquired_on_thread(acquire: Callable[[], T], release: Callable[[T], object]) -> T:
+    """Return what `acquire` returns on a thread; raises its errors.
+
+    A canceled caller waits `RELEASE_S` at most for the thread, which may block forever: `release` gets what it acquires.
+    """
+    acquiring = asyncio.ensure_future(asyncio.to_thread(acquire))
+    try:
+        return await run_on(acquiring, patience_s=RELEASE_S)
+    except asyncio.CancelledError:
+        release_acquired(acquiring, release)
+        raise
+
+
+def release_acquired(acquiring: "asyncio.Future[T]", release: Callable[[T], object]) -> None:
+    """Release what is acquired, or is just being acquired, as soon as it is; nothing where that fails."""
+
+    def end(acquired: "asyncio.Future[T]") -> None:
+        if not acquired.cancelled() and acquired.exception() is None:
+            release(acquired.result())
+
+    if acquiring.done():
+        end(acquiring)
+    else:
+        _leave(acquiring)
+        acquiring.add_done_callback(end)
 
 
 _going_on: "set[asyncio.Future[Any]]" = set()

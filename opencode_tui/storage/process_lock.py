@@ -1,7 +1,7 @@
 """A lock between processes, tasks and threads, on one file that filelock locks.
 
-It is not reentrant. The system releases the locks of a process that dies. Waiting polls, so that it can be canceled at once and
-never blocks the event loop.
+It is not reentrant. The system releases the locks of a process that dies. Waiting polls, so that it can be canceled at once.
+`acquire` opens the file on a thread: a disk that hangs does not hold the event loop.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Self
 
+from opencode_tui.cancellation import acquired_on_thread
 from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import LockTimeoutError
 from opencode_tui.storage.files import FILE_MODE
@@ -37,7 +38,10 @@ class ProcessLock:
         return self._in_process.locked()
 
     def try_acquire(self) -> bool:
-        """Acquire the lock if it is free and return whether it was; raises StorageError when the lock folder cannot be used."""
+        """Acquire the lock if it is free and return whether it was; raises StorageError when the lock folder cannot be used.
+
+        Blocks while the disk does not open the file.
+        """
         if not self._in_process.acquire(blocking=False):
             return False
         is_acquired = False
@@ -50,25 +54,27 @@ class ProcessLock:
                 self._in_process.release()
         return is_acquired
 
+    async def try_acquire_on_thread(self) -> bool:
+        """Do the same as `try_acquire`; what the thread of a canceled caller acquires is released."""
+        return not self.is_held() and await acquired_on_thread(self.try_acquire, self._release_acquired)
+
     async def acquire(self, timeout_ms: int | None = None) -> None:
-        """Wait for the lock and acquire it; raises LockTimeoutError with the holder."""
-        if self.try_acquire():
-            return
+        """Wait for the lock and acquire it; raises LockTimeoutError with the holder, and the error of `try_acquire`."""
         for pause in self._pauses(timeout_ms):
-            if self.try_acquire():
+            if await self.try_acquire_on_thread():
                 return
             await asyncio.sleep(pause)
-        self._check_last(timeout_ms)
+        if not await self.try_acquire_on_thread():
+            raise self._timeout(timeout_ms)
 
     def acquire_sync(self, timeout_ms: int | None = None) -> None:
         """Do the same as `acquire`, blocking the thread."""
-        if self.try_acquire():
-            return
         for pause in self._pauses(timeout_ms):
             if self.try_acquire():
                 return
             time.sleep(pause)
-        self._check_last(timeout_ms)
+        if not self.try_acquire():
+            raise self._timeout(timeout_ms)
 
     def release(self) -> None:
         """Release the lock; only its holder may call this."""
@@ -97,6 +103,10 @@ class ProcessLock:
     ) -> None:
         self.release()
 
+    def _release_acquired(self, is_acquired: bool) -> None:
+        if is_acquired:
+            self.release()
+
     def _try_file(self) -> bool:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
         is_locked = False
@@ -116,11 +126,9 @@ class ProcessLock:
         while (waited := time.monotonic() - started) < wait_s:
             yield min(max(_SHORTEST_POLL_S, waited / 10), _LONGEST_POLL_S, wait_s - waited)
 
-    def _check_last(self, timeout_ms: int | None) -> None:
-        if self.try_acquire():
-            return
+    def _timeout(self, timeout_ms: int | None) -> LockTimeoutError:
         wait_ms = self._timeout_ms if timeout_ms is None else timeout_ms
-        raise LockTimeoutError(
+        return LockTimeoutError(
             f"{self.path} has been held by {holder_of(self.path)} for more than {wait_ms} ms; wait for it or end that process"
         )
 

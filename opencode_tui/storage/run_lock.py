@@ -5,13 +5,16 @@ every holder increases: a process that finds it changed since its own run drops 
 the session is not running; any other pid without a process means that the run was killed. Source: docs/internals/session.md#locks.
 """
 
+import asyncio
 import json
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
+from opencode_tui.cancellation import acquired_on_thread, consume_error
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.files import AtomicWriter, FileSystem
@@ -20,6 +23,9 @@ from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error
 
 OWNER_SUFFIX = ".owner"
+_LET_GO_S = 0.2
+"""Seconds that a release is awaited; a disk that hangs does not keep its caller."""
+
 _logger = logging.getLogger(__name__)
 _NO_PROCESS = ProcessIdentity(0, "", "")
 
@@ -48,7 +54,9 @@ Keep = Callable[[Callable[[], None]], bool]
 
 
 class RunLock:
-    """One session's run lock. Acquiring and releasing it writes one small file, blocking for less than a millisecond.
+    """One session's run lock. Acquiring and releasing it writes one small file, which a disk that hangs does not end.
+
+    On an event loop use `hold`, or `try_acquire_on_thread` and `let_go`, which work on a thread; the others block.
 
     While records wait for a disk that fails or hangs, a released lock stays with this process, which may acquire it again:
     otherwise another process could write the session before them.
@@ -90,6 +98,37 @@ class RunLock:
             )
         return self._sign()
 
+    @asynccontextmanager
+    async def hold(self) -> AsyncGenerator[RunGrant]:
+        """Hold the lock during the context; raises the errors of `try_acquire`."""
+        grant = await self.try_acquire_on_thread()
+        try:
+            yield grant
+        finally:
+            await self.let_go()
+
+    async def try_acquire_on_thread(self) -> RunGrant:
+        """Do the same as `try_acquire` on a thread; what that of a canceled caller acquires is released."""
+        return await acquired_on_thread(self.try_acquire, lambda _grant: self.release_on_thread())
+
+    async def let_go(self) -> None:
+        """Release the lock on a thread, or keep it while records wait for the disk; only its holder may call this.
+
+        The thread of a disk that hangs goes on alone: `try_acquire` of this process waits for it.
+        """
+        releasing = self.release_on_thread()
+        if releasing is not None:
+            await asyncio.wait({releasing}, timeout=_LET_GO_S)
+
+    def release_on_thread(self) -> "asyncio.Future[None] | None":
+        """Begin what `let_go` does, and return the work of the thread, None where the lock is kept."""
+        number = self._keep_here()
+        if self._keep is not None and self._keep(lambda: self._release(number)):
+            return None
+        releasing = asyncio.ensure_future(asyncio.to_thread(self._release, number))
+        releasing.add_done_callback(consume_error)
+        return releasing
+
     async def acquire(self, timeout_ms: int) -> RunGrant:
         """Wait for the lock and acquire it; raises LockTimeoutError with the process that runs the session."""
         if (kept := self._again()) is not None:
@@ -100,7 +139,7 @@ class RunLock:
             raise LockTimeoutError(
                 f"session {self._session_id} has been {self._worker()} for more than {timeout_ms} ms; wait, or end that process"
             ) from error
-        return self._sign()
+        return await asyncio.to_thread(self._sign)
 
     def is_current(self) -> bool:
         """Return whether no other process has run the session since this one; raises StorageError."""
@@ -111,12 +150,15 @@ class RunLock:
         return found is None or found.generation == self._last_generation
 
     def release(self) -> None:
-        """Release the lock; only its holder may call this. On the event loop it is kept while records wait for the disk."""
+        """Release the lock; only its holder may call this."""
+        self._release(self._keep_here())
+
+    def _keep_here(self) -> int:
+        """Let this process acquire the lock again, and return the number of this time for `_release`."""
         with self._guard:
             self._times += 1
-            number = self._kept = self._times
-        if self._keep is None or not self._keep(lambda: self._release(number)):
-            self._release(number)
+            self._kept = self._times
+            return self._kept
 
     def _again(self) -> RunGrant | None:
         """Acquire the lock if it is kept here."""

@@ -177,26 +177,29 @@ class Storage:
     def keep(self, release: Callable[[], None]) -> bool:
         """Call `release` when all is on the disk that is not there yet because the disk fails or hangs, or when the store closes.
 
-        Returns False, and does nothing, where there is nothing of the kind.
+        It is called on a thread. Returns False, and does nothing, where there is nothing of the kind.
         """
         if self._is_closed or not self._behind.is_behind:
             return False
-        task = asyncio.create_task(self._when_written())
+        task = asyncio.create_task(self._when_written(release))
         self._kept[task] = release
         task.add_done_callback(self._end_kept)
         return True
 
-    async def _when_written(self) -> None:
+    async def _when_written(self, release: Callable[[], None]) -> None:
         while not self._is_closed:
             try:
                 await self._behind.flush()
             except StorageError:
                 await asyncio.sleep(INTERVAL_MS / 1000)
             else:
-                return
+                break
+        await asyncio.to_thread(release)
 
     def _end_kept(self, task: "asyncio.Task[None]") -> None:
-        self._kept.pop(task)()
+        release = self._kept.pop(task)
+        if task.cancelled():  # the store closes
+            release()
 
     async def close(self) -> None:
         """Write pending growth, sync, and end the writer thread; closing twice is fine.

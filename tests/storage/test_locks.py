@@ -1,5 +1,6 @@
 import asyncio
 import os
+import threading
 import time
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from opencode_tui.schema.error import LockTimeoutError, StorageError
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.process_lock import ProcessLock
 from tests.storage.load import fork, wait_for
 from tests.support.world.waiting import PATIENCE_S
 
@@ -77,6 +79,34 @@ async def test_waiting_leaves_the_event_loop_free_and_ends_when_cancelled(paths:
         async with asyncio.timeout(PATIENCE_S):
             await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()
+
+
+class Hanging(ProcessLock):
+    """A lock on a disk that does not open the file until `opens` is set."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(str(path))
+        self.opens = threading.Event()
+
+    def try_acquire(self) -> bool:
+        assert self.opens.wait(PATIENCE_S)
+        return super().try_acquire()
+
+
+async def test_a_disk_that_does_not_open_the_file_keeps_neither_the_loop_nor_the_lock(tmp_path: Path):
+    lock = Hanging(tmp_path / "hanging")
+    for _ in range(3):
+        lock.opens.clear()
+        task = asyncio.create_task(lock.acquire())
+        await asyncio.sleep(0.01)
+        task.cancel()
+        async with asyncio.timeout(PATIENCE_S):
+            await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled() and not lock.opens.is_set()
+
+        lock.opens.set()
+        async with asyncio.timeout(PATIENCE_S), lock:
+            assert not ProcessLock(lock.path).try_acquire()
 
 
 def test_thread_waits_for_the_lock_and_gets_it(locks: Locks):

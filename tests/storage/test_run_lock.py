@@ -1,3 +1,4 @@
+import asyncio
 import os
 import socket
 import threading
@@ -14,6 +15,7 @@ from opencode_tui.storage.process_identity import ProcessIdentity, current_proce
 from opencode_tui.storage.run_lock import RunGrant
 from tests.storage.load import fork, wait_for
 from tests.support.faults.file_system import FaultyFiles
+from tests.support.world.waiting import PATIENCE_S
 
 
 def run_elsewhere(paths: Paths, session_id: str) -> None:
@@ -117,7 +119,7 @@ class Watched(FileSystem):
         super().replace(source, target)
 
 
-def test_a_run_that_begins_while_a_kept_lock_is_released_waits_for_that(paths: Paths):
+async def test_a_run_that_begins_while_a_kept_lock_is_released_waits_for_that(paths: Paths):
     """The disk takes records again, and at that moment the user sends the next prompt."""
     files, releases, got = Watched(), list[Callable[[], None]](), list[RunGrant | BusyError]()
 
@@ -132,8 +134,8 @@ def test_a_run_that_begins_while_a_kept_lock_is_released_waits_for_that(paths: P
             got.append(error)
 
     run = Locks(paths, files=files, keep=keep).session_run("s")
-    run.try_acquire()
-    run.release()
+    await run.try_acquire_on_thread()
+    await run.let_go()
     thread = threading.Thread(target=acquire)
 
     def begin() -> None:
@@ -146,6 +148,38 @@ def test_a_run_that_begins_while_a_kept_lock_is_released_waits_for_that(paths: P
     release()
     thread.join()
     assert got == [RunGrant(2, was_elsewhere=False)]
+
+
+async def test_a_run_that_is_canceled_while_the_disk_signs_it_gives_the_lock_back(paths: Paths):
+    files, opens, signs = Watched(), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        signs.set()
+        assert opens.wait(PATIENCE_S)
+
+    files.on_replace = hang
+    run = Locks(paths, files=files).session_run("s")
+    task = asyncio.create_task(run.try_acquire_on_thread())
+    assert await asyncio.to_thread(signs.wait, PATIENCE_S)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
+    with pytest.raises(BusyError):
+        Locks(paths).session_run("s").try_acquire()
+    opens.set()
+    await Locks(paths).session_run("s").acquire(round(PATIENCE_S * 1000))
+
+
+async def test_a_disk_that_hangs_keeps_a_lock_that_is_let_go_but_not_its_holder(paths: Paths):
+    files, opens = Watched(), threading.Event()
+    run = Locks(paths, files=files).session_run("s")
+    async with run.hold():
+        files.on_replace = lambda: opens.wait(PATIENCE_S)
+    again = asyncio.create_task(run.try_acquire_on_thread())
+    await asyncio.sleep(0.05)
+    assert not again.done()
+    opens.set()
+    assert (await again).generation == 2
 
 
 def test_process_is_known_by_its_start_time_not_by_its_id_alone():

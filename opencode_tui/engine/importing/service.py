@@ -79,7 +79,7 @@ class Imports:
         """Import, and return what was done; a single file is imported into the folder `here` unless its own folder exists.
 
         Raises ConfigError, StorageError, and BusyError while another import runs."""
-        if not self._lock.try_acquire():
+        if not await self._lock.try_acquire_on_thread():
             raise BusyError("another import is running; wait for it, or end that process")
         self._cancel.clear()
         self._progress = ImportProgress(done=0, total=0)

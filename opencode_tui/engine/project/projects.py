@@ -182,7 +182,7 @@ async def _adopt_sessions(
     for session_id in await asyncio.to_thread(_find_sessions, project, storage):
         run = locks.session_run(session_id)
         try:
-            run.try_acquire()
+            await run.try_acquire_on_thread()
         except BusyError as error:
             warnings.append(f"session {session_id} is not moved into this project yet: {error}")
             continue
@@ -190,7 +190,7 @@ async def _adopt_sessions(
             async with locks.session_write(session_id):
                 await _move(session_id, project, storage)
         finally:
-            run.release()
+            await run.let_go()
         adopted.append(session_id)
     return tuple(adopted), tuple(warnings)
 

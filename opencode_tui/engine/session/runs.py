@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from opencode_tui.cancellation import consume_error
+from opencode_tui.cancellation import consume_error, release_acquired
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
@@ -429,7 +429,7 @@ class RunRegistry:
                 await self._run_cleanup(run, left)
             self._store.release_older(run.session_id)
         finally:
-            lock.release()
+            await lock.let_go()
 
     async def _acquire(self, run: Run, lock: RunLock) -> RunGrant:
         """Acquire the lock of a session on a thread, which the disk may hold; raises BusyError, StorageError, RunAborted.
@@ -440,7 +440,7 @@ class RunRegistry:
         try:
             return await run.while_wanted(asyncio.shield(acquiring))
         except (RunAborted, asyncio.CancelledError) as error:
-            acquiring.add_done_callback(lambda task: _release_late(task, lock))
+            release_acquired(acquiring, lambda _grant: lock.release_on_thread())
             if isinstance(error, RunAborted):
                 self._follow(run)
                 self._end(run)
@@ -631,11 +631,6 @@ class SessionRuns(Struct, frozen=True):
             except OpencodeError as error:
                 logger.warning("session %s: what a killed command changed is not known: %s", session_id, error)
         return repaired
-
-
-def _release_late(acquiring: "asyncio.Task[RunGrant]", lock: RunLock) -> None:
-    if not acquiring.cancelled() and acquiring.exception() is None:
-        lock.release()
 
 
 async def _as_coroutine(body: Body, run: Run) -> MessageWithParts:

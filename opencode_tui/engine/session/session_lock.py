@@ -36,13 +36,11 @@ class SessionLock(Struct, frozen=True):
         await self.runs.ensure_idle(session_id)  # a run that began meanwhile
         lock = self.locks.session_run(session_id)
         with self.runs.changing(session_id), self.runs.awaited(session_id) if is_awaited else nullcontext():
-            if lock.try_acquire().was_elsewhere:
-                self.store.drop(session_id)
-            try:
+            async with lock.hold() as grant:
+                if grant.was_elsewhere:
+                    self.store.drop(session_id)
                 async with self.copies.no_new_forks(info):
                     yield
-            finally:
-                lock.release()
 
     @asynccontextmanager
     async def wait_for_forks(self, session_id: str) -> AsyncGenerator[None]:

@@ -185,7 +185,7 @@ class Sessions(Struct, frozen=True):
         for session_id in session_ids:
             lock = self.locks.session_run(session_id)
             try:
-                lock.try_acquire()
+                await lock.try_acquire_on_thread()
             except BusyError:
                 continue
             try:
@@ -193,7 +193,7 @@ class Sessions(Struct, frozen=True):
             except NotFoundError:  # killed while it deleted the session
                 continue
             finally:
-                lock.release()
+                await lock.let_go()
         return recovered
 
     async def family(self, info: SessionInfo) -> list[SessionInfo]:

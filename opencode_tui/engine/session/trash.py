@@ -120,10 +120,9 @@ class SessionTrash(Struct, frozen=True):
             for session_id in session_ids:
                 await self.runs.ensure_idle(session_id)
                 await self.runs.wait_released(session_id)
-                lock = self.locks.session_run(session_id)
-                if lock.try_acquire().was_elsewhere:
+                grant = await held.enter_async_context(self.locks.session_run(session_id).hold())
+                if grant.was_elsewhere:
                     self.store.drop(session_id)
-                held.callback(lock.release)
             yield
 
     def _check_folder(self, entry: "TrashedSession") -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.client.client import EventReader
+from opencode_tui.schema.api.request import ForkSession, UpdateSession
 from opencode_tui.schema.error import BusyError, SessionError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.session.history import MessageWithParts
@@ -225,6 +226,32 @@ async def test_the_lock_of_a_session_stays_while_its_records_wait_for_the_disk(e
     assert engine.stored(session) == await engine.messages(session)
     assert (await engine.texts(session))[-1] == "begun the-end"
     elsewhere.release()
+
+
+@pytest.mark.parametrize("change", ["title", "undo", "fork", "delete"])
+async def test_the_engine_answers_while_a_change_waits_for_a_disk_that_does_not_open_its_lock(
+    engine: EngineProcess, change: str
+) -> None:
+    session = await engine.new_session()
+    await engine.prompt(session, "first")
+    engine.disk.slow(engine.paths.lock, 600)
+    changes = {
+        "title": lambda: engine.client.sessions.update(session, UpdateSession(title="another")),
+        "undo": lambda: engine.client.undo.revert(session),
+        "fork": lambda: engine.client.sessions.fork(session, ForkSession()),
+        "delete": lambda: engine.client.sessions.remove(session),
+    }
+    async with asyncio.timeout(PATIENCE_S):
+        task = asyncio.ensure_future(changes[change]())
+        while not engine.disk.count:
+            await asyncio.sleep(0.01)
+        assert (await engine.texts(session))[-1] == "Echo: first"
+        assert not task.done()
+        engine.disk.heal()
+        await task
+        other = await engine.new_session()
+        await engine.prompt(other, "second")
+        assert (await engine.texts(other))[-1] == "Echo: second"
 
 
 async def test_a_file_is_not_changed_where_undo_could_not_know_it(engine: EngineProcess, folder: Path) -> None:

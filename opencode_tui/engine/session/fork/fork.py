@@ -58,16 +58,16 @@ class ForkRange(Struct, frozen=True):
     locks: Locks
     clock: Clock
 
-    def is_free(self, session_id: str) -> bool:
+    async def is_free(self, session_id: str) -> bool:
         """Return whether a fork may start: the session is not locked, or only by a run of this process that is still running."""
         if self.runs.get(session_id) is not None and session_id in self.statuses.all():
             return True
-        return not self.locks.is_running(session_id)
+        return not await asyncio.to_thread(self.locks.is_running, session_id)
 
     async def wait(self, session_id: str, *, deadline: float) -> None:
         """Return when `is_free`; raises BusyError at the deadline (monotonic seconds)."""
         await self.runs.wait_released(session_id)
-        while not self.is_free(session_id):
+        while not await self.is_free(session_id):
             if time.monotonic() > deadline:
                 raise BusyError(f"session {session_id} is in use by another process; fork it when that process is done")
             await asyncio.sleep(_POLL_S)
@@ -95,13 +95,10 @@ class ForkRange(Struct, frozen=True):
         owner = self.locks.read_owner(session_id)
         if owner is None or not owner.is_set or is_alive(owner.process):
             return
-        lock = self.locks.session_run(session_id)
-        if lock.try_acquire().was_elsewhere:
-            self.store.drop(session_id)
-        try:
+        async with self.locks.session_run(session_id).hold() as grant:
+            if grant.was_elsewhere:
+                self.store.drop(session_id)
             await repair(self.store, session_id, clock=self.clock)
-        finally:
-            lock.release()
 
     async def _copied_range(self, source: SessionInfo, message_id: str | None, *, is_busy: bool) -> CopyRange:
         if message_id is not None and not is_identifier(message_id, "msg"):
@@ -183,7 +180,7 @@ class SessionForks(Struct, frozen=True):
         deadline = time.monotonic() + PATIENCE_MS / 1000
         while True:
             async with self.locks.session_fork(session_id):
-                if self.source.is_free(session_id):
+                if await self.source.is_free(session_id):
                     return await self._begin(source, request, folder)
             # Lock order: the holder of the run lock may wait for the fork lock, never the reverse.
             await self.source.wait(session_id, deadline=deadline)

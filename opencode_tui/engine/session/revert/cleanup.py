@@ -71,11 +71,12 @@ class Cleanup(Struct, frozen=True):
             return
         lock = self.locks.session_run(child_id)
         try:
-            if lock.try_acquire().was_elsewhere:
-                self.store.drop(child_id)
+            grant = await lock.try_acquire_on_thread()
         except BusyError:
             return
         try:
+            if grant.was_elsewhere:
+                self.store.drop(child_id)
             if done.issuperset(conversation):
                 async with self.copies.abandoning_copy(child_id):
                     await self.store.remove(child_id)
@@ -86,4 +87,4 @@ class Cleanup(Struct, frozen=True):
                     if message_id in done:
                         await self.store.remove_message(child_id, message_id)
         finally:
-            lock.release()
+            await lock.let_go()

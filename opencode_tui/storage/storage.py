@@ -183,7 +183,7 @@ class Storage:
             return False
         task = asyncio.create_task(self._when_written(release))
         self._kept[task] = release
-        task.add_done_callback(self._end_kept)
+        task.add_done_callback(lambda ended: self._kept.pop(ended, None))
         return True
 
     async def _when_written(self, release: Callable[[], None]) -> None:
@@ -196,10 +196,14 @@ class Storage:
                 break
         await asyncio.to_thread(release)
 
-    def _end_kept(self, task: "asyncio.Task[None]") -> None:
-        release = self._kept.pop(task)
-        if task.cancelled():  # the store closes
-            release()
+    async def _release_kept(self) -> None:
+        """Release what is kept, on threads; those of a disk that hangs end with the process."""
+        kept, self._kept = self._kept, {}
+        for task in kept:
+            task.cancel()
+        if kept:
+            releasing = [asyncio.ensure_future(asyncio.to_thread(release)) for release in kept.values()]
+            await asyncio.wait(releasing, timeout=_LOOK_S if self._hanging() else CLOSE_S)
 
     async def close(self) -> None:
         """Write pending growth, sync, and end the writer thread; closing twice is fine.
@@ -209,8 +213,6 @@ class Storage:
         if self._is_closed:
             return
         self._is_closed = True
-        for task in tuple(self._kept):
-            task.cancel()
         closing = asyncio.ensure_future(self._write_rest())
         try:
             while not closing.done():
@@ -220,6 +222,7 @@ class Storage:
             closing.result()
         finally:
             closing.cancel()
+            await self._release_kept()
             self._writer.stop(waits=not self._hanging())
 
     def _hanging(self) -> str:

@@ -228,6 +228,21 @@ async def test_the_lock_of_a_session_stays_while_its_records_wait_for_the_disk(e
     elsewhere.release()
 
 
+async def test_an_engine_ends_while_a_lock_waits_for_a_disk_that_hangs(engine: EngineProcess) -> None:
+    session = await engine.new_session()
+    go_on = hold_an_answer(engine)
+    turn = asyncio.create_task(engine.prompt(session, "first"))
+    await until_it_streams(engine, session)
+    engine.disk.slow(engine.paths.data, 600)
+    go_on.set()
+    await until_it_waits_for_the_disk(engine, session)
+    await time_of_abort(engine, session, turn)
+    with pytest.raises(BusyError, match=f"in use by process {engine.process.pid}"):
+        Locks(engine.paths).session_run(session).try_acquire()
+    engine.process.terminate()
+    await asyncio.to_thread(engine.process.wait, PATIENCE_S)
+
+
 @pytest.mark.parametrize("change", ["title", "undo", "fork", "delete"])
 async def test_the_engine_answers_while_a_change_waits_for_a_disk_that_does_not_open_its_lock(
     engine: EngineProcess, change: str

@@ -10,7 +10,7 @@ from opencode_tui.schema.session.session import Wait
 from tests.support.world.waiting import PATIENCE_S
 
 
-def hooks(*functions, name="chat.params", limit_s=1.0):
+def hooks(*functions, name="chat.params", limit_s=PATIENCE_S):
     plugins = [PluginHooks(f"p{number}", {name: function}) for number, function in enumerate(functions, start=1)]
     return Hooks(plugins, limit_s=limit_s)
 

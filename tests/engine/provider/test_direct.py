@@ -85,9 +85,9 @@ async def test_a_server_that_holds_an_answer_back_until_its_headers_are_acknowle
             assert (await ask(llm, request())).joined("text") == "done"
         await llm.close()
         await asyncio.to_thread(_ask_plainly, url, 40)
-    ours, plain = waited_s[20:40], waited_s[60:]
+    ours, plain = sorted(waited_s[20:40]), sorted(waited_s[60:])
     assert len(ours) == len(plain) == 20
-    assert min(ours) < min(plain) / 2
+    assert ours[5] < plain[5] / 2  # on a busy machine a few of the plain ones do not wait
 
 
 def _ask_plainly(url: str, times: int) -> None:

@@ -19,7 +19,7 @@ THREADS_S = 3.0
 """Seconds that a loop which ends waits for blocking work in its threads."""
 
 RELEASE_S = 0.2
-"""Seconds that a canceled caller waits for what it acquires, so that the next one finds it free, unless the disk hangs."""
+"""Seconds that a caller waits for a thread that releases what it had, so that the next one finds it free, unless the disk hangs."""
 
 MOST_THREADS = 32
 

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-from opencode_tui.cancellation import acquired_on_thread, consume_error
+from opencode_tui.cancellation import RELEASE_S, acquired_on_thread
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.files import AtomicWriter, FileSystem
@@ -23,9 +23,6 @@ from opencode_tui.storage.process_lock import ProcessLock
 from opencode_tui.storage.record_file import storage_error
 
 OWNER_SUFFIX = ".owner"
-_LET_GO_S = 0.2
-"""Seconds that a release is awaited; a disk that hangs does not keep its caller."""
-
 _logger = logging.getLogger(__name__)
 _NO_PROCESS = ProcessIdentity(0, "", "")
 
@@ -118,16 +115,14 @@ class RunLock:
         """
         releasing = self.release_on_thread()
         if releasing is not None:
-            await asyncio.wait({releasing}, timeout=_LET_GO_S)
+            await asyncio.wait({releasing}, timeout=RELEASE_S)
 
     def release_on_thread(self) -> "asyncio.Future[None] | None":
         """Begin what `let_go` does, and return the work of the thread, None where the lock is kept."""
         number = self._keep_here()
         if self._keep is not None and self._keep(lambda: self._release(number)):
             return None
-        releasing = asyncio.ensure_future(asyncio.to_thread(self._release, number))
-        releasing.add_done_callback(consume_error)
-        return releasing
+        return asyncio.ensure_future(asyncio.to_thread(self._release, number))
 
     async def acquire(self, timeout_ms: int) -> RunGrant:
         """Wait for the lock and acquire it; raises LockTimeoutError with the process that runs the session."""

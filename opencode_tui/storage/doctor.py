@@ -21,8 +21,8 @@ from opencode_tui.schema.session.part import PART
 from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE, AtomicWriter, temporary_owner
 from opencode_tui.storage.keys import Key, is_segment, segment_of
 from opencode_tui.storage.process_identity import is_alive, is_running
+from opencode_tui.storage.process_lock import OWNER_SUFFIX, read_owner
 from opencode_tui.storage.record_file import checked, storage_error
-from opencode_tui.storage.run_lock import OWNER_SUFFIX, read_owner
 from opencode_tui.storage.session_record import describe_mismatch, parse_session
 from opencode_tui.storage.storage import Storage
 

@@ -18,9 +18,8 @@ from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import check_key, is_segment
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.process_identity import is_alive
-from opencode_tui.storage.process_lock import ProcessLock
+from opencode_tui.storage.process_lock import OWNER_SUFFIX, Keep, ProcessLock, RunLock, RunOwner, read_owner
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.run_lock import OWNER_SUFFIX, Keep, RunLock, RunOwner, read_owner
 
 
 class Locks:

@@ -1,27 +1,42 @@
-"""A lock between processes, tasks and threads, on one file that filelock locks.
+"""Locks between processes, tasks and threads, each on one file that filelock locks, and the lock of a session's run.
 
-It is not reentrant. The system releases the locks of a process that dies. Waiting polls, so that it can be canceled at once.
-`acquire` opens the file on a thread: a disk that hangs does not hold the event loop.
+They are not reentrant. The system releases the locks of a process that dies. Waiting polls, so that it can be canceled at once.
+On an event loop they work on a thread: a disk that hangs does not hold the loop.
+
+The holder of a run lock may change messages and parts. The file `{session}.owner` next to the lock file is JSON with the holder's
+pid, start time and host, and a generation number that every holder increases: a process that finds it changed since its own run
+drops its cached state of the session. The pid is 0 while the session is not running; any other pid without a process means that
+the run was killed. Source: docs/internals/session.md#locks.
 """
 
 import asyncio
+import json
+import logging
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
-from opencode_tui.cancellation import acquired_on_thread
+from msgspec import Struct
+
+from opencode_tui.cancellation import RELEASE_S, acquired_on_thread
 from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
-from opencode_tui.schema.error import LockTimeoutError
-from opencode_tui.storage.files import FILE_MODE
-from opencode_tui.storage.process_identity import holder_of
+from opencode_tui.schema.error import BusyError, LockTimeoutError
+from opencode_tui.schema.ids import system_clock
+from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
+from opencode_tui.storage.process_identity import ProcessIdentity, current_process, holder_of, suspension_of
 from opencode_tui.storage.record_file import storage_error
 
 DEFAULT_TIMEOUT_MS = 10_000
 _SHORTEST_POLL_S = 0.001
 _LONGEST_POLL_S = 0.02
+
+OWNER_SUFFIX = ".owner"
+_logger = logging.getLogger(__name__)
+_NO_PROCESS = ProcessIdentity(0, "", "")
 
 
 class ProcessLock:
@@ -138,3 +153,201 @@ def _unlock(descriptor: int) -> None:
         unlock_descriptor(descriptor)
     finally:
         os.close(descriptor)
+
+
+class RunOwner(Struct, frozen=True):
+    """The content of an owner file: the process that holds or last held the lock, and the number of runs."""
+
+    process: ProcessIdentity
+    generation: int
+
+    @property
+    def is_set(self) -> bool:
+        """Return whether a process holds the lock or died while it held it."""
+        return self.process.pid != 0
+
+
+class RunGrant(Struct, frozen=True):
+    """An acquired run lock: its generation, and whether others may have changed the session since our last run."""
+
+    generation: int
+    was_elsewhere: bool
+
+
+Keep = Callable[[Callable[[], None]], bool]
+"""Takes what releases a lock, and calls it when all records are on the disk; returns False if they are, and does not call it."""
+
+
+class RunLock:
+    """One session's run lock. Acquiring and releasing it writes one small file, which a disk that hangs does not end.
+
+    On an event loop use `hold`, or `try_acquire_on_thread` and `let_go`, which work on a thread; the others block.
+
+    While records wait for a disk that fails or hangs, a released lock stays with this process, which may acquire it again:
+    otherwise another process could write the session before them.
+    """
+
+    def __init__(
+        self, lock: ProcessLock, *, session_id: str, owner_path: str, files: FileSystem, keep: Keep | None = None
+    ) -> None:
+        self._lock = lock
+        self._keep = keep
+        self._kept = 0
+        """The number of the present time for which a released lock stays here, 0 outside of one."""
+        self._times = 0
+        self._guard = threading.Lock()
+        self._ending = threading.Lock()
+        """Held while a lock that was kept is released: it is neither kept nor free until then."""
+        self._session_id = session_id
+        self._owner_path = owner_path
+        self._files = files
+        self._atomic = AtomicWriter(files)
+        self._last_generation: int | None = None
+        self.was_killed = False
+        """Whether the holder before the present one died while it held the lock."""
+
+    @property
+    def owner_path(self) -> str:
+        """The file that is written to acquire the lock."""
+        return self._owner_path
+
+    def try_acquire(self) -> RunGrant:
+        """Acquire the lock if it is free; raises BusyError with the process that runs the session, or StorageError."""
+        if (kept := self._again()) is not None:
+            return kept
+        with self._ending:
+            is_free = self._lock.try_acquire()
+        if not is_free:
+            raise BusyError(
+                f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
+            )
+        return self._sign()
+
+    @asynccontextmanager
+    async def hold(self) -> AsyncGenerator[RunGrant]:
+        """Hold the lock during the context; raises the errors of `try_acquire`."""
+        grant = await self.try_acquire_on_thread()
+        try:
+            yield grant
+        finally:
+            await self.let_go()
+
+    async def try_acquire_on_thread(self) -> RunGrant:
+        """Do the same as `try_acquire` on a thread; what that of a canceled caller acquires is released."""
+        return await acquired_on_thread(self.try_acquire, lambda _grant: self.release_on_thread())
+
+    async def let_go(self) -> None:
+        """Release the lock on a thread, or keep it while records wait for the disk; only its holder may call this.
+
+        The thread of a disk that hangs goes on alone: `try_acquire` of this process waits for it.
+        """
+        releasing = self.release_on_thread()
+        if releasing is not None:
+            await asyncio.wait({releasing}, timeout=RELEASE_S)
+
+    def release_on_thread(self) -> "asyncio.Future[None] | None":
+        """Begin what `let_go` does, and return the work of the thread, None where the lock is kept."""
+        number = self._keep_here()
+        if self._keep is not None and self._keep(lambda: self._release(number)):
+            return None
+        return asyncio.ensure_future(asyncio.to_thread(self._release, number))
+
+    async def acquire(self, timeout_ms: int) -> RunGrant:
+        """Wait for the lock and acquire it; raises LockTimeoutError with the process that runs the session."""
+        if (kept := self._again()) is not None:
+            return kept
+        try:
+            await self._lock.acquire(timeout_ms)
+        except LockTimeoutError as error:
+            raise LockTimeoutError(
+                f"session {self._session_id} has been {self._worker()} for more than {timeout_ms} ms; wait, or end that process"
+            ) from error
+        return await asyncio.to_thread(self._sign)
+
+    def is_current(self) -> bool:
+        """Return whether no other process has run the session since this one; raises StorageError."""
+        try:
+            found = read_owner(self._files, self._owner_path)
+        except OSError as error:
+            raise storage_error(error, "read", self._owner_path) from error
+        return found is None or found.generation == self._last_generation
+
+    def release(self) -> None:
+        """Release the lock; only its holder may call this."""
+        self._release(self._keep_here())
+
+    def _keep_here(self) -> int:
+        """Let this process acquire the lock again, and return the number of this time for `_release`."""
+        with self._guard:
+            self._times += 1
+            self._kept = self._times
+            return self._kept
+
+    def _again(self) -> RunGrant | None:
+        """Acquire the lock if it is kept here."""
+        with self._guard:
+            if not self._kept:
+                return None
+            self._kept = 0
+        self.was_killed = False
+        return RunGrant(self._last_generation or 0, was_elsewhere=False)
+
+    def _release(self, number: int) -> None:
+        """Release a lock that is kept since this time, and was not acquired again."""
+        with self._ending:
+            with self._guard:
+                if self._kept != number:
+                    return
+                self._kept = 0
+            try:
+                self._write_owner(RunOwner(_NO_PROCESS, self._last_generation or 0))
+            except OSError as error:  # the file then reads as a killed run: repair finds nothing to do
+                _logger.warning("%s", storage_error(error, "write", self._owner_path))
+            finally:
+                self._lock.release()
+
+    def _sign(self) -> RunGrant:
+        """Record this process as the holder; releases the lock when that fails."""
+        try:
+            found = read_owner(self._files, self._owner_path)
+            generation = found.generation + 1 if found else 1
+            self._write_owner(RunOwner(current_process(), generation))
+        except OSError as error:
+            self._lock.release()
+            raise storage_error(error, "write", self._owner_path) from error
+        self.was_killed = found is not None and found.is_set
+        was_elsewhere = found is not None and found.generation != self._last_generation
+        self._last_generation = generation
+        return RunGrant(generation, was_elsewhere)
+
+    def _write_owner(self, owner: RunOwner) -> None:
+        process = owner.process
+        fields = {"pid": process.pid, "started": process.started, "host": process.host, "generation": owner.generation}
+        self._atomic.write(self._owner_path, json.dumps(fields).encode())
+
+    def _worker(self) -> str:
+        try:
+            owner = read_owner(self._files, self._owner_path)
+        except OSError as error:
+            return f"in use by an unknown process ({error.strerror})"
+        if owner is None or not owner.is_set:
+            return "in use"
+        is_here = owner.process.host == current_process().host
+        return f"in use by {owner.process}{suspension_of(owner.process.pid) if is_here else ''}"
+
+
+def read_owner(files: FileSystem, path: str) -> RunOwner | None:
+    """Return the content of an owner file, None when there is none; raises OSError.
+
+    A damaged file gives no process and a generation (the present time in ms) that no process has seen.
+    """
+    try:
+        data = files.read_whole(path)
+    except FileNotFoundError:
+        return None
+    try:
+        fields = json.loads(data)
+        process = ProcessIdentity(int(fields["pid"]), str(fields["started"]), str(fields["host"]))
+        return RunOwner(process, int(fields["generation"]))
+    except (ValueError, TypeError, KeyError):
+        return RunOwner(_NO_PROCESS, system_clock())

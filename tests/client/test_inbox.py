@@ -25,7 +25,7 @@ from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, open_te
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process
-from opencode_tui.storage.run_lock import OWNER_SUFFIX
+from opencode_tui.storage.process_lock import OWNER_SUFFIX
 from opencode_tui.text.inbox import done_line, silent_line
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer

@@ -12,7 +12,7 @@ from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process, is_alive
-from opencode_tui.storage.run_lock import RunGrant
+from opencode_tui.storage.process_lock import RunGrant
 from tests.storage.load import fork, wait_for
 from tests.support.faults.file_system import FaultyFiles
 from tests.support.world.waiting import PATIENCE_S

@@ -5,8 +5,11 @@ one write each: processes need no lock. Layout: `state/spending/{YYYY-MM-DD}`, U
 user allowed beyond the budget.
 """
 
+import asyncio
 import logging
 import os
+import threading
+from collections import deque
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -37,18 +40,25 @@ class Spending:
     def __init__(self, folder: Path, *, clock: Clock) -> None:
         self._folder = folder
         self._clock = clock
+        self._costs: deque[Decimal] = deque()
+        """Costs that are not in the file yet."""
+        self._writing = threading.Lock()
 
     def record(self, usage: Usage, model: Model) -> None:
         """Record what the tokens of a call cost, as `add`."""
         self.add(to_cost(usage, model))
 
     def add(self, cost: Decimal) -> None:
-        """Record the cost of a call in USD; a failure is logged, because the call is done. Blocks for one small write."""
+        """Record the cost of a call in USD; a failure is logged, because the call is done.
+
+        Blocks for one small write, but on an event loop, which leaves it to a thread.
+        """
         if cost > 0:
+            self._costs.append(cost)
             try:
-                self._append(f"{cost:f}")
-            except OSError as error:
-                _logger.warning("the cost of a call is not counted in %s: %s", self._folder, error)
+                asyncio.get_running_loop().run_in_executor(None, self._write)
+            except RuntimeError:  # there is no loop, or it ends
+                self._write()
 
     def allow(self, amount: Decimal) -> None:
         """Record what the user allowed beyond the day's budget, in USD. Blocks. Raises OSError."""
@@ -56,6 +66,7 @@ class Spending:
 
     def today(self) -> Day:
         """Return the sums of today; blocks. Raises OSError when the file exists and cannot be read."""
+        self._write()
         sums = {"": Decimal(0), _ALLOW: Decimal(0)}
         try:
             text = self._path(self._day()).read_text(encoding="utf-8", errors="replace")
@@ -70,6 +81,14 @@ class Spending:
             if amount.is_finite() and amount > 0:
                 sums[kind] += amount
         return Day(sums[""], sums[_ALLOW])
+
+    def _write(self) -> None:
+        with self._writing:
+            while self._costs:
+                try:
+                    self._append(f"{self._costs.popleft():f}")
+                except OSError as error:
+                    _logger.warning("the cost of a call is not counted in %s: %s", self._folder, error)
 
     def _append(self, line: str) -> None:
         path = self._path(self._day())

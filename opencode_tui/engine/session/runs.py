@@ -36,7 +36,7 @@ from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError,
 from opencode_tui.schema.session.tool_state import ToolStateRunning, ToolStateUnion, fail
 from opencode_tui.schema.tools import row_of
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.run_lock import RunGrant, RunLock
+from opencode_tui.storage.process_lock import RunGrant, RunLock
 
 
 class SessionStatuses:

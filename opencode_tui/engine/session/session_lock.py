@@ -39,7 +39,9 @@ class SessionLock(Struct, frozen=True):
             async with lock.hold() as grant:
                 if grant.was_elsewhere:
                     self.store.drop(session_id)
-                async with self.copies.no_new_forks(info):
+                await self.copies.finish_own(info)
+                async with self.locks.session_fork(session_id):
+                    await self.copies.finish_forks(session_id)
                     yield
 
     @asynccontextmanager

@@ -208,7 +208,7 @@ class SessionForks(Struct, frozen=True):
         taken = await self.source.range(source, request.message_id)
         info = self._describe(source, taken, request.message_id, folder or self.project.directory)
         if not _is_empty(taken):
-            self.copies.register(source.id, info.id)
+            await self.copies.register(source.id, info.id)
         await self.todos.copy(source.id, info.id)
         await self._copy_prefix(source.id, info.id)
         await self.store.create(info)

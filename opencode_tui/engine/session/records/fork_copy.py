@@ -41,8 +41,8 @@ class PendingCopies:
     """The list of forks that are not fully copied: `lock/forks`, a line for each copy that starts and for each that ends.
 
     Without it, a change of a session would have to read the records of all other sessions. Lines are appended to one file, because
-    creating a file would double the cost of a fork. It is emptied when no copy is left. Every method blocks, for well under 1 ms,
-    and raises StorageError when the folder of locks cannot be used.
+    creating a file would double the cost of a fork. It is emptied when no copy is left. Every method blocks, for well under 1 ms
+    unless the disk hangs, and raises StorageError when the folder of locks cannot be used.
     """
 
     def __init__(self, paths: Paths, *, locks: Locks, files: FileSystem | None = None) -> None:
@@ -132,9 +132,9 @@ class ForkQueue:
         if not self._is_closed:
             self._task(fork_id)
 
-    def register(self, source_id: str, fork_id: str) -> None:
+    async def register(self, source_id: str, fork_id: str) -> None:
         """Register a fork that will read a source; needs the source's fork lock, before the fork's record is written."""
-        self._pending.add(source_id, fork_id)
+        await asyncio.to_thread(self._pending.add, source_id, fork_id)
 
     async def wait_until_copied(self, session_id: str) -> None:
         """Return when no fork reads the session's records any more and its own are complete.
@@ -161,11 +161,21 @@ class ForkQueue:
     @asynccontextmanager
     async def no_new_forks(self, info: SessionInfo) -> AsyncGenerator[None]:
         """Wait as `wait_until_copied` does; no fork of the session starts inside the context. It cannot be nested."""
+        await self.finish_own(info)
+        async with self._held(info.id):
+            yield
+
+    async def finish_own(self, info: SessionInfo) -> None:
+        """Return when the session's own copy is complete, at once for one that is no fork; raises StorageError."""
         origin = fork_origin(info)
         if origin is not None and origin.copying is not None:
             await self._finish(info.id)
-        async with self._held(info.id):
-            yield
+
+    async def finish_forks(self, session_id: str) -> None:
+        """Return when no fork reads the session's records any more; needs its fork lock. Raises StorageError."""
+        for fork_id in self._pending.of(session_id):
+            await self._finish(fork_id)
+            await asyncio.to_thread(self._pending.remove, session_id, fork_id)
 
     @asynccontextmanager
     async def abandoning_copy(self, session_id: str) -> AsyncGenerator[None]:
@@ -185,7 +195,7 @@ class ForkQueue:
                 yield
             finally:
                 copying.release()
-            self._pending.remove(source_id, session_id)
+            await asyncio.to_thread(self._pending.remove, source_id, session_id)
 
     async def close(self) -> None:
         """Cancel all copies; returns when they have stopped."""
@@ -199,9 +209,7 @@ class ForkQueue:
     @asynccontextmanager
     async def _held(self, session_id: str) -> AsyncGenerator[None]:
         async with self._locks.session_fork(session_id):
-            for fork_id in self._pending.of(session_id):
-                await self._finish(fork_id)
-                self._pending.remove(session_id, fork_id)
+            await self.finish_forks(session_id)
             yield
 
     async def _finish(self, fork_id: str) -> None:
@@ -305,7 +313,7 @@ class ForkCopying(Struct, frozen=True):
 
         data = await self.storage.update(key, change, self.locks.session_write(key[-1]))
         if source_id:
-            self.pending.remove(source_id, key[-1])
+            await asyncio.to_thread(self.pending.remove, source_id, key[-1])
         self.publisher.publish(SessionUpdated(info=SessionInfo.model_validate(data)))
 
     def source_of(self, session_id: str) -> str | None:

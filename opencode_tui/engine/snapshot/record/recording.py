@@ -46,7 +46,6 @@ class _ActiveWindow:
     """The window while commands run: the last scan, and the number of running commands of each step."""
 
     shell: str
-    change_log: ChangeLog
     base: str
     since: int
     begun: float
@@ -372,7 +371,7 @@ class StepRecording:
             opened.change_log.begin_step(self.message, view.id, session=self.session, time=since)
             opened.snapshot_log.add(view.id, since)
             stamps = opened.worktree.stamps(view)
-            self._window.active = _ActiveWindow(shell, opened.change_log, view.id, since, begun, stamps)
+            self._window.active = _ActiveWindow(shell, view.id, since, begun, stamps)
             return self._window.active
 
         self._window.active = None
@@ -382,7 +381,7 @@ class StepRecording:
             # The command will not start, so there are no changes to record.
             left: _ActiveWindow | None = self._window.active
             if left is not None:
-                self._close_window(left)
+                await self._close_window(left)
             raise
 
     async def _keep(self, active: _ActiveWindow, lost: Sequence[LostPath]) -> None:
@@ -416,9 +415,9 @@ class StepRecording:
             raise
         except BaseException:
             self._has_missed = True
-            self._leave_window(active)
+            await self._leave_window(active)
             raise
-        self._leave_window(active)
+        await self._leave_window(active)
 
     def _scan_changes(
         self, opened: LockedWorktree, active: _ActiveWindow, interval: Interval, stop: threading.Event
@@ -474,19 +473,24 @@ class StepRecording:
         active = self._window.active
         return active if active is not None and self in active.members else None
 
-    def _leave_window(self, active: _ActiveWindow) -> None:
+    async def _leave_window(self, active: _ActiveWindow) -> None:
         """Remove the step from the window, which ends with its last step."""
         active.members.pop(self, None)
-        self._close_window(active)
+        await self._close_window(active)
 
-    def _close_window(self, active: _ActiveWindow) -> None:
-        """Record that the step's commands have ended. Blocks for a line appended to a file."""
-        now = self._lock.clock()
-        if not self._has_background:
-            active.change_log.end_step(self.message, time=now)
-        if not active.members:
-            active.change_log.end_shell(active.shell, time=now)
+    async def _close_window(self, active: _ActiveWindow) -> None:
+        """Record that the step's commands have ended."""
+        now, is_last = self._lock.clock(), not active.members
+        if is_last:
             self._window.active = None
+
+        def close(changes: ChangeLog) -> None:
+            if not self._has_background:
+                changes.end_step(self.message, time=now)
+            if is_last:
+                changes.end_shell(active.shell, time=now)
+
+        await self._lock.append(close)
 
     async def _end_claim(self, number: int, *, done: bool) -> None:
         key, now = self._keys.pop(number, None), self._lock.clock()

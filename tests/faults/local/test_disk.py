@@ -289,6 +289,22 @@ async def test_a_file_is_not_changed_where_undo_could_not_know_it(engine: Engine
     assert not (folder / "made.txt").exists()
 
 
+async def test_a_turn_does_not_wait_for_a_disk_that_does_not_take_its_cost(
+    engine: EngineProcess,
+) -> None:
+    session = await engine.new_session()
+    engine.disk.slow(engine.paths.state / "spending", 600)
+    for text in ("first", "second"):
+        async with asyncio.timeout(PATIENCE_S):
+            await engine.prompt(session, text)
+        assert (await engine.texts(session))[-1] == f"Echo: {text}"
+    assert engine.disk.count
+    engine.disk.heal()
+    async with asyncio.timeout(PATIENCE_S):
+        while not (engine.paths.state / "spending").exists():
+            await asyncio.sleep(0.01)
+
+
 async def test_what_is_only_convenient_fails_without_a_word(engine: EngineProcess) -> None:
     session = await engine.new_session()
     for folder in (engine.paths.log, engine.paths.state, engine.paths.cache):

@@ -56,9 +56,9 @@ class Spending:
         if cost > 0:
             self._costs.append(cost)
             try:
-                asyncio.get_running_loop().run_in_executor(None, self._write)
+                asyncio.get_running_loop().run_in_executor(None, self._write_unless_written)
             except RuntimeError:  # there is no loop, or it ends
-                self._write()
+                self._write_unless_written()
 
     def allow(self, amount: Decimal) -> None:
         """Record what the user allowed beyond the day's budget, in USD. Blocks. Raises OSError."""
@@ -66,7 +66,8 @@ class Spending:
 
     def today(self) -> Day:
         """Return the sums of today; blocks. Raises OSError when the file exists and cannot be read."""
-        self._write()
+        with self._writing:
+            self._write()
         sums = {"": Decimal(0), _ALLOW: Decimal(0)}
         try:
             text = self._path(self._day()).read_text(encoding="utf-8", errors="replace")
@@ -82,13 +83,20 @@ class Spending:
                 sums[kind] += amount
         return Day(sums[""], sums[_ALLOW])
 
+    def _write_unless_written(self) -> None:
+        """Write the costs, or leave them to the thread that writes: one waits for a disk that hangs, not one for each call."""
+        while self._costs and self._writing.acquire(blocking=False):
+            try:
+                self._write()
+            finally:
+                self._writing.release()
+
     def _write(self) -> None:
-        with self._writing:
-            while self._costs:
-                try:
-                    self._append(f"{self._costs.popleft():f}")
-                except OSError as error:
-                    _logger.warning("the cost of a call is not counted in %s: %s", self._folder, error)
+        while self._costs:
+            try:
+                self._append(f"{self._costs.popleft():f}")
+            except OSError as error:
+                _logger.warning("the cost of a call is not counted in %s: %s", self._folder, error)
 
     def _append(self, line: str) -> None:
         path = self._path(self._day())

@@ -167,7 +167,6 @@ class SessionForks(Struct, frozen=True):
         Raises NotFoundError, NoSuchMessageError for a boundary that does not exist, BusyError while messages to copy are
         still being written; for a worktree also ConfigError, GitUnavailableError, SnapshotError. A failure leaves no files.
         """
-        # A switch to a thread and back would take half of the time budget of a fork.
         source = self.store.look(session_id) or await self.sessions.get(session_id)
         if not request.worktree:
             return await self._fork(source, request, None)

@@ -19,7 +19,7 @@ THREADS_S = 3.0
 """Seconds that a loop which ends waits for blocking work in its threads."""
 
 RELEASE_S = 0.2
-"""Seconds that a caller waits for a thread that releases what it had, so that the next one finds it free, unless the disk hangs."""
+"""Seconds that a caller waits for a thread that acquires or releases a lock, so that the next caller finds it free."""
 
 MOST_THREADS = 32
 
@@ -46,7 +46,8 @@ async def run_on(
 async def acquired_on_thread(acquire: Callable[[], T], release: Callable[[T], object]) -> T:
     """Return what `acquire` returns on a thread; raises its errors.
 
-    A canceled caller waits `RELEASE_S` at most for the thread, which may block forever: `release` gets what it acquires.
+    A canceled caller waits at most `RELEASE_S` seconds for the thread, which may block forever. `release` is then called with the
+    result, as soon as there is one.
     """
     acquiring = asyncio.ensure_future(asyncio.to_thread(acquire))
     try:
@@ -57,7 +58,7 @@ async def acquired_on_thread(acquire: Callable[[], T], release: Callable[[T], ob
 
 
 def release_acquired(acquiring: "asyncio.Future[T]", release: Callable[[T], object]) -> None:
-    """Release what is acquired, or is just being acquired, as soon as it is; nothing where that fails."""
+    """Call `release` with the result of `acquiring`, now or when it is done; not if it fails."""
 
     def end(acquired: "asyncio.Future[T]") -> None:
         if not acquired.cancelled() and acquired.exception() is None:

@@ -70,7 +70,7 @@ class ProcessLock:
         return is_acquired
 
     async def try_acquire_on_thread(self) -> bool:
-        """Do the same as `try_acquire`; what the thread of a canceled caller acquires is released."""
+        """Do the same as `try_acquire` on a thread; if the caller is canceled, a lock that the thread acquires is released."""
         return not self.is_held() and await acquired_on_thread(self.try_acquire, self._release_acquired)
 
     async def acquire(self, timeout_ms: int | None = None) -> None:
@@ -179,9 +179,9 @@ Keep = Callable[[Callable[[], None]], bool]
 
 
 class RunLock:
-    """One session's run lock. Acquiring and releasing it writes one small file, which a disk that hangs does not end.
+    """One session's run lock. Acquiring and releasing it writes one small file, and blocks while the disk hangs.
 
-    On an event loop use `hold`, or `try_acquire_on_thread` and `let_go`, which work on a thread; the others block.
+    On an event loop use `hold`, or `try_acquire_on_thread` and `release_on_thread`; the others block.
 
     While records wait for a disk that fails or hangs, a released lock stays with this process, which may acquire it again:
     otherwise another process could write the session before them.
@@ -230,23 +230,23 @@ class RunLock:
         try:
             yield grant
         finally:
-            await self.let_go()
+            await self.release_on_thread()
 
     async def try_acquire_on_thread(self) -> RunGrant:
-        """Do the same as `try_acquire` on a thread; what that of a canceled caller acquires is released."""
-        return await acquired_on_thread(self.try_acquire, lambda _grant: self.release_on_thread())
+        """Do the same as `try_acquire` on a thread; if the caller is canceled, a lock that the thread acquires is released."""
+        return await acquired_on_thread(self.try_acquire, lambda _grant: self.begin_release())
 
-    async def let_go(self) -> None:
+    async def release_on_thread(self) -> None:
         """Release the lock on a thread, or keep it while records wait for the disk; only its holder may call this.
 
-        The thread of a disk that hangs goes on alone: `try_acquire` of this process waits for it.
+        Waits at most `RELEASE_S` seconds for the thread. `try_acquire` in this process waits until the thread has ended.
         """
-        releasing = self.release_on_thread()
+        releasing = self.begin_release()
         if releasing is not None:
             await asyncio.wait({releasing}, timeout=RELEASE_S)
 
-    def release_on_thread(self) -> "asyncio.Future[None] | None":
-        """Begin what `let_go` does, and return the work of the thread, None where the lock is kept."""
+    def begin_release(self) -> "asyncio.Future[None] | None":
+        """Start the release on a thread and return its future; None when the lock is kept until the records are on the disk."""
         number = self._keep_here()
         if self._keep is not None and self._keep(lambda: self._release(number)):
             return None

@@ -135,7 +135,7 @@ async def test_a_run_that_begins_while_a_kept_lock_is_released_waits_for_that(pa
 
     run = Locks(paths, files=files, keep=keep).session_run("s")
     await run.try_acquire_on_thread()
-    await run.let_go()
+    await run.release_on_thread()
     thread = threading.Thread(target=acquire)
 
     def begin() -> None:
@@ -170,7 +170,7 @@ async def test_a_run_that_is_canceled_while_the_disk_signs_it_gives_the_lock_bac
     await Locks(paths).session_run("s").acquire(round(PATIENCE_S * 1000))
 
 
-async def test_a_disk_that_hangs_keeps_a_lock_that_is_let_go_but_not_its_holder(paths: Paths):
+async def test_a_disk_that_hangs_keeps_a_released_lock_but_not_its_holder(paths: Paths):
     files, opens = Watched(), threading.Event()
     run = Locks(paths, files=files).session_run("s")
     async with run.hold():

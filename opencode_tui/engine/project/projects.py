@@ -190,7 +190,7 @@ async def _adopt_sessions(
             async with locks.session_write(session_id):
                 await _move(session_id, project, storage)
         finally:
-            await run.let_go()
+            await run.release_on_thread()
         adopted.append(session_id)
     return tuple(adopted), tuple(warnings)
 

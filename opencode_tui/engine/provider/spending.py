@@ -51,7 +51,7 @@ class Spending:
     def add(self, cost: Decimal) -> None:
         """Record the cost of a call in USD; a failure is logged, because the call is done.
 
-        Blocks for one small write, but on an event loop, which leaves it to a thread.
+        On an event loop a thread writes it. Elsewhere this blocks for one small write.
         """
         if cost > 0:
             self._costs.append(cost)

@@ -429,7 +429,7 @@ class RunRegistry:
                 await self._run_cleanup(run, left)
             self._store.release_older(run.session_id)
         finally:
-            await lock.let_go()
+            await lock.release_on_thread()
 
     async def _acquire(self, run: Run, lock: RunLock) -> RunGrant:
         """Acquire the lock of a session on a thread, which the disk may hold; raises BusyError, StorageError, RunAborted.
@@ -440,7 +440,7 @@ class RunRegistry:
         try:
             return await run.while_wanted(asyncio.shield(acquiring))
         except (RunAborted, asyncio.CancelledError) as error:
-            release_acquired(acquiring, lambda _grant: lock.release_on_thread())
+            release_acquired(acquiring, lambda _grant: lock.begin_release())
             if isinstance(error, RunAborted):
                 self._follow(run)
                 self._end(run)

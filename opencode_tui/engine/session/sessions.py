@@ -193,7 +193,7 @@ class Sessions(Struct, frozen=True):
             except NotFoundError:  # killed while it deleted the session
                 continue
             finally:
-                await lock.let_go()
+                await lock.release_on_thread()
         return recovered
 
     async def family(self, info: SessionInfo) -> list[SessionInfo]:

@@ -87,4 +87,4 @@ class Cleanup(Struct, frozen=True):
                     if message_id in done:
                         await self.store.remove_message(child_id, message_id)
         finally:
-            await lock.let_go()
+            await lock.release_on_thread()

@@ -1,7 +1,7 @@
 """Runs work to its end although the caller is canceled, and blocking work that stops soon after its caller is canceled.
 
-`run_to_completion` keeps the caller until the end, `run_on` and `acquired_on_thread` only for a moment. The one way to let work
-outlive its caller's cancellation. `limit_threads` keeps blocking work from outliving the program.
+`run_to_completion` keeps the caller until the end; `run_on`, `on_thread_for` and `acquired_on_thread` keep it only for a moment.
+The one way to let work outlive its caller. `limit_threads` keeps blocking work from outliving the program.
 """
 
 import asyncio
@@ -41,6 +41,18 @@ async def run_on(
     `left` gets work that goes on; what it raises is for `left` to log.
     """
     return await _run(asyncio.ensure_future(work), stop=None, patience_s=patience_s, left=left)
+
+
+async def on_thread_for(work: Callable[[], object], patience_s: float) -> None:
+    """Do blocking work on a thread, and wait for its end at most so many seconds; then it goes on. Raises its error before that."""
+    working = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        await asyncio.wait({working}, timeout=patience_s)
+    finally:
+        if not working.done():
+            _leave(working)
+    if working.done():
+        working.result()
 
 
 async def acquired_on_thread(acquire: Callable[[], T], release: Callable[[T], object]) -> T:

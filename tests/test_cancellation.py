@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from opencode_tui import cancellation
-from opencode_tui.cancellation import limit_threads, run_to_completion, to_cancellable_thread
+from opencode_tui.cancellation import limit_threads, on_thread_for, run_to_completion, to_cancellable_thread
 from opencode_tui.storage.writer import WriterThread
 
 
@@ -90,6 +90,27 @@ async def test_a_write_whose_caller_was_cancelled_is_done_and_its_failure_logged
     await _cancelled(task, times=1)
     writer.stop()
     assert "a write failed after its caller was canceled" in caplog.text
+
+
+async def test_work_on_a_thread_is_waited_for_only_so_long_and_then_goes_on() -> None:
+    may_end, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        may_end.wait()
+        done.set()
+
+    await on_thread_for(work, 0.01)
+    assert not done.is_set()
+    may_end.set()
+    await _until(done)
+
+
+async def test_work_on_a_thread_that_fails_in_time_raises_its_error() -> None:
+    def work() -> None:
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        await on_thread_for(work, 60)
 
 
 def test_a_loop_and_its_process_do_not_wait_for_a_thread_that_never_ends(

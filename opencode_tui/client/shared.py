@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
+from opencode_tui.cancellation import on_thread_for
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.join import (
     SUSPENDED_S,
@@ -82,6 +83,9 @@ _AGAIN_S = 1.0
 
 _WATCH_S = 1.0
 """Seconds between two looks whether the process with the engine is suspended."""
+
+_RECORD_S = 1.0
+"""Seconds that a suspension and the end of an engine wait for the disk to write or remove the record of the claim."""
 
 
 class _Facet:
@@ -238,7 +242,7 @@ class SharedClient:
             return
         self._record = replace(self._record, is_detached=is_detached, is_leaving=is_leaving)
         try:
-            await asyncio.to_thread(self._claim.publish, self._record)
+            await on_thread_for(partial(self._claim.publish, self._record), _RECORD_S)
         except StorageError as error:
             logger.warning("other terminals do not learn that this engine has no screen: %s", error)
 
@@ -467,7 +471,7 @@ class SharedClient:
         """Let another terminal have the engine."""
         if self._is_holder and self._claim is not None:
             self._is_holder = False
-            await asyncio.to_thread(self._claim.release)
+            await on_thread_for(self._claim.release, _RECORD_S)
 
     @asynccontextmanager
     async def _share(self, claim: EngineClaim, clients: "LocalClients") -> AsyncGenerator[None]:

@@ -106,7 +106,6 @@ class Opening:
 
     def leave(self, error: BaseException | None = None, *, messages: Sequence[str] = ()) -> None:
         """End the app without a session; the messages are then shown in the terminal."""
-        self._frame.prompt.keep_unsent()
         self._app.exit(Ending(None, "", error, messages=tuple(messages)))
 
     def hang_up(self) -> None:

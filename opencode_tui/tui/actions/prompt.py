@@ -5,6 +5,7 @@ import base64
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from opencode_tui.schema.error import OpencodeError
@@ -14,6 +15,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.actions.memory import add_rule, is_rule
 from opencode_tui.tui.actions.registry import action, run_with
 from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chrome.activity import INTERRUPT
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.prompt.desktop import read_image, read_text
@@ -87,7 +89,14 @@ async def _send(chat: Chat, draft: Draft) -> None:
     stored: list[str] = []
     interrupts = chat.sender.interrupts
     try:
-        await _route(chat, draft, stored.append)
+        with ExitStack() as unsent:
+            if not chat.control.is_busy:
+                unsent.enter_context(chat.waiting("Sending the prompt", cancel=chat.keymap.first(INTERRUPT)))
+            await _route(chat, draft, stored.append, unsent.close)
+    except asyncio.CancelledError:
+        if not stored:
+            chat.prompt.put_back(draft)
+        raise
     except OpencodeError:
         if not stored:  # the prompt could not be sent: restore it
             chat.prompt.put_back(draft)
@@ -102,22 +111,22 @@ async def _is_shown_in_chat(chat: Chat) -> bool:
     return chat.control.facts is not None and bool(chat.control.facts.failure)
 
 
-async def _route(chat: Chat, draft: Draft, stored: Callable[[str], None]) -> None:
+async def _route(chat: Chat, draft: Draft, stored: Callable[[str], None], given: Callable[[], None]) -> None:
     if draft.text.startswith("!"):
-        await chat.sender.shell(draft.text[1:].strip(), stored=stored)
+        await chat.sender.shell(draft.text[1:].strip(), stored=stored, given=given)
         return
     if not draft.text.startswith("/"):
-        await chat.sender.send(draft.whole, draft.parts(), stored=stored)
+        await chat.sender.send(draft.whole, draft.parts(), stored=stored, given=given)
         return
     known = {one.name for one in await chat.control.client.catalog.commands()}
     command = parse(draft.text, known)
     if command is None:
-        await chat.sender.send(draft.whole, draft.parts(), stored=stored)
+        await chat.sender.send(draft.whole, draft.parts(), stored=stored, given=given)
         return
     name, arguments = command
     if name not in known:
         raise OpencodeError(f"Unknown command /{name}. Press ctrl+p to see all commands.")
-    await chat.sender.command(name, arguments, stored=stored)
+    await chat.sender.command(name, arguments, stored=stored, given=given)
 
 
 @action("input_paste")

@@ -76,7 +76,8 @@ async def start_review(chat: Chat, words: str = "") -> None:
     except ConfigError:
         if not name:
             raise
-        await chat.sender.command("review", name, stored=lambda _: None)  # a pull request, or in words
+        # a pull request, or in words
+        await chat.sender.command("review", name, stored=lambda _: None, given=lambda: None)
         return
     chat.show_note("note", "Reviewing", screen_line(changes.name))
     found = await find_problems(client, changes, model=chat.control.choice.model, parent_id=session_id)

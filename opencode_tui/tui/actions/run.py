@@ -31,10 +31,11 @@ STOP_KEEPS = "Stopping ends what runs; completed work is kept."
 
 @action("session_interrupt", when=lambda chat: chat.control.is_busy)
 def interrupt(chat: Chat) -> None:
-    """Interrupt the run on the second press; without a run, open the timeline on it."""
+    """Interrupt the run on the second press; without a run, stop what is being sent, or open the timeline on the second press."""
     if not chat.control.is_busy:
-        chat.clear_note()
-        _rewind(chat)
+        if not chat.sender.cancel_unsent():
+            chat.clear_note()
+            _rewind(chat)
     elif _is_second(chat, "interrupt"):
         chat.do(_abort(chat))
     else:

@@ -13,6 +13,7 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
+from opencode_tui.cancellation import on_thread_for
 from opencode_tui.client.client import Client
 from opencode_tui.instant.line import KEYS
 from opencode_tui.instant.page import Page
@@ -37,6 +38,9 @@ from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.background import BackgroundCommand
+
+KEEP_S = 0.3
+"""Seconds that the end of the screen waits for what it writes. The end of the loop waits for it too, `THREADS_S` in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class Chat(ChatParts):
         self.visited = ""
         """The ID of the prompt in the conversation that was visited last."""
         self._is_hung_up = False
+        self._is_ending = False
 
     def can(self, action: Action) -> bool:
         """Return whether an action of the chat is available now; a panel keeps escape and tab, the browser its keys."""
@@ -347,6 +352,19 @@ class Chat(ChatParts):
         self._end(Ending(session_id, reopen=folder, place=place))
 
     def _end(self, ending: Ending) -> None:
-        self.prompt.keep_unsent()
-        self.away.leave()
-        self.app.exit(ending)
+        """End the app, once what was not sent and this moment are written; a disk that hangs has `KEEP_S` for that."""
+        if not self._is_ending:
+            self._is_ending = True
+            self.do(self._keep_and_end(ending))
+
+    async def _keep_and_end(self, ending: Ending) -> None:
+        unsent = self.prompt.unsent
+
+        def keep() -> None:
+            self.prompt.keep_unsent(unsent)
+            self.away.leave()
+
+        try:
+            await on_thread_for(keep, KEEP_S)
+        finally:
+            self.app.exit(ending)

@@ -1,7 +1,7 @@
 """The prompt: a bar and the editor on a background, with attachments and history."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -93,11 +93,17 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.history.set_aside(self.editor.text)
         self.editor.put("")
 
-    def keep_unsent(self) -> None:
-        """Append unsent drafts, stashed or still in the prompt, to the history file. Blocks."""
+    @property
+    def unsent(self) -> list[str]:
+        """The drafts that are stashed or still in the prompt."""
+        drafts = (*self.stash, Draft(self.editor.text, self._attachments))
+        return [draft.whole if len(draft.whole) <= MAX_LENGTH else draft.text for draft in drafts]
+
+    def keep_unsent(self, unsent: Iterable[str]) -> None:
+        """Append unsent drafts to the history file. Blocks."""
         if self._history_file is not None:
-            for draft in (*self.stash, Draft(self.editor.text, self._attachments)):
-                append_history(self._history_file, draft.whole if len(draft.whole) <= MAX_LENGTH else draft.text)
+            for text in unsent:
+                append_history(self._history_file, text)
 
     def put_back(self, draft: Draft) -> None:
         """Restore a draft, before text written meanwhile."""

@@ -41,8 +41,8 @@ class Sender:
         """Requests that are not answered yet."""
         self._send_lock = asyncio.Lock()
         self._calls = 0
-        self._unsent: set[object] = set()
-        """What was sent and is not with the engine yet."""
+        self._unsent: dict[object, asyncio.Task[object] | None] = {}
+        """What was sent and is not with the engine yet, each with the task that sends it."""
         self._given = asyncio.Event()
 
     @property
@@ -56,16 +56,25 @@ class Sender:
             self._given.clear()
             await self._given.wait()
 
+    def cancel_unsent(self) -> bool:
+        """Cancel the tasks that send what the engine does not have yet; return whether there was any."""
+        tasks = [task for task in self._unsent.values() if task is not None]
+        for task in tasks:
+            task.cancel()
+        return bool(tasks)
+
     @contextmanager
-    def _call(self) -> Generator[Callable[[], None]]:
-        """Count what is sent to the end of its answer; yield what is called just before the engine gets it."""
+    def _call(self, given: Callable[[], None]) -> Generator[Callable[[], None]]:
+        """Count what is sent to the end of its answer; yield what is called just before the engine gets it, which calls `given`."""
         sent = object()
         self._calls += 1
-        self._unsent.add(sent)
+        self._unsent[sent] = asyncio.current_task()
 
         def give() -> None:
-            self._unsent.discard(sent)
-            self._given.set()
+            if sent in self._unsent:
+                del self._unsent[sent]
+                self._given.set()
+                given()
 
         try:
             yield give
@@ -73,9 +82,19 @@ class Sender:
             give()
             self._calls -= 1
 
-    async def send(self, text: str, attached: Sequence[PromptPart], *, stored: Callable[[str], None]) -> None:
-        """Send a request and wait for its answer; while a run works it is queued. Raises OpencodeError."""
-        with self._call() as give:
+    async def send(
+        self,
+        text: str,
+        attached: Sequence[PromptPart],
+        *,
+        stored: Callable[[str], None],
+        given: Callable[[], None],
+    ) -> None:
+        """Send a request and wait for its answer; while a run works it is queued.
+
+        `given` is called when the engine gets it, `stored` with its ID when it is on disk. Raises OpencodeError.
+        """
+        with self._call(given) as give:
             await self._send_in_turn(text, attached, stored, give)
 
     async def _send_in_turn(
@@ -112,24 +131,26 @@ class Sender:
         give()
         await client.prompts.prompt(session.id, request, stored=stored)
 
-    async def command(self, name: str, arguments: str, *, stored: Callable[[str], None]) -> None:
-        """Run a custom slash command. Raises OpencodeError."""
-        with self._call() as give:
+    async def command(
+        self, name: str, arguments: str, *, stored: Callable[[str], None], given: Callable[[], None]
+    ) -> None:
+        """Run a custom slash command, with the callbacks of `send`. Raises OpencodeError."""
+        with self._call(given) as give:
             choice = self._control.choice
             session = await self._control.session()
             model = str(choice.model) if choice.model else None
-            given = CommandInput(command=name, arguments=arguments, model=model, agent=choice.agent)
+            request = CommandInput(command=name, arguments=arguments, model=model, agent=choice.agent)
             give()
-            await self._control.client.prompts.command(session.id, given, stored=stored)
+            await self._control.client.prompts.command(session.id, request, stored=stored)
 
-    async def shell(self, command: str, *, stored: Callable[[str], None]) -> None:
-        """Run a shell command of the user. Raises OpencodeError."""
-        with self._call() as give:
+    async def shell(self, command: str, *, stored: Callable[[str], None], given: Callable[[], None]) -> None:
+        """Run a shell command of the user, with the callbacks of `send`. Raises OpencodeError."""
+        with self._call(given) as give:
             choice = self._control.choice
             session = await self._control.session()
-            given = ShellInput(command=command, agent=choice.agent, model=choice.model)
+            request = ShellInput(command=command, agent=choice.agent, model=choice.model)
             give()
-            await self._control.client.prompts.shell(session.id, given, stored=stored)
+            await self._control.client.prompts.shell(session.id, request, stored=stored)
 
     async def interrupt(self) -> bool:
         """Interrupt the run of the shown session; return whether there was one."""

@@ -6,6 +6,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.storage.paths import Paths
 from tests.support.faults.failing_disk import FailingDisk
 from tests.support.provider.model_script import Answer
@@ -94,3 +96,54 @@ def test_quitting_while_the_disk_hangs_ends_and_nothing_is_left_running(
         assert line.survivors(grace_s=5) == []
         assert line.run("run", "second").code == 0
     assert read_store(paths.storage).unfinished == []
+
+
+def test_a_prompt_that_waits_for_a_disk_that_hangs_is_named_and_given_back(
+    folder: Path, environ: dict[str, str], tmp_path: Path, disk: FailingDisk
+) -> None:
+    settings: dict[str, Any] = {"model": "fake/fake-model"}
+    with ModelServer() as server:
+        line = CommandLine(folder, {**environ, **disk.variables()}, provider=server.config(), settings=settings)
+        with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+            terminal.sees("fake-model")
+            terminal.type("first\r")
+            terminal.sees("Done")
+            disk.slow(tmp_path / "home", PATIENCE_S * 10)
+            terminal.type("second\r")
+            terminal.sees("Sending the prompt")
+            assert "second" not in terminal.shown()
+            terminal.press("escape")
+            terminal.sees("second")
+            terminal.read_until(lambda: "Sending" not in terminal.shown())
+            disk.heal()
+            terminal.press("enter")
+            terminal.read_until(lambda: terminal.shown().count("Echo: ") == 2)
+            terminal.press("ctrl+x", "q")
+            assert terminal.ends() == 0
+        assert line.survivors(grace_s=5) == []
+
+
+@pytest.mark.parametrize("sent", ["", "second\r"])
+def test_the_screen_ends_although_the_disk_takes_neither_a_draft_nor_the_time(
+    folder: Path, environ: dict[str, str], tmp_path: Path, disk: FailingDisk, sent: str
+) -> None:
+    settings: dict[str, Any] = {"model": "fake/fake-model"}
+    with ModelServer() as server:
+        line = CommandLine(folder, {**environ, **disk.variables()}, provider=server.config(), settings=settings)
+        with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+            terminal.sees("fake-model")
+            terminal.type("first\r")
+            terminal.sees("Done")
+            disk.slow(tmp_path / "home", PATIENCE_S * 10)
+            if sent:
+                terminal.type(sent)
+                terminal.sees("Sending the prompt")
+            terminal.type("a draft")
+            terminal.sees("a draft")
+            terminal.press("ctrl+x", "q")
+            if sent:
+                terminal.sees("stop and quit")
+                terminal.answer("s")
+            terminal.ends()
+        disk.heal()
+        assert line.survivors(grace_s=5) == []

@@ -111,6 +111,7 @@ async def test_a_start_that_continues_shows_what_happened_since_the_last_screen(
         text = await page.sees("While you were away")
         assert "2 h" in text and "Shown" in text.partition("While you were away")[2]
         page.app.chat.opened.leave()
+        await page.ends()
         assert clock.now - 7200 < seen.stat().st_mtime
 
 

@@ -431,7 +431,7 @@ async def test_a_prompt_that_the_engine_has_and_whose_run_is_not_known_here_is_a
 ) -> None:
     """Its status came after the key: the program quit without a question, and the turn ended."""
     async with screen(environ, folder) as page:
-        with page.app.chat.opened.sender._call() as give:
+        with page.app.chat.opened.sender._call(lambda: None) as give:
             give()
             await page.press("ctrl+x", "q")
             await page.sees("Quit while the agent is running?")

@@ -44,7 +44,7 @@ async def run_on(
 
 
 async def on_thread_for(work: Callable[[], object], patience_s: float) -> None:
-    """Do blocking work on a thread, and wait for its end at most so many seconds; then it goes on. Raises its error before that."""
+    """Do blocking work on a thread, and wait at most `patience_s` seconds for it; then it goes on. Raises its error before that."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         await asyncio.wait({working}, timeout=patience_s)

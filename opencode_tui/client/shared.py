@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from opencode_tui.cancellation import on_thread_for
+from opencode_tui.cancellation import acquired_on_thread, on_thread_for
 from opencode_tui.client.client import Client, EventReader
 from opencode_tui.client.join import (
     SUSPENDED_S,
@@ -189,7 +189,7 @@ class SharedClient:
         self._changed = asyncio.Event()
         self._leave = asyncio.Event()
         self._limit: asyncio.Timeout | None = None
-        """Ends an attempt to connect."""
+        """Ends the opening of an engine."""
         self._failure: OpencodeError | None = None
         self._count: Callable[[], int] | None = None
         self._record: EngineRecord | None = None
@@ -330,7 +330,7 @@ class SharedClient:
         return no_answer_words(self.directory, await asyncio.to_thread(self._claim.holder))
 
     def leave(self) -> None:
-        """Make `keep` end, also while it waits for the engine of another terminal."""
+        """Make `keep` end, also while it waits for the engine of another terminal, or for a disk that hangs."""
         self._leave.set()
         if self._limit is not None:
             self._limit.reschedule(asyncio.get_running_loop().time())
@@ -344,13 +344,19 @@ class SharedClient:
         while not self._leave.is_set():
             async with AsyncExitStack() as stack:
                 try:
-                    ended = await self._open(stack)
+                    async with asyncio.timeout(None) as self._limit:
+                        ended = await self._open(stack)
                 except Exception as error:
+                    if self._leave.is_set():
+                        logger.info("the opening of an engine has ended with its terminal: %r", error)
+                        break
                     if self._previous is None:  # the first one
                         raise
                     logger.exception("no engine can be opened")
                     self._fail(error)
                     ended = leaving
+                finally:
+                    self._limit = None
                 await asyncio.wait({ended, leaving}, return_when=asyncio.FIRST_COMPLETED)
                 if self._thread is not None and not self._leave.is_set():  # it has failed: its calls say so from now on
                     await self._release()
@@ -364,17 +370,23 @@ class SharedClient:
         claim = self._claim
         if claim is not None:
             try:
-                with reporting(claim.holder, self._waits):
-                    ended = await self._reach(stack, claim)
-                if ended is not None:
-                    return ended
+                if not await self._acquire(claim):
+                    with reporting(claim.holder, self._waits):
+                        ended = await self._reach(stack, claim)
+                    if ended is not None:
+                        return ended
                 if self._is_holder:
                     return await self._open_own(stack, claim)
-                if self._leave.is_set():
-                    return asyncio.ensure_future(self._leave.wait())
             except StorageError as error:  # such as a store that can only be read
                 logger.warning("the engine is not shared: %s", error)
         return await self._open_own(stack, None)
+
+    async def _acquire(self, claim: EngineClaim) -> bool:
+        """Acquire the claim if no process has it, on a thread, which the disk may hold; return whether it is ours."""
+        self._is_holder = await acquired_on_thread(
+            claim.try_acquire, lambda is_ours: claim.release() if is_ours else None
+        )
+        return self._is_holder
 
     async def _reach(self, stack: AsyncExitStack, claim: EngineClaim) -> "asyncio.Future[Any] | None":
         """Connect to the engine of another terminal; None when this one has the claim now, or is to open an engine of its own.
@@ -385,10 +397,7 @@ class SharedClient:
         ends_at = loop.time() + WAIT_S
         unreachable_from: float | None = None
         is_said = False
-        while not self._leave.is_set():
-            self._is_holder = await asyncio.to_thread(claim.try_acquire)
-            if self._is_holder:
-                return None
+        while True:
             record = claim.read()
             if record is not None and (ended := await self._connect(stack, record)) is not None:
                 return ended
@@ -410,7 +419,8 @@ class SharedClient:
                     reader.report(ScreenToastShown.model_validate({"message": late, "variant": "error"}))
                 is_said = True
             await asyncio.sleep(_LOOK_S)
-        return None
+            if await self._acquire(claim):
+                return None
 
     async def _connect(self, stack: AsyncExitStack, record: EngineRecord) -> "asyncio.Future[Any] | None":
         """Connect to the engine of another terminal; None when it does not respond."""
@@ -419,15 +429,13 @@ class SharedClient:
         from opencode_tui.client.remote import open_terminal  # only for a second terminal
 
         try:
-            async with AsyncExitStack() as opened, asyncio.timeout(PATIENCE_S) as self._limit:
+            async with AsyncExitStack() as opened, asyncio.timeout(PATIENCE_S):
                 path = opened.enter_context(short_path(record.socket))
                 client, reading = await opened.enter_async_context(open_terminal(path, record.secret, self.directory))
                 stack.push_async_exit(opened.pop_all())
         except (OpencodeError, OSError, TimeoutError) as error:
             logger.info("%s does not respond: %s", record.process, error)
             return None
-        finally:
-            self._limit = None
         if self._previous is None:
             other = "the engine in the background" if record.is_detached else "another terminal"
             self._reason = f"Shared live with {other} (process {record.process.pid})."

@@ -147,3 +147,20 @@ def test_the_screen_ends_although_the_disk_takes_neither_a_draft_nor_the_time(
             terminal.ends()
         disk.heal()
         assert line.survivors(grace_s=5) == []
+
+
+@pytest.mark.parametrize("place", ["home", "home/.local/share/opencode-tui/storage"])
+def test_quitting_while_the_disk_hangs_at_the_start_ends(
+    folder: Path, environ: dict[str, str], tmp_path: Path, disk: FailingDisk, place: str
+) -> None:
+    with ModelServer() as server:
+        line = CommandLine(folder, {**environ, **disk.variables()}, provider=server.config())
+        disk.slow(tmp_path / place, PATIENCE_S * 10)
+        with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+            terminal.sees("Opening")
+            terminal.press("ctrl+x", "q")
+            terminal.ends()
+            assert disk.count > 0
+            assert "another process" not in bytes(terminal.raw).decode(errors="replace")
+        disk.heal()
+        assert line.survivors(grace_s=5) == []

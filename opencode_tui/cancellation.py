@@ -43,9 +43,12 @@ async def run_on(
     return await _run(asyncio.ensure_future(work), stop=None, patience_s=patience_s, left=left)
 
 
-async def on_thread_for(work: Callable[[], object], patience_s: float) -> None:
-    """Do blocking work on a thread, and wait at most `patience_s` seconds for it; then it goes on. Raises its error before that."""
-    working = asyncio.ensure_future(asyncio.to_thread(work))
+async def on_thread_for(work: Callable[[], object], patience_s: float, *, threads: "Threads | None" = None) -> None:
+    """Do blocking work on a thread, and wait at most `patience_s` seconds for it; then it goes on. Raises its error before that.
+
+    `threads` has the thread, by default those of the loop.
+    """
+    working = asyncio.get_running_loop().run_in_executor(threads, work)
     try:
         await asyncio.wait({working}, timeout=patience_s)
     finally:
@@ -145,14 +148,19 @@ def limit_threads() -> None:
 
     Call it before the first such work. Python waits for its own threads without a limit: a disk that hangs would keep the process.
     """
-    asyncio.get_running_loop().set_default_executor(_Threads())
+    asyncio.get_running_loop().set_default_executor(Threads())
 
 
-class _Threads(ThreadPoolExecutor):
-    """Runs calls in daemon threads. A subclass only because asyncio accepts no other executor: it starts none of its threads."""
+class Threads(ThreadPoolExecutor):
+    """Runs calls in daemon threads, `most` at once, which a process that ends does not wait for.
 
-    def __init__(self) -> None:
+    A subclass only because asyncio accepts no other executor: it starts none of its threads.
+    """
+
+    def __init__(self, most: int = MOST_THREADS, *, name: str = "blocking") -> None:
         super().__init__()
+        self._most = most
+        self._name = name
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
         self._lock = threading.Lock()
@@ -178,9 +186,9 @@ class _Threads(ThreadPoolExecutor):
             self._unfinished.add(future)
             future.add_done_callback(self._unfinished.discard)
             self._calls.put(call)
-            if not self._idle.acquire(blocking=False) and self._started < MOST_THREADS:
+            if not self._idle.acquire(blocking=False) and self._started < self._most:
                 self._started += 1
-                threading.Thread(target=self._work, name=f"blocking {self._started}", daemon=True).start()
+                threading.Thread(target=self._work, name=f"{self._name} {self._started}", daemon=True).start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:

@@ -101,7 +101,7 @@ def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]", *, doing: str = 
         return await work(open_snapshots())
 
     with _saying(doing):
-        return asyncio.run(main())
+        return run_main(main)
 
 
 def _saying(doing: str) -> AbstractContextManager[object]:

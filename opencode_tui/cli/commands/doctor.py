@@ -15,6 +15,7 @@ from typing import Literal
 import click
 from msgspec import Struct, field
 
+from opencode_tui.cancellation import Threads
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.style import Style, Token, style_of
@@ -129,22 +130,34 @@ _SCARCE_BYTES = 512 * _MEBIBYTE
 _FULL_BYTES = 64 * _MEBIBYTE
 _NAMED_TITLES = 10
 
+WRITE_S = 5.0
+"""Seconds that the disk has to store a file of a few bytes."""
+
 
 class Check(Struct, frozen=True):
-    """The result of one check; `details` are lines under it, each with its own level."""
+    """The result of one check; `details` are lines under it, each with its own level; with `is_last` no other check can be made."""
 
     name: str
     level: Level
     text: str
     details: list[tuple[Level, str]] = field(default_factory=list[tuple[Level, str]])
+    is_last: bool = False
 
 
 def check_folder(paths: Paths) -> Check:
     """Return whether the data folder is writable, has free space, and is on a local disk. Blocks."""
     folder = next(path for path in (paths.data, *paths.data.parents) if path.exists())
+    writing = Threads(1).submit(_try_to_write, folder)
     try:
-        _try_to_write(folder)
+        writing.result(WRITE_S)
         free = shutil.disk_usage(folder).free
+    except TimeoutError:
+        return Check(
+            "folder",
+            "error",
+            f"{folder} did not store a file within {WRITE_S:g} s; its disk hangs or is very slow. Nothing else is checked",
+            is_last=True,
+        )
     except OSError as error:
         reason = error.strerror or str(error)
         return Check(
@@ -409,6 +422,8 @@ def _examine(*, is_fixing: bool, is_online: bool) -> int:
         levels.append(check.level)
         sys.stdout.write(_render(check, style))
         sys.stdout.flush()
+        if check.is_last:
+            break
     return 1 if worst(levels) == "error" else 0
 
 

@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from opencode_tui.cancellation import Threads, on_thread_for
 from opencode_tui.engine.search.searcher import Searcher
 from opencode_tui.schema.api.search import SearchRequest, SearchResult
 from opencode_tui.schema.event.event import (
@@ -23,6 +23,9 @@ from opencode_tui.storage.paths import Paths, ensure
 GATHER_S = 0.5
 """Seconds in which changes are gathered before they are indexed."""
 
+CLOSE_S = 3.0
+"""Seconds that the index has to close; a disk that hangs keeps it, and the next search reads it as after a kill."""
+
 
 class SearchService:
     """Searches all sessions. Called on the engine's event loop, which it never blocks."""
@@ -31,7 +34,7 @@ class SearchService:
         """`events` returns a reader of the events of all folders; it is called with the first search."""
         self._paths = paths
         self._events = events
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="search")
+        self._thread = Threads(1, name="search")
         self._searcher: Searcher | None = None
         self._following: asyncio.Task[None] | None = None
 
@@ -50,7 +53,7 @@ class SearchService:
                 await self._following
         searcher = self._searcher
         if searcher is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, searcher.close)
+            await on_thread_for(searcher.close, CLOSE_S, threads=self._thread)
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _made(self) -> Searcher:

@@ -5,7 +5,6 @@ conflicts, unprotected, failed, after} · unrevert (that report on stdin) → th
 verify → {objects, bytes, damaged}
 """
 
-import asyncio
 import json
 import sys
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from opencode_tui.cli.engine_access import open_snapshots, with_snapshots
+from opencode_tui.cli.engine_access import open_snapshots, run_main, with_snapshots
 from opencode_tui.cli.terminal import print_json
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.record import JsonObject
@@ -37,7 +36,7 @@ def track() -> None:
             {"snapshot": None, "unprotected": [{"path": str(snapshots.worktree), "reason": snapshots.unavailable}]}
         )
         return
-    taken = asyncio.run(snapshots.track())
+    taken = run_main(snapshots.track)
     print_json({"snapshot": taken.id, "unprotected": [remark.to_dict() for remark in taken.unprotected]})
 
 

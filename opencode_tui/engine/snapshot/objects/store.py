@@ -8,11 +8,12 @@ import logging
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from opencode_tui.cancellation import Threads
 from opencode_tui.engine.snapshot.objects.kept_files import KeptFiles
 from opencode_tui.engine.snapshot.objects.pack import (
     FLUSH_BYTES,
@@ -282,7 +283,7 @@ class ObjectWriter:
         self._written: set[str] = set()
         self._added: set[bytes] = set()
         self._is_first = not store.pack_sizes()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: Threads | None = None
         self._pending: Future[str] | None = None
 
     def add(self, kind: Kind, data: bytes) -> str:
@@ -323,7 +324,7 @@ class ObjectWriter:
 
     def _write_in_thread(self) -> None:
         self._finish_thread()
-        self._pool = self._pool or ThreadPoolExecutor(1, "snapshot pack")
+        self._pool = self._pool or Threads(1, name="snapshot pack")
         self._pending = self._pool.submit(self._store.write_files, self._builder)
         self._builder = PackBuilder(self._level)
 

@@ -12,6 +12,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import FilePart, TextPart
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.wait import SAID_AFTER_S
 from opencode_tui.tui.actions.memory import add_rule, is_rule
 from opencode_tui.tui.actions.registry import action, run_with
 from opencode_tui.tui.chat.chat import Chat
@@ -91,7 +92,8 @@ async def _send(chat: Chat, draft: Draft) -> None:
     try:
         with ExitStack() as unsent:
             if not chat.control.is_busy:
-                unsent.enter_context(chat.waiting("Sending the prompt", cancel=chat.keymap.first(INTERRUPT)))
+                key = chat.keymap.first(INTERRUPT)
+                unsent.enter_context(chat.waiting("Sending the prompt", cancel=key, after_s=SAID_AFTER_S, yields=True))
             await _route(chat, draft, stored.append, unsent.close)
     except asyncio.CancelledError:
         if not stored:

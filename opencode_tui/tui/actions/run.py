@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from opencode_tui.client.logout import ends_at_logout
 from opencode_tui.schema.api.keybinds import QUIT
 from opencode_tui.text.quantity import plural
+from opencode_tui.text.wait import SAID_AFTER_S
 from opencode_tui.tui.actions.prompt import put_back_queued
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat, FirstPress
@@ -33,7 +34,7 @@ STOP_KEEPS = "Stopping ends what runs; completed work is kept."
 def interrupt(chat: Chat) -> None:
     """Interrupt the run on the second press; without a run, stop what is being sent, or open the timeline on the second press."""
     if not chat.control.is_busy:
-        if not chat.sender.cancel_unsent():
+        if not chat.sender.cancel_unsent(SAID_AFTER_S):
             chat.clear_note()
             _rewind(chat)
     elif _is_second(chat, "interrupt"):

@@ -141,16 +141,22 @@ class Chat(ChatParts):
         worker = self.start(held())
 
     @contextmanager
-    def waiting(self, words: str, *, cancel: str = "") -> Generator[None]:
-        """Show `words` in the activity line from 0.3 s on until the block ends, with the key that cancels it."""
+    def waiting(
+        self, words: str, *, cancel: str = "", after_s: float = SHOWN_AFTER_S, yields: bool = False
+    ) -> Generator[None]:
+        """Show `words` in the activity line from `after_s` on until the block ends, with the key that cancels it.
+
+        With `yields` a message that is shown then stays.
+        """
         wait = Activity("busy", words, key=cancel, act="cancel" if cancel else "", action_id="")
         lasts = True
 
         def show() -> None:
-            if lasts:  # a timer that has fired is still in the queue when it is stopped
+            # a timer that has fired is still in the queue when it is stopped
+            if lasts and not (yields and self.chrome.has_note):
                 self.chrome.show_wait(wait)
 
-        timer = self.screen.set_timer(SHOWN_AFTER_S, show)
+        timer = self.screen.set_timer(after_s, show)
         try:
             yield
         finally:

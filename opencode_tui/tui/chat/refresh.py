@@ -108,6 +108,11 @@ class ChromeRefresh:
             self._wait = None
             self.refresh()
 
+    @property
+    def has_note(self) -> bool:
+        """Whether a message is shown."""
+        return self._note is not None
+
     def clear_note(self) -> None:
         """Remove the message from the activity line."""
         self._change_note(None)

@@ -41,8 +41,8 @@ class Sender:
         """Requests that are not answered yet."""
         self._send_lock = asyncio.Lock()
         self._calls = 0
-        self._unsent: dict[object, asyncio.Task[object] | None] = {}
-        """What was sent and is not with the engine yet, each with the task that sends it."""
+        self._unsent: dict[object, tuple[asyncio.Task[object] | None, float]] = {}
+        """What was sent and is not with the engine yet, each with the task that sends it and the time of the loop."""
         self._given = asyncio.Event()
 
     @property
@@ -56,9 +56,10 @@ class Sender:
             self._given.clear()
             await self._given.wait()
 
-    def cancel_unsent(self) -> bool:
-        """Cancel the tasks that send what the engine does not have yet; return whether there was any."""
-        tasks = [task for task in self._unsent.values() if task is not None]
+    def cancel_unsent(self, after_s: float) -> bool:
+        """Cancel the tasks that send what the engine does not have after `after_s` seconds; return whether there was any."""
+        latest = asyncio.get_running_loop().time() - after_s * 0.99  # the timer that names them may be early
+        tasks = [task for task, since in self._unsent.values() if task is not None and since <= latest]
         for task in tasks:
             task.cancel()
         return bool(tasks)
@@ -68,7 +69,7 @@ class Sender:
         """Count what is sent to the end of its answer; yield what is called just before the engine gets it, which calls `given`."""
         sent = object()
         self._calls += 1
-        self._unsent[sent] = asyncio.current_task()
+        self._unsent[sent] = asyncio.current_task(), asyncio.get_running_loop().time()
 
         def give() -> None:
             if sent in self._unsent:

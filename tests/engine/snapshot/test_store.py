@@ -1,11 +1,13 @@
 """Objects in packs: what went in comes out, plain git can read it, damage is found."""
 
+import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui import cancellation
 from opencode_tui.engine.snapshot.objects import store as store_module
 from opencode_tui.engine.snapshot.objects.pack import DamagedPackError, PackBuilder, object_id, unpack
 from opencode_tui.engine.snapshot.objects.store import ObjectStore, ObjectWriter, StoreFullError
@@ -154,3 +156,31 @@ _NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs
 @given(st.dictionaries(_NAMES, st.tuples(st.sampled_from((PLAIN, EXECUTABLE, LINK, FOLDER)), st.just("ab" * 20))))
 def test_a_tree_reads_back_as_it_was_written(tree: dict[str, tuple[str, str]]):
     assert decode(encode(tree)) == tree
+
+
+def test_a_pack_that_is_written_slowly_is_waited_for_longer_than_the_end_of_a_program_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on, held = threading.Event(), threading.Event()
+
+    class SlowFiles(FileSystem):
+        def fsync(self, descriptor: int) -> None:
+            held.set()
+            goes_on.wait()
+            super().fsync(descriptor)
+
+    store = ObjectStore(tmp_path / "git", files=SlowFiles())
+    store.prepare()
+    monkeypatch.setattr(store_module, "FLUSH_BYTES", 1)
+    monkeypatch.setattr(cancellation, "THREADS_S", 0.01)
+    writer = ObjectWriter(store)
+    writer.add("blob", b"one")
+    held.wait()
+    waiting = threading.Thread(target=writer.wait)
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    goes_on.set()
+    waiting.join()
+    writer.flush()
+    assert len(store.pack_sizes()) == 1

@@ -4,6 +4,7 @@ Every object is compared with its id when it is read. A damaged pack counts as m
 where the files still exist, and a snapshot that needs it is refused. Writers hold the worktree's lock; readers need none.
 """
 
+import concurrent.futures
 import logging
 import os
 from collections import OrderedDict
@@ -317,9 +318,11 @@ class ObjectWriter:
         self._store.remove_packs(self._written)
 
     def wait(self) -> None:
-        """Wait for the thread that writes a pack."""
+        """Wait for the thread that writes a pack, however long the disk needs: the lock of the worktree is held for it."""
+        if self._pending is not None:
+            concurrent.futures.wait({self._pending})
         if self._pool is not None:
-            self._pool.shutdown(wait=True)
+            self._pool.shutdown(wait=False)
             self._pool = None
 
     def _write_in_thread(self) -> None:

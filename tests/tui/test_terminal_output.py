@@ -47,7 +47,7 @@ def assert_equals_repaint(screen: ScreenTerminal) -> None:
     before, shown = cells(screen), screen.shown()
     written = len(screen.raw)
     os.kill(screen.process.pid, signal.SIGWINCH)
-    screen.read_until(lambda: b"\x1b[1;1H" in screen.raw[written:])  # the first row is the last that is written
+    screen.read_until(lambda: b"\x1b[m" in screen.raw[written:])  # nothing is assumed of the style either
     read_until_asleep(screen)
     different = [y for y, (one, other) in enumerate(zip(before, cells(screen), strict=True)) if one != other]
     assert different == [], f"rows {different} of\n{shown}\n{screen.shown()}"

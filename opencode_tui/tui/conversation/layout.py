@@ -73,6 +73,14 @@ class Layout:
         """All lines."""
         return self._heights.total
 
+    @property
+    def growing_lines(self) -> int:
+        """The lines of the text at the end while it grows; 0 if none does, or only its first line is shown."""
+        last = self.entries[-1] if self.entries else None
+        if last is None or last.flow is None or not isinstance(last.item, GrowingItem) or last.item.is_closed:
+            return 0
+        return last.height - last.gap
+
     def entry_of(self, item: Item) -> Entry | None:
         """Return an item's entry."""
         return self._by_item.get(id(item))

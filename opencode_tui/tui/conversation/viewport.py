@@ -16,6 +16,10 @@ FAR = 3
 
 MIN_WIDTH = 20
 
+STEP = 4
+"""Lines by which the end moves up at once below a text that grows. To move all rows costs more than the new line, and rows that
+rest are easier to read. Up to three rows at the bottom are free meanwhile, none as long as the text has no more lines than this."""
+
 
 class Viewport:
     """A window of lines over a transcript's layout."""
@@ -89,10 +93,13 @@ class Viewport:
         if not layout.entries:
             self.lines, self.top = [], 0
             return
+        free = 0
         if self.follow or self._position is None:
             self._position = layout.end_position(self.height)
+            free = self._free_rows() if layout.line_of(self._position) else 0  # none where all fits
+            self._position = layout.moved(self._position, free)
         self.lines = layout.window(self._position, self.height)
-        if len(self.lines) < self.height:
+        if len(self.lines) < self.height - free:
             self._position = layout.end_position(self.height)
             self.lines = layout.window(self._position, self.height)
         if empty := self._empty_at_top():
@@ -101,6 +108,11 @@ class Viewport:
         self.top = layout.line_of(self._position)
         if layout.height <= self.height or (follow_at_end and self.top + self.height >= layout.height):
             self.follow = True
+
+    def _free_rows(self) -> int:
+        """Return how many rows are free below the last line in a window that follows the end."""
+        lines = self.layout.growing_lines
+        return -lines % STEP if lines > STEP else 0
 
     def scroll(self, delta: int) -> None:
         """Scroll down by a number of lines, up if negative."""

@@ -96,6 +96,8 @@ class Painter:
         self._is_pen_lost = False
         self._cursor: tuple[int, int] | None = None
         """Where the last frame left the cursor; None after anything else was written."""
+        self._at: tuple[int, int] | None = None
+        """The row and the column of the cursor within a frame, the column -1 if it is unsure; None if both are."""
 
     def reset(self) -> None:
         """Assume nothing about the terminal's cells and its style: the next frame is written whole."""
@@ -129,7 +131,7 @@ class Painter:
         changed = self._changed(wanted)
         if not changed and frame.cursor == self._cursor and not self._is_lost:
             return
-        self._cursor = frame.cursor
+        self._cursor, self._at = frame.cursor, None
         out = [_SYNC_BEGIN] if frame.is_synchronized else []
         if self._is_pen_lost:
             self._is_pen_lost, self._pen = False, PLAIN
@@ -198,6 +200,7 @@ class Painter:
                 yield strips.begin()
             yield f"\x1b[{y + 1};{run.x + 1}H" + strips.strip(run.row, run.first, run.cells)
             self._pictured.add(y)
+        self._at = None
 
     def _turn(self, pen: Pen) -> str:
         if not self._abilities.links:
@@ -210,15 +213,13 @@ class Painter:
 
     def _row(self, y: int, old: Row | None, new: Row, tails: list[_Tail] | None = None) -> Iterator[str]:
         """Yield what turns a row into another one, but for what is added to `tails`."""
-        is_here = False
         for start, end in _spans(old, new):
             if tails is not None and (tail := self._tail(y, new, start, end)):
                 tails.append(tail)
                 end = tail.x
                 if start == end:
                     break
-            yield self._column(y, start) if is_here else f"\x1b[{y + 1};{start + 1}H"
-            is_here = True
+            yield self._go(y, start)
             x = start
             while x < end:
                 pen, first = new.pens[x], x
@@ -239,7 +240,7 @@ class Painter:
     def _erase(self, tails: list[_Tail]) -> Iterator[str]:
         """Yield what erases the ends of rows, those of one style together; then there are none."""
         for y, x, pen in sorted(tails, key=lambda one: (one.pen != self._pen, one.pen)):
-            yield f"\x1b[{y + 1};{x + 1}H{self._turn(pen._replace(foreground=self._pen.foreground))}\x1b[K"
+            yield f"{self._go(y, x)}{self._turn(pen._replace(foreground=self._pen.foreground))}\x1b[K"
         tails.clear()
 
     def _run(self, y: int, row: Row, x: int, stop: int, end: int) -> Iterator[str]:
@@ -257,11 +258,13 @@ class Painter:
             is_end = stop == end and not blanks
             cells = text[: len(text) - blanks]
             yield from [shown] if shown.isascii() else self._addressed(cells, y, x, is_end=is_end)
+            after = stop - blanks
+            self._at = None if after == len(row.text) else (y, after if shown.isascii() or not is_end else -1)
         if blanks:
             yield self._turn(pen._replace(foreground=self._pen.foreground))
             yield "\x1b[K" if is_last else f"\x1b[{blanks}X"
             if stop < end:
-                yield self._column(y, stop)
+                yield self._go(y, stop)
 
     def _addressed(self, text: list[str], y: int, x: int, *, is_end: bool) -> Iterator[str]:
         """Yield cells; after those that a terminal may draw wider or narrower, the cursor is addressed again."""
@@ -270,15 +273,28 @@ class Painter:
             if not cell:
                 continue
             if is_lost and (cell.isascii() or _is_unsure(text[column - x - 1] or text[column - x - 2])):
-                yield self._column(y, column)
+                yield self._go_in_row(y, column)
             yield cell
             is_lost = not cell.isascii()
         if is_lost and not is_end:
-            yield self._column(y, x + len(text))
+            yield self._go_in_row(y, x + len(text))
 
-    def _column(self, y: int, x: int) -> str:
-        """Return what moves the cursor in its row."""
-        return f"\x1b[{x + 1}G" if self._abilities.columns else f"\x1b[{y + 1};{x + 1}H"
+    def _go_in_row(self, y: int, x: int) -> str:
+        """Return what moves the cursor to a column, from an unsure one of the same row."""
+        self._at = (y, -1)
+        return self._go(y, x)
+
+    def _go(self, y: int, x: int) -> str:
+        """Return the shortest sequence that moves the cursor to a row and a column."""
+        before, self._at = self._at, (y, x)
+        there = f"\x1b[{y + 1};{x + 1}H" if x else f"\x1b[{y + 1}H"
+        if before is None or not self._abilities.columns:
+            return there
+        row, column = before
+        across = "" if column == x else f"\x1b[{x + 1}G" if x else "\x1b[G"
+        if 0 <= column < x:
+            across = min(across, _moved_by(x - column, "C"), key=len)
+        return min(there, (_moved_by(y - row, "B") if y > row else _moved_by(row - y, "A")) + across, key=len)
 
     def _scroll(self, wanted: Sequence[Row]) -> str:
         """Scroll the rows that moved together, if that is cheaper than to write them; return how."""
@@ -297,7 +313,8 @@ class Painter:
             return ""
         self._rows = [*scrolled]
         moves = f"\x1b[{bottom};1H" + "\n" * lines if lines > 0 else f"\x1b[{top + 1};1H" + "\x1bM" * -lines
-        return f"{self._turn(PLAIN)}\x1b[{top + 1};{bottom}r{moves}\x1b[r"
+        off = self._turn(PLAIN._replace(foreground=self._pen.foreground))
+        return f"{off}\x1b[{top + 1};{bottom}r{moves}\x1b[r"
 
 
 _OFF = {"1": "22", "2": "22", "3": "23", "4": "24", "5": "25", "7": "27", "9": "29"}
@@ -322,6 +339,11 @@ def _turned(before: Pen, after: Pen, turns_off: bool) -> str:
             return ""  # the same attributes in another order
         ways.append(codes)
     return f"\x1b[{min(map(';'.join, ways), key=len)}m"
+
+
+def _moved_by(cells: int, direction: str) -> str:
+    """Return what moves the cursor by some rows or columns."""
+    return f"\x1b[{'' if cells == 1 else cells}{direction}" if cells else ""
 
 
 def _spans(old: Row | None, new: Row) -> list[tuple[int, int]]:

@@ -51,8 +51,8 @@ def foreign(written: bytes, *, size: tuple[int, int]) -> Sequence[str]:
         if sequence.endswith("m"):
             is_own = all(number <= 255 for number in numbers)
         else:
-            limits = [columns] if sequence[-1] in "XG" else [rows, rows if sequence.endswith("r") else columns]
-            is_own = all(number <= limit for number, limit in zip(numbers, limits, strict=True))
+            limits = [columns] if sequence[-1] in "XGC" else [rows, rows if sequence.endswith("r") else columns]
+            is_own = all(number <= limit for number, limit in zip(numbers, limits, strict=False))
         left.extend([] if is_own else [sequence])
         return ""
 
@@ -60,7 +60,7 @@ def foreign(written: bytes, *, size: tuple[int, int]) -> Sequence[str]:
     return [*left, *(rest[max(0, one.start() - 20) : one.end() + 30] for one in _UNWANTED.finditer(rest))]
 
 
-_PLACED = re.compile(r"\x1b\[[0-9;]*m|\x1b\[[0-9]+;[0-9]+[Hr]|\x1b\[[0-9]+[XG]")
+_PLACED = re.compile(r"\x1b\[[0-9;]*m|\x1b\[[0-9]+;[0-9]+[Hr]|\x1b\[[0-9]+[HX]|\x1b\[[0-9]*[ABCG]")
 _MODES = "1000|1002|1003|1004|1006|1015|1049|2004|2026|2048|25|7"
 _DRIVER = re.compile(
     rf"\x1b\[\?(?:{_MODES})[hl]|\x1b\[\?(?:2026|2048)\$p|\x1b\[>\d+u|\x1b\[<u|\x1b\]22;[a-z]+\x07|\r\n|\x1b\[[rK]|\x1bM"

@@ -17,7 +17,8 @@ from tests.support.world.waiting import PATIENCE_S
 # much quicker than a whole one.
 
 _PIECES = re.compile(
-    r"\x1b\[(?P<row>[0-9]+);(?P<column>[0-9]+)H|\x1b\[(?P<place>[0-9]+)G|\x1b\[(?P<color>[0-9;]*)m|(?P<line>\r\n)|(?P<back>\x1bM)"
+    r"\x1b\[(?P<row>[0-9]+)(?:;(?P<column>[0-9]+))?(?P<there>H)|\x1b\[(?P<place>[0-9]*)(?P<in_row>G)"
+    r"|\x1b\[(?P<cells>[0-9]*)(?P<way>[ABC])|\x1b\[(?P<color>[0-9;]*)m|(?P<line>\r\n)|(?P<back>\x1bM)"
     r"|\x1b\[(?:(?P<top>[0-9]+);(?P<bottom>[0-9]+))?(?P<region>r)|(?P<end>\x1b\[K)|\x1b\[(?P<blanks>[0-9]+)X"
     r"|(?P<away>\x1b\[\?1049l)|\x1b[\]P_^X][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x1f\x7f-\x9f]"
     r"|(?P<letters>[^\x00-\x1f\x7f-\x9f]+)"
@@ -50,11 +51,14 @@ class DriverScreen:
                     self._write(piece.group())
                 case "color":
                     self._color(piece["color"])
-                case "column":
+                case "there":
                     self._keep()
-                    self._row, self._column = int(piece["row"]) - 1, int(piece["column"]) - 1
-                case "place":
-                    self._column = int(piece["place"]) - 1
+                    self._row, self._column = int(piece["row"]) - 1, int(piece["column"] or 1) - 1
+                case "in_row":
+                    self._column = int(piece["place"] or 1) - 1
+                case "way":
+                    self._keep()
+                    self._go(piece["way"], int(piece["cells"] or 1))
                 case "line":
                     self._feed_line()
                 case "back":
@@ -76,6 +80,10 @@ class DriverScreen:
     def _keep(self) -> None:
         if self._row < len(self._cells):
             self.stood.add("".join(self._cells[self._row]).rstrip())
+
+    def _go(self, way: str, cells: int) -> None:
+        self._row += {"A": -cells, "B": cells, "C": 0}[way]
+        self._column += cells if way == "C" else 0
 
     def _feed_line(self) -> None:
         self._column = 0

@@ -1,6 +1,7 @@
 """How the view behaves: what it follows, what keys and the mouse do, what a selection copies."""
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 import pytest
 from textual.geometry import Region
@@ -8,11 +9,12 @@ from textual.pilot import Pilot
 from textual.strip import Strip
 
 from opencode_tui.schema.event.event import PartGrowth, PartUpdated, SessionUpdated
-from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.part import PartTime, TextPart
 from opencode_tui.schema.session.session import BusyStatus, RevertState
 from opencode_tui.schema.session.stored_error import MessageData, StoredUnknownError
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation import drawing, requests
+from opencode_tui.tui.conversation.viewport import STEP
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.hostile.strings import HOSTILE, hostile_strings, steering
 from tests.support.terminal.conversation import (
@@ -109,6 +111,55 @@ async def test_the_view_stays_at_the_end_while_an_answer_grows() -> None:
         await settle(pilot)
         assert app.view.is_following
         assert "line 39" in shown(app)[-1]
+
+
+async def test_rows_move_by_some_lines_at_once_below_a_text_that_grows_and_its_end_is_at_the_bottom() -> None:
+    story = long_story(5)
+    stream = Stream(story)
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        tops: list[int] = []
+        for number in range(1, 25):
+            stream.grow(app.view.transcript, f"- line {number}\n")
+            await settle(pilot)
+            tops.append(app.view.viewport.top)
+            assert f"line {number}" in shown(app)[-1]
+            least = app.view.size.height - (STEP if number > STEP else 1)  # one less where the first row would be empty
+            assert len(shown(app)) >= least
+        assert tops == sorted(tops) and tops[-1] > tops[STEP] > tops[STEP - 1], tops
+        moved = [after for before, after in pairwise(tops[STEP:]) if after != before]
+        assert 0 < len(moved) <= len(tops[STEP:]) / (STEP - 1), tops
+        app.view.transcript.apply(PartUpdated(part=stream.record().changed(time=PartTime(start=1, end=2))))
+        await settle(pilot)
+        assert (len(shown(app)), "line 24" in shown(app)[-1]) == (app.view.size.height, True)
+        assert app.view.is_following
+
+
+async def test_a_conversation_that_fits_moves_no_row() -> None:
+    story = Story()
+    stream = Stream(story)
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        for number in range(15):
+            stream.grow(app.view.transcript, f"- line {number}\n")
+            await settle(pilot)
+            assert app.view.viewport.top == 0
+        assert "line 14" in shown(app)[-1]
+
+
+async def test_rows_stay_where_one_scrolls_to_while_a_text_grows() -> None:
+    story = long_story(5)
+    stream = Stream(story)
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        stream.grow(app.view.transcript, "- one\n- two\n")
+        await settle(pilot)
+        app.view.scroll_lines(-5)
+        before = shown(app)
+        for number in range(6):
+            stream.grow(app.view.transcript, f"- line {number}\n")
+            await settle(pilot)
+            assert shown(app) == before
 
 
 async def test_scrolling_up_stops_following_and_counts_what_comes() -> None:

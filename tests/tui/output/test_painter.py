@@ -201,6 +201,27 @@ def test_the_rows_next_to_the_cursor_come_first() -> None:
     assert order[-1] == 0
 
 
+@pytest.mark.parametrize(
+    ("changed", "written"),
+    [
+        ({2: (4, 5), 3: (4, 5)}, "\x1b[4;5Hx\x1b[3;5Hx"),  # the column before is another one
+        ({2: (0, 30), 3: (0, 30)}, "\x1b[4H{}\x1b[3H{}"),
+        ({2: (30, 31), 3: (0, 30)}, "\x1b[4H{}\x1b[Ax"),
+        ({0: (30, 31), 3: (0, 30)}, "\x1b[4H{}\x1b[3Ax"),
+        ({3: (30, 31, 38, 39)}, "\x1b[4;31Hx\x1b[7Cx"),
+    ],
+)
+def test_the_shortest_move_leads_to_the_next_cells(changed: dict[int, tuple[int, ...]], written: str) -> None:
+    emulator = Emulator(60, 6)
+    emulator.paint(lines_of(*["." * 50] * 6))
+    texts = ["." * 50] * 6
+    for y, spans in changed.items():
+        for first, end in zip(spans[::2], spans[1::2], strict=True):
+            texts[y] = texts[y][:first] + "x" * (end - first) + texts[y][end:]
+    assert emulator.paint(lines_of(*texts), (0, 5)) == written.replace("{}", "x" * 30) + "\x1b[6;1H"
+    assert emulator.cells() == repainted(lines_of(*texts)).cells()
+
+
 @dataclass
 class Narrow(Emulator):
     """A terminal that draws symbols in fewer cells than we count."""
@@ -222,18 +243,18 @@ def test_a_style_stays_for_the_next_frame_until_something_else_is_written() -> N
     emulator = Emulator(3, 1)
     first, second = (row(Strip([Segment(words, _COLORED)]), 3) for words in ("one", "two"))
     emulator.paint([first])
-    assert emulator.paint([second]) == "\x1b[1;1Htwo\x1b[1;1H"
+    assert emulator.paint([second]) == "\x1b[1Htwo\x1b[1;1H"
     assert (emulator.painter.plain(), emulator.painter.plain()) == ("\x1b[m", "")
-    assert emulator.paint([first]).startswith("\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone")
+    assert emulator.paint([first]).startswith("\x1b[1H\x1b[38;2;220;223;230;48;2;21;22;27mone")
     emulator.painter.reset()
-    assert emulator.paint([first]).startswith("\x1b[m\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone")
+    assert emulator.paint([first]).startswith("\x1b[m\x1b[1H\x1b[38;2;220;223;230;48;2;21;22;27mone")
 
 
 def test_a_second_change_of_a_row_addresses_its_column_where_the_terminal_can() -> None:
     for abilities, move in ((Abilities(), "\x1b[9G"), (Abilities(columns=False), "\x1b[1;9H")):
         emulator = Emulator(9, 1, abilities)
         emulator.paint([row(Strip([Segment("a       b")]), 9)])
-        assert emulator.paint([row(Strip([Segment("x       y")]), 9)]) == f"\x1b[1;1Hx{move}y\x1b[1;1H"
+        assert emulator.paint([row(Strip([Segment("x       y")]), 9)]) == f"\x1b[1Hx{move}y\x1b[1;1H"
 
 
 @pytest.mark.parametrize(
@@ -244,7 +265,7 @@ def test_an_attribute_is_turned_on_and_off_without_the_colors(abilities: Abiliti
     emulator = Emulator(9, 1, abilities)
     line = Strip([Segment("one", _COLORED), Segment("two", _COLORED + Style(bold=True)), Segment("now", _COLORED)])
     written = emulator.paint([row(line, 9)])
-    assert written == f"\x1b[1;1H\x1b[38;2;220;223;230;48;2;21;22;27mone\x1b[1mtwo\x1b[{back}mnow\x1b[1;1H"
+    assert written == f"\x1b[1H\x1b[38;2;220;223;230;48;2;21;22;27mone\x1b[1mtwo\x1b[{back}mnow\x1b[1;1H"
 
 
 def test_a_growing_line_costs_about_its_new_characters() -> None:

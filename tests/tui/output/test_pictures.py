@@ -59,7 +59,7 @@ def test_kitty_gets_the_data_once_and_a_placement_per_row() -> None:
     assert "a=t," not in moved
     assert sorted(placed(moved)) == [(1, "4 x=0,y=0"), (2, "4 x=0,y=20"), (3, "4 x=0,y=40")]
     assert all(clear_row(y) in moved for y in (1, 2, 3))
-    assert screen.paint(*PICTURE, "more") == "\x1b[4;1Hmore\x1b[8;1H"
+    assert screen.paint(*PICTURE, "more") == "\x1b[4Hmore\x1b[8;1H"
 
 
 def test_a_picture_that_is_covered_in_part_shows_the_rest() -> None:

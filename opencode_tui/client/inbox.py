@@ -69,7 +69,6 @@ class Engine(Struct, frozen=True):
 
     pid: int
     clients: "Sequence[Client]"
-    statuses: Mapping[str, AnyStatus]
 
 
 class Inbox:
@@ -186,29 +185,31 @@ class Inbox:
         """Return the sessions of processes that cannot be reached or were killed. Opens an engine here if there are any."""
         paths = find_paths(self._environ)
         owners = await asyncio.to_thread(Locks(paths).run_owners)
-        theirs = {one for engine in self._engines for one in engine.statuses}
-        reachable = {engine.pid for engine in self._engines}  # it may have begun after the look at its engine
-        left = {session_id: owner for session_id, owner in owners.items() if session_id not in known | theirs}
+        left = {session_id: owner for session_id, owner in owners.items() if session_id not in known}
+        reachable = {engine.pid: engine for engine in self._engines}
         if not left:
             return []
         rows: dict[str, Running] = {}
         agents = await asyncio.to_thread(list_left_agents, paths)
         async with self._reader() as client:
             for session_id, owner in left.items():
+                lives = await asyncio.to_thread(is_alive, owner.process)
+                engine = reachable.get(owner.process.pid) if lives else None
+                if engine is not None and not await _runs(engine, session_id):  # the file outlives the run for a moment
+                    continue
                 try:
                     root = await root_of(client, session_id)
                 except NotFoundError:  # deleted since
                     continue
                 if root.id in known or (root.id in rows and session_id != root.id):
                     continue
-                lives = await asyncio.to_thread(is_alive, owner.process)
                 doing, said = await _activity(client, root.id)
                 kept = [one for one in agents if not lives and await _is_of(client, one.session_id, root.id)]
                 rows[root.id] = Running.trusted(
                     info=root,
                     state="works" if lives else "stopped",
                     pid=owner.process.pid,
-                    is_reachable=lives and owner.process.pid in reachable,
+                    is_reachable=engine is not None,
                     status=BusyStatus() if lives else IdleStatus(),
                     waiting=[],
                     doing=doing,
@@ -270,7 +271,7 @@ async def open_inbox(
         found = await asyncio.gather(*(_connect(stack, record, waits) for record in records))
         engines = [engine for engine in found if engine is not None]
         if own:
-            engines.insert(0, Engine(mine.pid, own, await own[0].prompts.status()))
+            engines.insert(0, Engine(mine.pid, own))
         silent = [record.process.pid for record, engine in zip(records, found, strict=True) if engine is None]
         yield Inbox(environ, engines, silent, opening)
 
@@ -323,7 +324,7 @@ async def _connect(stack: AsyncExitStack, record: EngineRecord, waits: Waits | N
     except (OpencodeError, OSError, TimeoutError) as error:
         logger.info("%s does not respond: %s", record.process, error)
         return None
-    return Engine(record.process.pid, [client, *clients], statuses)
+    return Engine(record.process.pid, [client, *clients])
 
 
 def _nothing_asks(request_id: str) -> NotFoundError:
@@ -340,6 +341,14 @@ async def _rows_of(engine: Engine) -> list[Running] | None:
     except LinkLostError as error:
         logger.info("the engine of process %s has ended: %s", engine.pid, error)
         return None
+
+
+async def _runs(engine: Engine, session_id: str) -> bool:
+    """Return whether an engine runs a session now, which it may have begun since it was asked; True when it has ended since."""
+    try:
+        return session_id in await engine.clients[0].prompts.status()
+    except LinkLostError:
+        return True
 
 
 async def _running_rows(engine: Engine) -> list[Running]:

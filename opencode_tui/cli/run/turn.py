@@ -14,6 +14,7 @@ from msgspec import Struct
 from opencode_tui.cli.engine_access import with_client, with_server, with_session_client
 from opencode_tui.cli.environment import say_warnings
 from opencode_tui.cli.errors import CHECK_FAILS, DONE
+from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.run.json_report import JsonReporter
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.cli.style import Style, style_of
@@ -512,7 +513,8 @@ async def _choose_session(client: "Client", options: TurnOptions, request: Work)
             return await _continue(client, options, latest)
         say("no earlier session in this project; starting a new one")
     await check(client, request, options.model)
-    return await client.sessions.create(CreateSession.trusted(title=options.title or _title(options)))
+    with progress_line("Making the session"):
+        return await client.sessions.create(CreateSession.trusted(title=options.title or _title(options)))
 
 
 async def _continue(client: "Client", options: TurnOptions, session: SessionInfo) -> SessionInfo:

@@ -1,9 +1,10 @@
 """The open chat: its widgets, its session, its panels, and the state of its actions."""
 
+import asyncio
 import os
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +39,9 @@ from opencode_tui.tui.state.controller import SessionController
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.background import BackgroundCommand
+
+SAID_OF_DRAFT = 2000
+"""Characters that the terminal shows of a draft that could not be stored."""
 
 KEEP_S = 0.3
 """Seconds that the end of the screen waits for what it writes. The end of the loop waits for it too, `THREADS_S` in all."""
@@ -364,13 +368,20 @@ class Chat(ChatParts):
             self.do(self._keep_and_end(ending))
 
     async def _keep_and_end(self, ending: Ending) -> None:
-        unsent = self.prompt.unsent
+        if ending.rest_s is None and self.sender.cancel_unsent(0):  # the prompt gets it back
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KEEP_S):
+                    await self.sender.wait_given()
+        left = [draft for draft in self.prompt.unsent if draft.strip()]
 
         def keep() -> None:
-            self.prompt.keep_unsent(unsent)
+            for draft in tuple(left):
+                if self.prompt.keep_unsent(draft):
+                    left.remove(draft)
             self.away.leave()
 
         try:
             await on_thread_for(keep, KEEP_S)
         finally:
-            self.app.exit(ending)
+            lost = [f"what you typed could not be stored: {' '.join(draft.split())[:SAID_OF_DRAFT]}" for draft in left]
+            self.app.exit(replace(ending, messages=(*ending.messages, *lost)))

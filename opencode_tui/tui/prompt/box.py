@@ -1,7 +1,7 @@
 """The prompt: a bar and the editor on a background, with attachments and history."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -99,11 +99,9 @@ class PromptBox(ErrorBoundary, Horizontal):
         drafts = (*self.stash, Draft(self.editor.text, self._attachments))
         return [draft.whole if len(draft.whole) <= MAX_LENGTH else draft.text for draft in drafts]
 
-    def keep_unsent(self, unsent: Iterable[str]) -> None:
-        """Append unsent drafts to the history file. Blocks."""
-        if self._history_file is not None:
-            for text in unsent:
-                append_history(self._history_file, text)
+    def keep_unsent(self, draft: str) -> bool:
+        """Append an unsent draft to the history file, and return whether it is there, or no file is kept. Blocks."""
+        return self._history_file is None or append_history(self._history_file, draft)
 
     def put_back(self, draft: Draft) -> None:
         """Restore a draft, before text written meanwhile."""

@@ -89,10 +89,10 @@ def read_history(path: Path) -> list[str]:
     return found
 
 
-def append_history(path: Path, text: str) -> None:
-    """Append a prompt; a file of twice the limit is truncated. Blocks; a write error only loses the entry."""
+def append_history(path: Path, text: str) -> bool:
+    """Append a prompt, and return whether that was possible; a file of twice the limit is truncated. Blocks."""
     if not text.strip() or len(text) > MAX_LENGTH:
-        return
+        return False
     try:
         for folder in reversed(path.parents):
             folder.mkdir(exist_ok=True, mode=0o700)
@@ -101,7 +101,8 @@ def append_history(path: Path, text: str) -> None:
             file.write(json.dumps(text) + "\n")
         _cut(path)
     except OSError:
-        return
+        return False
+    return True
 
 
 def _cut(path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from opencode_tui.storage.paths import Paths
 from tests.support.faults.failing_disk import FailingDisk
 from tests.support.provider.model_server import ModelServer
+from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.waiting import PATIENCE_S
 
@@ -39,6 +40,23 @@ def test_an_interruption_ends_a_command_that_the_disk_holds(
         disk.heal()
         assert line.survivors(grace_s=5) == []
         assert line.run("run", "third").code == 0
+
+
+def test_run_says_that_the_session_waits_and_ends_with_an_interruption(
+    folder: Path, environ: dict[str, str], tmp_path: Path, disk: FailingDisk
+) -> None:
+    with ModelServer() as server:
+        settings = {"model": "fake/fake-model"}
+        line = CommandLine(folder, {**environ, **disk.variables()}, provider=server.config(), settings=settings)
+        assert line.run("run", "first").code == 0
+        disk.slow(tmp_path / "home", PATIENCE_S * 10)
+        words = ["-m", "opencode_tui", "run", "second"]
+        with ScreenTerminal(words, folder=folder, environ=line.variables()) as terminal:
+            terminal.sees("Making the session")
+            terminal.process.send_signal(signal.SIGINT)
+            assert terminal.ends() != 0
+        disk.heal()
+        assert line.survivors(grace_s=5) == []
 
 
 def test_doctor_names_a_disk_that_hangs(folder: Path, environ: dict[str, str], paths: Paths, disk: FailingDisk) -> None:

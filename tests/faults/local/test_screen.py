@@ -145,8 +145,26 @@ def test_the_screen_ends_although_the_disk_takes_neither_a_draft_nor_the_time(
                 terminal.sees("stop and quit")
                 terminal.answer("s")
             terminal.ends()
+            said = bytes(terminal.raw).decode(errors="replace")
+            assert f"what you typed could not be stored: {sent.replace(chr(13), ' ')}a draft" in said
         disk.heal()
         assert line.survivors(grace_s=5) == []
+
+
+def test_a_draft_that_a_full_disk_does_not_store_is_shown_when_the_screen_ends(
+    folder: Path, environ: dict[str, str], paths: Paths, disk: FailingDisk
+) -> None:
+    line = CommandLine(folder, {**environ, **disk.variables()})
+    with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
+        terminal.sees("demo")
+        disk.fail(paths.state, "full")
+        terminal.paste("a draft\nof two lines")
+        terminal.sees("of two lines")
+        terminal.press("ctrl+x", "q")
+        terminal.ends()
+        assert "what you typed could not be stored: a draft of two lines" in bytes(terminal.raw).decode(
+            errors="replace"
+        )
 
 
 @pytest.mark.parametrize("place", ["home", "home/.local/share/opencode-tui/storage"])

@@ -39,7 +39,7 @@ def test_what_was_cleared_is_the_first_that_up_brings_back() -> None:
 
 def test_it_is_kept_across_runs_in_a_private_file(tmp_path: Path) -> None:
     path = tmp_path / "state" / "prompt-history.jsonl"
-    append_history(path, "first\nline")
+    assert append_history(path, "first\nline")
     append_history(path, "ünï")
     assert read_history(path) == ["first\nline", "ünï"]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -61,5 +61,5 @@ def test_the_file_does_not_grow_without_end(tmp_path: Path) -> None:
 
 def test_a_disk_that_refuses_costs_the_history_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    append_history(tmp_path / "file" / "h.jsonl", "x")
+    assert not append_history(tmp_path / "file" / "h.jsonl", "x")
     assert read_history(tmp_path / "file" / "h.jsonl") == []

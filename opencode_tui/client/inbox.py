@@ -182,34 +182,35 @@ class Inbox:
         return next((one for one in engine.clients if str(one.directory) == row.info.directory), engine.clients[0])
 
     async def _others(self, known: set[str]) -> list[Running]:
-        """Return the sessions of processes that cannot be reached or were killed. Opens an engine here if there are any."""
+        """Return the sessions whose owner files name a process and that no engine listed. Opens an engine here if there are any.
+
+        That process cannot be reached or was killed, or it is an engine whose run began since it was asked, or has ended: its file
+        says when, and until then the session is not among those that ended.
+        """
         paths = find_paths(self._environ)
         owners = await asyncio.to_thread(Locks(paths).run_owners)
         left = {session_id: owner for session_id, owner in owners.items() if session_id not in known}
-        reachable = {engine.pid: engine for engine in self._engines}
+        reachable = {engine.pid for engine in self._engines}
         if not left:
             return []
         rows: dict[str, Running] = {}
         agents = await asyncio.to_thread(list_left_agents, paths)
         async with self._reader() as client:
             for session_id, owner in left.items():
-                lives = await asyncio.to_thread(is_alive, owner.process)
-                engine = reachable.get(owner.process.pid) if lives else None
-                if engine is not None and not await _runs(engine, session_id):  # the file outlives the run for a moment
-                    continue
                 try:
                     root = await root_of(client, session_id)
                 except NotFoundError:  # deleted since
                     continue
                 if root.id in known or (root.id in rows and session_id != root.id):
                     continue
+                lives = await asyncio.to_thread(is_alive, owner.process)
                 doing, said = await _activity(client, root.id)
                 kept = [one for one in agents if not lives and await _is_of(client, one.session_id, root.id)]
                 rows[root.id] = Running.trusted(
                     info=root,
                     state="works" if lives else "stopped",
                     pid=owner.process.pid,
-                    is_reachable=engine is not None,
+                    is_reachable=lives and owner.process.pid in reachable,
                     status=BusyStatus() if lives else IdleStatus(),
                     waiting=[],
                     doing=doing,
@@ -341,14 +342,6 @@ async def _rows_of(engine: Engine) -> list[Running] | None:
     except LinkLostError as error:
         logger.info("the engine of process %s has ended: %s", engine.pid, error)
         return None
-
-
-async def _runs(engine: Engine, session_id: str) -> bool:
-    """Return whether an engine runs a session now, which it may have begun since it was asked; True when it has ended since."""
-    try:
-        return session_id in await engine.clients[0].prompts.status()
-    except LinkLostError:
-        return True
 
 
 async def _running_rows(engine: Engine) -> list[Running]:

@@ -212,20 +212,25 @@ async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_anot
             await inbox.stop(killed, background=True)
 
 
-async def test_a_session_whose_run_ended_before_its_owner_file_did_does_not_run(desk: Desk, tmp_path: Path):
-    """On a slow disk the file is there for a while; the engine that responds knows what it runs."""
+async def test_a_session_whose_run_ended_is_listed_until_its_owner_file_says_so(desk: Desk, tmp_path: Path):
+    """On a slow disk that is later, and until then the session is not among those that ended."""
     client = await desk.open(tmp_path / "one")
-    ended = await desk.send(client, "first")
-    await asyncio.gather(*desk.sent)
-    path, mine = find_paths(desk.environ).lock / f"{ended}{OWNER_SUFFIX}", current_process()
-    await until(lambda: json.loads(path.read_text())["pid"] == 0)
-    owner = {"pid": mine.pid, "started": mine.started, "host": mine.host, "generation": 9}
-    path.write_text(json.dumps(owner))
-    assert (await client.inbox.list()).rows == []
-    with pytest.raises(NotFoundError, match="does not run"):
-        await client.inbox.stop(ended)
-    path.write_text(json.dumps({**owner, "started": "long ago"}))
-    assert [(row.info.id, row.state) for row in (await client.inbox.list()).rows] == [(ended, "stopped")]
+    name = await desk.send(client, 'clean up <<tool bash {"command": "sleep 9999"}>>')
+    await desk.rows(lambda rows: any(row.waiting for row in rows))
+    async with inbox_of(desk.environ) as early:  # the engine runs it when it responds
+        await client.prompts.abort(name)
+        await asyncio.gather(*desk.sent, return_exceptions=True)
+        path, mine = find_paths(desk.environ).lock / f"{name}{OWNER_SUFFIX}", current_process()
+        await until(lambda: json.loads(path.read_text())["pid"] == 0)
+        ended = path.read_text()
+        path.write_text(json.dumps({"pid": mine.pid, "started": mine.started, "host": mine.host, "generation": 9}))
+        for inbox in (early.view, client.inbox.list):
+            view = await inbox()
+            assert [(row.info.id, row.state, row.is_reachable) for row in view.rows] == [(name, "works", True)]
+            assert view.ended == []
+        path.write_text(ended)
+        view = await early.view()
+        assert ([row.info.id for row in view.rows], [one.info.id for one in view.ended]) == ([], [name])
 
 
 async def test_an_engine_that_is_killed_after_it_responded_does_not_end_the_look_at_the_others(

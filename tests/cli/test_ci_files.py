@@ -51,7 +51,7 @@ def run(script: str, folder: Path, environ: Mapping[str, str]) -> None:
         env=dict(environ),
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=3 * PATIENCE_S,  # it installs the program
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

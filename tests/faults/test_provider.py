@@ -137,9 +137,9 @@ async def test_a_provider_that_stays_broken_ends_the_turn_with_what_to_do(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("opencode_tui.engine.session.retry.RETRY_ATTEMPTS", 2)
-    async with broken(environ, tmp_path, Fault("stall"), options={"chunkTimeout": 100}) as found:
+    async with broken(environ, tmp_path, Fault("stall"), options={"chunkTimeout": 1000}) as found:
         session = await new_session(found)
-        with pytest.raises(ProviderError, match=r"sent nothing for 0\.1 s; still failing after 2 attempts; ") as failed:
+        with pytest.raises(ProviderError, match=r"sent nothing for 1 s; still failing after 2 attempts; ") as failed:
             await found.start(session)
         assert "\n" not in str(failed.value)
         assert [part.attempt for part in await found.world.parts(session) if isinstance(part, RetryPart)] == [1]

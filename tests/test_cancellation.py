@@ -118,8 +118,10 @@ def test_a_loop_and_its_process_do_not_wait_for_a_thread_that_never_ends(
 ) -> None:
     monkeypatch.setattr(cancellation, "THREADS_S", 0.05)
     begun, may_end = threading.Event(), threading.Event()
+    held: list[threading.Thread] = []
 
     def block() -> bool:
+        held.append(threading.current_thread())
         begun.set()
         return may_end.wait()
 
@@ -130,9 +132,9 @@ def test_a_loop_and_its_process_do_not_wait_for_a_thread_that_never_ends(
         return "ended"
 
     assert asyncio.run(main()) == "ended"
-    [held] = [one for one in threading.enumerate() if one.name.startswith("blocking") and one.daemon and one.is_alive()]
+    assert [(one.daemon, one.is_alive()) for one in held] == [(True, True)]
     may_end.set()
-    held.join()
+    held[0].join()
 
 
 async def test_threads_give_results_errors_and_are_used_again() -> None:

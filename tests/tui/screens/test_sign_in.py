@@ -203,8 +203,6 @@ async def test_the_browser_of_this_machine_signs_in_and_an_account_without_its_p
         [account] = accounts_of(environ).all()
         assert account.is_signed_in and not account.plan_usage
         service.scope += " chatgpt.tokens.use.direct"
-        while not page.app.chat.prompt.editor.has_focus:  # the panel of the sign-in closes after the note has come
-            await asyncio.sleep(0.01)
         await page.send("/login")
         await page.sees("Connect a provider")
         await page.type("with chatgpt")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.widget import Widget
 from textual.widgets import Static
 
 from opencode_tui.schema.api.keybinds import BY_ID, Action
@@ -121,6 +122,11 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         self._waits_for = engine_words(pid, WAIT_S)
         if self.is_open:
             self._app.report("note", self._waits_for)
+
+    def set_focus(self, widget: Widget | None, scroll_visible: bool = True, from_app_focus: bool = False) -> None:
+        """Focus a widget, or none; not one that is being removed: a request may come late, and every later key would be lost."""
+        if widget is None or not any(one._pruning for one in widget.ancestors_with_self):  # pyright: ignore[reportPrivateUsage] - Textual has no other word for it
+            super().set_focus(widget, scroll_visible, from_app_focus)
 
     def on_resize(self, event: events.Resize) -> None:
         """Remove empty rows and the sidebar where there is little space."""

@@ -110,6 +110,11 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         elif event.character == "/":
             self._make_way_for_command()
 
+    def on_hide(self, event: events.Hide) -> None:
+        """Keep the focus if the editor is shown again meanwhile: a panel may be shown for a moment in its place."""
+        if all(one.display for one in self.ancestors_with_self):
+            event.prevent_default()
+
     def on_mount(self) -> None:
         """Draw the cursor and the selection in the colors of the look."""
         self.restyle()

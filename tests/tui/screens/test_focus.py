@@ -1,11 +1,13 @@
 """The focused conversation: every item by key, the keys in help, in the status line and in the settings."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from textual import events
 
 from opencode_tui.schema.api.keybinds import ACTIONS
+from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.waiting import until
@@ -110,3 +112,29 @@ async def test_keys_right_behind_one_that_moves_the_focus_are_for_what_has_it_th
         page.app.post_message(events.Key("z", "z"))
         await page.sees("▎ z")
         await until(lambda: page.app.clipboard == FIRST)  # beside the keys
+
+
+async def test_a_panel_that_closes_while_it_opens_leaves_the_keys_to_the_prompt(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        panels, editor = page.app.chat.opened.panels, page.app.chat.prompt.editor
+        for steps in range(30):  # of the event loop
+            panels.open(TextPanel(TextAsk("Name", "save"), done=print, back=panels.close))
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            panels.close()
+            await page.press("x")
+            assert editor.text == "x" * (steps + 1)
+
+
+async def test_a_prompt_that_is_shown_again_keeps_the_focus(environ: dict[str, str], folder: Path) -> None:
+    async with screen(environ, folder, Answer(text=LAST)) as page:
+        await page.send("one")
+        await page.sees(LAST)
+        await page.sees("Done")
+        editor = page.app.chat.prompt.editor
+        editor.post_message(events.Hide())  # as a layout sends it that is late
+        await page.type("jy")
+        assert page.app.focused is editor
+        assert editor.text == "jy"

@@ -170,6 +170,33 @@ async def test_a_run_that_is_canceled_while_the_disk_signs_it_gives_the_lock_bac
     await Locks(paths).session_run("s").acquire(round(PATIENCE_S * 1000))
 
 
+async def test_who_comes_after_one_that_was_canceled_while_the_disk_signed_gets_the_lock(paths: Paths):
+    """The disk hangs, the user takes the prompt back and sends it again when the disk works."""
+    files, opens, signs = Watched(), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        signs.set()
+        assert opens.wait(PATIENCE_S)
+
+    files.on_replace = hang
+    run = Locks(paths, files=files).session_run("s")
+    first = asyncio.create_task(run.try_acquire_on_thread())
+    assert await asyncio.to_thread(signs.wait, PATIENCE_S)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    later = [asyncio.create_task(run.try_acquire_on_thread()) for _ in range(2)]
+    await asyncio.sleep(0.05)
+    later[0].cancel()  # this one leaves too
+    await asyncio.gather(later[0], return_exceptions=True)
+    files.on_replace = lambda: None
+    opens.set()
+    assert (await later[1]).generation in (1, 2)
+    with pytest.raises(BusyError):
+        run.try_acquire()
+    run.release()
+    assert run.try_acquire().generation > 0
+
+
 async def test_a_disk_that_hangs_keeps_a_released_lock_but_not_its_holder(paths: Paths):
     files, opens = Watched(), threading.Event()
     run = Locks(paths, files=files).session_run("s")

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
-from opencode_tui.cancellation import consume_error, release_acquired
+from opencode_tui.cancellation import consume_error
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
@@ -436,15 +436,15 @@ class RunRegistry:
 
         The next run waits for the thread of one that is interrupted meanwhile.
         """
-        acquiring = asyncio.create_task(asyncio.to_thread(lock.try_acquire))
+        acquiring = lock.begin_acquire()
         try:
-            return await run.while_wanted(asyncio.shield(acquiring))
+            return await run.while_wanted(asyncio.shield(acquiring.done))
         except (RunAborted, asyncio.CancelledError) as error:
-            release_acquired(acquiring, lambda _grant: lock.begin_release())
+            acquiring.leave()
             if isinstance(error, RunAborted):
                 self._follow(run)
                 self._end(run)
-                await asyncio.wait({acquiring})
+                await asyncio.wait({acquiring.done})
             raise
 
     async def _flush(self, run: Run) -> None:

@@ -118,6 +118,7 @@ def test_a_prompt_that_waits_for_a_disk_that_hangs_is_named_and_given_back(
             disk.heal()
             terminal.press("enter")
             terminal.read_until(lambda: terminal.shown().count("Echo: ") == 2)
+            terminal.sees("Done")  # a turn that runs is asked about
             terminal.press("ctrl+x", "q")
             assert terminal.ends() == 0
         assert line.survivors(grace_s=5) == []
@@ -176,6 +177,7 @@ def test_quitting_while_the_disk_hangs_at_the_start_ends(
         disk.slow(tmp_path / place, PATIENCE_S * 10)
         with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
             terminal.sees("Opening")
+            terminal.read_until(lambda: disk.count > 0)
             terminal.press("ctrl+x", "q")
             terminal.ends()
             assert disk.count > 0

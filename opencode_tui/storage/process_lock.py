@@ -148,6 +148,10 @@ class ProcessLock:
         )
 
 
+def _has_failed(future: "asyncio.Future[RunGrant]") -> bool:
+    return future.done() and (future.cancelled() or future.exception() is not None)
+
+
 def _unlock(descriptor: int) -> None:
     try:  # a child that was just forked may still have the descriptor open
         unlock_descriptor(descriptor)
@@ -178,18 +182,6 @@ Keep = Callable[[Callable[[], None]], bool]
 """Takes what releases a lock, and calls it when all records are on the disk; returns False if they are, and does not call it."""
 
 
-class Acquiring:
-    """An acquisition of a run lock on a thread: `done` has its grant, or the errors of `try_acquire`."""
-
-    def __init__(self, lock: "RunLock", acquire: "Callable[[Acquiring], RunGrant]") -> None:
-        self._lock = lock
-        self.done = asyncio.ensure_future(asyncio.to_thread(acquire, self))
-
-    def leave(self) -> None:
-        """Give the lock back if the thread has acquired it, or when it does: the caller does not want it any more."""
-        self._lock.leave(self)
-
-
 class RunLock:
     """One session's run lock. Acquiring and releasing it writes one small file, and blocks while the disk hangs.
 
@@ -207,13 +199,11 @@ class RunLock:
         self._kept = 0
         """The number of the present time for which a released lock stays here, 0 outside of one."""
         self._times = 0
-        self._guard = threading.Condition()
+        self._guard = threading.Lock()
         self._ending = threading.Lock()
         """Held while a lock that was kept is released: it is neither kept nor free until then."""
-        self._left: set[Acquiring] = set()
-        """Acquisitions whose caller has left, and that still go on: the lock may be theirs for a moment."""
-        self._ends = 0
-        """How many of these have ended."""
+        self._left: asyncio.Future[RunGrant] | None = None
+        """What a thread acquires for a caller that has left."""
         self._session_id = session_id
         self._owner_path = owner_path
         self._files = files
@@ -228,29 +218,16 @@ class RunLock:
         return self._owner_path
 
     def try_acquire(self) -> RunGrant:
-        """Acquire the lock if it is free; raises BusyError with the process that runs the session, or StorageError.
-
-        While the disk holds an acquisition of this process whose caller has left, blocks until that gives the lock back.
-        """
-        return self._try_for(None)
-
-    def _try_for(self, own: "Acquiring | None") -> RunGrant:
-        while True:
-            with self._guard:
-                self._guard.wait_for(lambda: not self._left or own in self._left)
-                is_wanted, ends = own not in self._left, self._ends
-            if is_wanted and (kept := self._again()) is not None:
-                return kept
-            with self._ending:
-                is_free = is_wanted and self._lock.try_acquire()
-            if is_free:
-                return self._sign()
-            with self._guard:
-                has_left = is_wanted and (self._left or self._ends != ends)
-            if not has_left:
-                raise BusyError(
-                    f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
-                )
+        """Acquire the lock if it is free; raises BusyError with the process that runs the session, or StorageError."""
+        if (kept := self._again()) is not None:
+            return kept
+        with self._ending:
+            is_free = self._lock.try_acquire()
+        if not is_free:
+            raise BusyError(
+                f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
+            )
+        return self._sign()
 
     @asynccontextmanager
     async def hold(self) -> AsyncGenerator[RunGrant]:
@@ -265,29 +242,32 @@ class RunLock:
         """Do the same as `try_acquire` on a thread; if the caller is canceled, a lock that the thread acquires is released."""
         acquiring = self.begin_acquire()
         try:
-            return await run_on(acquiring.done, patience_s=RELEASE_S)
+            return await run_on(acquiring, patience_s=RELEASE_S)
         except asyncio.CancelledError:
-            acquiring.leave()
+            self.leave(acquiring)
             raise
 
-    def begin_acquire(self) -> "Acquiring":
-        """Start `try_acquire` on a thread."""
-        return Acquiring(self, self._try_for)
+    def begin_acquire(self) -> "asyncio.Future[RunGrant]":
+        """Start `try_acquire` on a thread, or take over from an earlier caller on this loop that has left.
 
-    def leave(self, acquiring: "Acquiring") -> None:
-        """Give the lock back once a thread has acquired it; `try_acquire` in this process waits for that."""
+        Otherwise, while the disk holds that thread, this process would be named as the one that uses the session.
+        """
+        left = self._left
+        if left is not None and left.get_loop() is asyncio.get_running_loop() and not _has_failed(left):
+            self._left = None
+            return left
+        return asyncio.ensure_future(asyncio.to_thread(self.try_acquire))
 
-        def end(_done: "asyncio.Future[RunGrant]") -> None:
-            with self._guard:
-                self._left.discard(acquiring)
-                self._ends += 1
-                self._guard.notify_all()
+    def leave(self, acquiring: "asyncio.Future[RunGrant]") -> None:
+        """Release the lock when the thread has acquired it, unless another caller has taken over."""
 
-        with self._guard:
-            self._left.add(acquiring)
-            self._guard.notify_all()
-        release_acquired(acquiring.done, lambda _grant: self.begin_release())
-        acquiring.done.add_done_callback(end)
+        def release(_grant: RunGrant) -> None:
+            if self._left is acquiring:
+                self._left = None
+                self.begin_release()
+
+        self._left = acquiring
+        release_acquired(acquiring, release)
 
     async def release_on_thread(self) -> None:
         """Release the lock on a thread, or keep it while records wait for the disk; only its holder may call this.

@@ -12,7 +12,7 @@ from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process, is_alive
-from opencode_tui.storage.process_lock import RunGrant
+from opencode_tui.storage.process_lock import RunGrant, RunLock
 from tests.storage.load import fork, wait_for
 from tests.support.faults.file_system import FaultyFiles
 from tests.support.world.waiting import PATIENCE_S
@@ -150,51 +150,70 @@ async def test_a_run_that_begins_while_a_kept_lock_is_released_waits_for_that(pa
     assert got == [RunGrant(2, was_elsewhere=False)]
 
 
-async def test_a_run_that_is_canceled_while_the_disk_signs_it_gives_the_lock_back(paths: Paths):
-    files, opens, signs = Watched(), threading.Event(), threading.Event()
+async def leave_while_the_disk_signs(run: RunLock, files: Watched) -> Callable[[], object]:
+    """Cancel an acquisition that the disk holds; return what ends that."""
+    opens, signs = threading.Event(), threading.Event()
 
     def hang() -> None:
         signs.set()
         assert opens.wait(PATIENCE_S)
 
     files.on_replace = hang
-    run = Locks(paths, files=files).session_run("s")
     task = asyncio.create_task(run.try_acquire_on_thread())
     assert await asyncio.to_thread(signs.wait, PATIENCE_S)
+    files.on_replace = lambda: None
+    await cancel(task)
+    return opens.set
+
+
+async def cancel(task: asyncio.Task[RunGrant]) -> None:
     task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    await asyncio.wait({task})
     assert task.cancelled()
+
+
+async def test_a_run_that_is_canceled_while_the_disk_signs_it_gives_the_lock_back(paths: Paths):
+    files = Watched()
+    heal = await leave_while_the_disk_signs(Locks(paths, files=files).session_run("s"), files)
     with pytest.raises(BusyError):
         Locks(paths).session_run("s").try_acquire()
-    opens.set()
+    heal()
     await Locks(paths).session_run("s").acquire(round(PATIENCE_S * 1000))
 
 
-async def test_who_comes_after_one_that_was_canceled_while_the_disk_signed_gets_the_lock(paths: Paths):
-    """The disk hangs, the user takes the prompt back and sends it again when the disk works."""
-    files, opens, signs = Watched(), threading.Event(), threading.Event()
-
-    def hang() -> None:
-        signs.set()
-        assert opens.wait(PATIENCE_S)
-
-    files.on_replace = hang
+async def test_the_next_run_takes_over_from_one_that_was_canceled_while_the_disk_signed(paths: Paths):
+    """The disk hangs, the user takes the prompt back, and sends it again before the disk has ended."""
+    files = Watched()
     run = Locks(paths, files=files).session_run("s")
-    first = asyncio.create_task(run.try_acquire_on_thread())
-    assert await asyncio.to_thread(signs.wait, PATIENCE_S)
-    first.cancel()
-    await asyncio.gather(first, return_exceptions=True)
-    later = [asyncio.create_task(run.try_acquire_on_thread()) for _ in range(2)]
-    await asyncio.sleep(0.05)
-    later[0].cancel()  # this one leaves too
-    await asyncio.gather(later[0], return_exceptions=True)
-    files.on_replace = lambda: None
-    opens.set()
-    assert (await later[1]).generation in (1, 2)
+    heal = await leave_while_the_disk_signs(run, files)
+    second = asyncio.create_task(run.try_acquire_on_thread())
+    await asyncio.sleep(0)
+    with pytest.raises(BusyError):
+        await run.try_acquire_on_thread()  # the second one wants it
+    await cancel(second)
+    third = asyncio.create_task(run.try_acquire_on_thread())
+    await asyncio.sleep(0)
+    heal()
+    assert await third == RunGrant(1, was_elsewhere=False)
+    await asyncio.sleep(0)  # those who left would release it now
     with pytest.raises(BusyError):
         run.try_acquire()
-    run.release()
-    assert run.try_acquire().generation > 0
+    await run.release_on_thread()
+    assert run.try_acquire().generation == 2
+
+
+async def test_a_run_takes_nothing_over_that_has_failed(paths: Paths):
+    files = Watched()
+    run = Locks(paths, files=files).session_run("s")
+    heal = await leave_while_the_disk_signs(run, files)
+    left = run.begin_acquire()
+    (paths.lock / "s.owner").mkdir()
+    run.leave(left)
+    heal()
+    await asyncio.wait({left})
+    assert isinstance(left.exception(), StorageError)
+    (paths.lock / "s.owner").rmdir()
+    assert (await run.try_acquire_on_thread()).generation == 1
 
 
 async def test_a_disk_that_hangs_keeps_a_released_lock_but_not_its_holder(paths: Paths):

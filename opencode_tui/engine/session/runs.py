@@ -438,13 +438,13 @@ class RunRegistry:
         """
         acquiring = lock.begin_acquire()
         try:
-            return await run.while_wanted(asyncio.shield(acquiring.done))
+            return await run.while_wanted(asyncio.shield(acquiring))
         except (RunAborted, asyncio.CancelledError) as error:
-            acquiring.leave()
+            lock.leave(acquiring)
             if isinstance(error, RunAborted):
                 self._follow(run)
                 self._end(run)
-                await asyncio.wait({acquiring.done})
+                await asyncio.wait({acquiring})
             raise
 
     async def _flush(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""The focused conversation: every item by key, the keys in help, in the status line and in the settings."""
+"""The focused conversation: every item by key, the keys in help, in the status line and settings; the focus of the prompt."""
 
 import asyncio
 from pathlib import Path

@@ -14,6 +14,8 @@ import opencode_tui
 from opencode_tui.cli.main import DEFAULT_COMMAND, commands
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
+from tests.benchmarks.bench_one_shot import provider
+from tests.support.provider.canned_server import CannedServer, answer_packets
 from tests.support.rows import each
 from tests.support.world.repo import make_repo
 
@@ -72,9 +74,8 @@ def test_help_and_version_load_nothing_heavy(tmp_path: Path, environ: dict[str, 
     code = f"from opencode_tui.cli.main import run_command_line as run; assert run({arguments!r}) == 0"
     if arguments == ["--version"]:
         code = f"import sys; sys.argv[1:] = {arguments!r}; from opencode_tui.__main__ import main; main()"
-    heavy = set(HEAVY) - ({"pydantic"} if arguments[0] in ("auth", "run") else set[str]())
     names, _, _ = loaded_after(code, tmp_path, environ)
-    assert names & heavy == set()
+    assert names & set(HEAVY) == set()
 
 
 def test_the_help_of_a_command_loads_no_server_no_screen_and_no_client(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -111,8 +112,11 @@ def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, en
         [
             f"opencode_tui.schema.{name}"
             for name in (
+                "accept",
                 "error",
+                "field",
                 "ids",
+                "json_text",
                 "provider_formats",
                 "record",
                 "setting_defaults",
@@ -159,7 +163,7 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['run', 'hello']) == 0"
     names, _, stdout = loaded_after(code, repo.path, environ)
     assert stdout
-    assert "httpx" in names or "pydantic" in names
+    assert "msgspec" in names
     assert names & {"git", "psutil", "platformdirs"} == set()
 
 
@@ -189,19 +193,28 @@ def test_a_look_for_stores_of_other_programs_loads_nothing_that_reads_them(
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"
 
 
-UNUSED = ("rapidfuzz", "importlib.metadata", "zipfile", "git", "psutil", "platformdirs", "yaml")
+UNUSED = ("pydantic_core", "rapidfuzz", "importlib.metadata", "zipfile", "git", "psutil", "platformdirs", "yaml")
 """What a prompt without a tool call has no use for, each imported by something that it does use."""
 
 
-def test_a_prompt_loads_nothing_that_it_does_not_use(tmp_path: Path, environ: dict[str, str]) -> None:
+@each(
+    "arguments",
+    [["run", "hello"], ["run", "-m", "fake/fake-model", "hello"], ["run", "-c", "-m", "fake/fake-model", "hello"]],
+)
+def test_a_prompt_loads_nothing_that_it_does_not_use(
+    tmp_path: Path, environ: dict[str, str], arguments: list[str]
+) -> None:
     assert [name for name in UNUSED if importlib.util.find_spec(name) is None] == []
     code = f"""import sys
-sys.argv[1:] = ["run", "hello"]
+sys.argv[1:] = {arguments!r}
 from opencode_tui.__main__ import main
 try:
     main()
 except SystemExit as end:
     assert not end.code
 print([name for name in {UNUSED!r} if name in sys.modules])"""
-    stdout = loaded_after(code, tmp_path, {**environ, "OPENCODE_OF_ANOTHER_PROGRAM": "1"})[2]
+    with CannedServer(answer_packets(20)) as server:
+        given = json.dumps({"provider": provider(server.base_url)})
+        variables = {**environ, "OPENCODE_OF_ANOTHER_PROGRAM": "1", "OPENCODE_CONFIG_CONTENT": given}
+        stdout = loaded_after(code, tmp_path, variables)[2]
     assert stdout.splitlines()[-1] == "[]"

@@ -11,12 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from pydantic import ValidationError
-
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.record import ValidationError
 
 _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 _TORN = b'{"'

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
-from pydantic import ValidationError
 
 from opencode_tui.batch.pool import OnCost
 from opencode_tui.batch.task import TaskOrder, TaskResult, failed_result
@@ -20,7 +19,7 @@ from opencode_tui.cancellation import run_to_completion
 from opencode_tui.client.task_repository import remove_leftovers
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.json_text import load_json
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 
 TASK_COMMAND = python_command("-m", "opencode_tui", "batch", "task")
 """The command that runs one task."""

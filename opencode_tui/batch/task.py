@@ -11,12 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import Field, ValidationError
-
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.model import require_model_ref
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.record import JsonObject, Record, ValidationError, absent
 
 Status = Literal["done", "failed", "timeout", "rejected"]
 

@@ -8,8 +8,6 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Annotated, cast
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-
 from opencode_tui.bus import Bus
 from opencode_tui.client.remote_link import Link
 from opencode_tui.schema.error import OpencodeError
@@ -24,9 +22,10 @@ from opencode_tui.schema.event.event import (
 )
 from opencode_tui.schema.event.folder_event import FolderEvent
 from opencode_tui.schema.event.screen_event import ScreenEvent, ScreenToastShown
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.http_headers import OWN
 from opencode_tui.schema.json_text import load_json
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 
 logger = logging.getLogger(__name__)
 
@@ -36,9 +35,8 @@ SILENCE_S = 25.0
 WAITS_S = (0.2, 0.5, 1.0, 2.0, 5.0)
 """Seconds before the next try to open a lost stream; the last one repeats."""
 
-STRUCTURAL: TypeAdapter[StructuralEvent] = TypeAdapter(
+STRUCTURAL: Reader[StructuralEvent] = Reader(
     Annotated[SessionEvent | FolderEvent | ScreenEvent, Field(discriminator="type")],
-    config=ConfigDict(defer_build=True),
 )
 """Validates an event that a server sent, in the form `{type, **properties}`."""
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
-from pydantic import TypeAdapter
-
 from opencode_tui.client.facets.call import Call, calls_of, is_sequence, records_in, struct_in
 from opencode_tui.client.remote_events import RemoteEvents
 from opencode_tui.client.remote_link import Link, answer_failure, body_error
@@ -14,7 +12,7 @@ from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.http_headers import MESSAGE_HEADER
 from opencode_tui.schema.json_text import decode_structs, load_json
-from opencode_tui.schema.record import JsonObject, Record
+from opencode_tui.schema.record import JsonObject, Reader, Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 
@@ -157,5 +155,5 @@ def _reader(call: Call) -> Callable[[bytes], Any]:
         return record.model_validate_json
     if is_sequence(kind) and not others:
         return lambda content: [record.model_validate(one) for one in load_json(content)]
-    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    adapter: Reader[Any] = Reader(kind)
     return lambda content: adapter.validate_python(load_json(content))

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.revert.retention import clean_unneeded
@@ -16,6 +15,7 @@ from opencode_tui.engine.snapshot.worktree_paths import store_name
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import system_clock
+from opencode_tui.schema.record import ValidationError
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths

@@ -10,7 +10,6 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 from msgspec import Struct
-from pydantic.fields import FieldInfo
 
 from opencode_tui.config.check.json_schema import read_sentences
 from opencode_tui.config.load import LoadedConfig
@@ -21,6 +20,7 @@ from opencode_tui.config.settings.marks import Mark
 from opencode_tui.config.settings.section import Off, Section
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.api.setting import Setting, SettingKind, SettingList
+from opencode_tui.schema.field import FieldRow
 from opencode_tui.schema.record import JsonObject
 
 _LEFT_OUT = frozenset({"$schema"})
@@ -62,7 +62,7 @@ def _json(value: Any) -> str | None:
 
 def _walk(
     section: type[Section], path: tuple[str, ...], value: Any, *, is_map: bool
-) -> Iterator[tuple[tuple[str, ...], type[Section], FieldInfo, Any]]:
+) -> Iterator[tuple[tuple[str, ...], type[Section], FieldRow, Any]]:
     """Yield the path, the section, the field and the value of all fields; of a section in a map those that have a value."""
     present = cast("JsonObject", value) if isinstance(value, dict) else {}
     for key, field in fields_of(section).items():

@@ -6,7 +6,7 @@ is a NUL and two hexadecimal digits (`"bad\\u0000ff.txt"`). No path contains a N
 
 from typing import Annotated
 
-from pydantic import AfterValidator, PlainSerializer
+from opencode_tui.schema.field import After, Written
 
 _DIGITS = frozenset("0123456789abcdef")
 
@@ -38,5 +38,5 @@ def _byte(piece: str) -> str:
     return chr(0xDC00 + int(digits, 16)) + piece[2:]
 
 
-FilePath = Annotated[str, AfterValidator(read_path), PlainSerializer(write_path, return_type=str)]
+FilePath = Annotated[str, After(read_path), Written(write_path)]
 """A path in a record."""

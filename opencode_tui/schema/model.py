@@ -3,9 +3,8 @@
 from decimal import Decimal
 from typing import Any, Literal
 
-from pydantic import Field
-
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.provider_formats import FormatName
 from opencode_tui.schema.record import Record, absent
 

@@ -2,19 +2,49 @@
 
 Names: `session_id` here is `sessionID` on disk. Unknown fields survive a rewrite, so that data of newer or other programs is kept.
 Optional fields are absent, never null; a null inside free-form data (a tool's input) is kept.
+
+pydantic says what is a valid record, but is loaded only when it is needed: for a value that is not plainly right, for many records,
+for a description of the types. Loading it takes a third of the time from the start to the first request.
 """
 
 import json
-from typing import Annotated, Any, Self
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from inspect import get_annotations
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    Self,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_type_hints,
+    overload,
+)
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import PydanticSerializationError
+import msgspec
+
+from opencode_tui.schema.accept import Accept, RefusedError, acceptor
+from opencode_tui.schema.field import REQUIRED, Field, FieldRow, WithFields, is_class_variable
+from opencode_tui.schema.json_text import load_json
+
+if TYPE_CHECKING:
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
 
 JsonObject = dict[str, Any]
 """A JSON object from or for another program."""
 
 NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """A text that a record, a file name and an argument can hold."""
+
+_MANY = 100
+"""Values after which a type is read by pydantic: building its validator costs as much as reading these without it."""
+
+T = TypeVar("T")
 
 
 def json_name(name: str) -> str:
@@ -32,27 +62,217 @@ def absent() -> Any:
     return Field(default=None, exclude_if=_is_none)
 
 
-class Record(BaseModel):
-    """An immutable record; a changed one is a copy (`changed`)."""
+class ValidationError(ValueError):
+    """A value is not of its type. `faults` say what is wrong, as pydantic does: `type`, `loc`, `msg`, `input`, `ctx`."""
 
-    model_config = ConfigDict(
-        alias_generator=json_name,
-        populate_by_name=True,
-        extra="allow",
-        frozen=True,
-        protected_namespaces=(),
-        defer_build=True,
-        ser_json_inf_nan="null",
-    )
+    def __init__(self, text: str, faults: list[JsonObject]) -> None:
+        super().__init__(text)
+        self.faults = faults
 
-    def changed(self, **fields: object) -> Self:
-        """Return a copy with these fields replaced; the values are trusted, not validated."""
-        return self.model_copy(update=fields)
+    def errors(self) -> list[JsonObject]:
+        """Return what is wrong."""
+        return self.faults
+
+
+class _Shape:
+    """How records of a class are made and written."""
+
+    def __init__(self, record: "type[Record]") -> None:
+        self.rows: dict[str, FieldRow] = {}
+        for base in reversed(record.__mro__):
+            for name, annotation in get_annotations(base).items():
+                if name.startswith("_") or is_class_variable(annotation):
+                    continue
+                value = base.__dict__.get(name, REQUIRED)
+                self.rows[name] = FieldRow(name, annotation, value, record.wire_name)
+        if any(_is_open(row.annotation) for row in self.rows.values()):
+            hints = get_type_hints(record, include_extras=True)
+            for name in [*self.rows]:
+                self.rows[name] = FieldRow(name, hints[name], _default(record, name), record.wire_name)
+        self.plain = {row.name: row.default for row in self.rows.values() if row.default is not REQUIRED}
+        self.made = [(row.name, row.default_factory) for row in self.rows.values() if row.default_factory is not None]
+        self.written = [
+            (row.name, row.alias, row.exclude_if, row.write) for row in self.rows.values() if not row.exclude
+        ]
+
+    @cached_property
+    def readers(self) -> list[tuple[FieldRow, Accept]]:
+        """What reads the value of each field."""
+        return [(row, acceptor(row.kind)) for row in self.rows.values()]
+
+
+def _is_open(annotation: Any) -> bool:
+    """Return whether a type contains a name that is not looked up yet."""
+    return isinstance(annotation, str) or "ForwardRef(" in repr(annotation)
+
+
+def _default(record: type, name: str) -> Any:
+    for base in record.__mro__:
+        if name in get_annotations(base):
+            return base.__dict__.get(name, REQUIRED)
+    return REQUIRED
+
+
+class _Fields:
+    """`model_fields` of a class: its fields by name."""
+
+    def __get__(self, _instance: object, owner: "type[Record]") -> Mapping[str, FieldRow]:
+        return owner.record_shape().rows
+
+
+class _Config:
+    """`model_config` of a class: what pydantic's description of it depends on."""
+
+    def __get__(self, _instance: object, owner: "type[Record]") -> Mapping[str, Any]:
+        config: JsonObject = {"extra": owner.unknown, "title": owner.__name__}
+        return config if owner.adjust_schema is None else {**config, "json_schema_extra": owner.adjust_schema}
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Field,))
+class Record(WithFields):
+    """An immutable record; a changed one is a copy (`changed`).
+
+    Its methods have the names of pydantic's. A subclass may set `unknown`, what happens to fields that it lacks; `is_strict`,
+    with which nothing is converted; `by_name`, whether fields may be given by the names that they have here; `wire_name`, which
+    returns the name of a field in JSON; and `adjust_schema`, which changes the JSON schema.
+    """
+
+    __slots__ = ("__dict__", "__pydantic_extra__", "__pydantic_fields_set__", "__pydantic_private__", "__weakref__")
+
+    if TYPE_CHECKING:
+        __pydantic_extra__: JsonObject | None
+        __pydantic_fields_set__: set[str]
+
+    adjust_schema: ClassVar[Callable[[JsonObject], None] | None] = None
+    wire_name: ClassVar[Callable[[str], str]] = staticmethod(json_name)
+    model_fields: ClassVar[Mapping[str, FieldRow]] = cast("Mapping[str, FieldRow]", _Fields())
+
+    # What pydantic reads of a class when it describes it.
+    model_config: ClassVar[Mapping[str, Any]] = cast("Mapping[str, Any]", _Config())
+    __pydantic_root_model__: ClassVar[bool] = False
+    __pydantic_complete__: ClassVar[bool] = True
+    __pydantic_decorators__: ClassVar[Any] = None
+
+    def __init__(self, **fields: Any) -> None:
+        made = type(self).model_validate(fields)
+        _fill(self, made.__dict__, made.__pydantic_extra__, made.__pydantic_fields_set__)
+
+    @classmethod
+    def record_shape(cls) -> _Shape:
+        """Return how records of the class are made and written."""
+        found: _Shape | None = cls.__dict__.get("_shape")
+        if found is None:
+            found = _Shape(cls)
+            type.__setattr__(cls, "_shape", found)
+        return found
+
+    @classmethod
+    def accept_fields(cls, given: dict[Any, Any]) -> Self:
+        """Return a record of fields that plainly are right. Raises RefusedError."""
+        values: JsonObject = {}
+        present: set[str] = set()
+        used: set[str] = set()
+        for row, accept in cls.record_shape().readers:
+            if row.alias in given:
+                key = row.alias
+            elif cls.by_name and row.name in given:
+                key = row.name
+            elif row.is_required():
+                raise RefusedError
+            else:
+                values[row.name] = row.initial()
+                continue
+            values[row.name] = accept(given[key])
+            present.add(row.name)
+            used.add(key)
+        extra: JsonObject | None = {} if cls.unknown == "allow" else None
+        for key, value in given.items() if len(used) < len(given) else ():
+            if key in used:
+                continue
+            if (
+                type(key) is not str or key in cls.record_shape().rows
+            ):  # the latter: a field twice, by both of its names
+                raise RefusedError
+            if extra is not None:
+                extra[key] = value
+                present.add(key)
+        record = cls.__new__(cls)
+        _fill(record, values, extra, present)
+        return record
+
+    @classmethod
+    def model_validate(cls, value: object) -> Self:
+        """Return a record of JSON data, or of fields by name. Raises ValidationError."""
+        return _reader_of(cls).validate_python(value)
+
+    @classmethod
+    def model_validate_json(cls, data: str | bytes | bytearray) -> Self:
+        """Return a record of its JSON. Raises ValidationError."""
+        return _reader_of(cls).validate_json(data)
+
+    @classmethod
+    def model_json_schema(cls) -> JsonObject:
+        """Return the JSON schema of what `model_validate` reads; that of fields by their names in JSON."""
+        from opencode_tui.schema.pydantic_types import adapter_of
+
+        return adapter_of(cls).json_schema(by_alias=True, mode="validation")
 
     @classmethod
     def trusted(cls, **fields: object) -> Self:
         """Return a record of these values, not validated: for classes whose validator costs more to build than all its uses."""
-        return cls.model_construct(None, **fields)
+        shape = cls.record_shape()
+        values: JsonObject = {
+            **shape.plain,
+            **{name: make() for name, make in shape.made if name not in fields},
+            **fields,
+        }
+        extra: JsonObject | None = {} if cls.unknown == "allow" else None
+        if len(values) > len(shape.rows):
+            for name in [name for name in values if name not in shape.rows]:
+                value = values.pop(name)
+                if extra is not None:
+                    extra[name] = value
+        record = cls.__new__(cls)
+        _fill(record, values, extra, {*fields})
+        return record
+
+    def changed(self, **fields: object) -> Self:
+        """Return a copy with these fields replaced; the values are trusted, not validated."""
+        rows = type(self).record_shape().rows
+        known = {name: value for name, value in fields.items() if name in rows}
+        more = {name: value for name, value in fields.items() if name not in rows}
+        extra = self.__pydantic_extra__
+        copy = type(self).__new__(type(self))
+        _fill(
+            copy,
+            {**self.__dict__, **known},
+            extra if extra is None else {**extra, **more},
+            self.__pydantic_fields_set__ | fields.keys(),
+        )
+        return copy
+
+    @property
+    def model_extra(self) -> JsonObject | None:
+        """The fields that the class does not have."""
+        return self.__pydantic_extra__
+
+    @property
+    def model_fields_set(self) -> set[str]:
+        """The names of the fields that were given."""
+        return self.__pydantic_fields_set__
+
+    def wire_fields(self) -> JsonObject:
+        """Return the fields as they are written, by their names in JSON; the values are still records."""
+        values = self.__dict__
+        fields: JsonObject = {}
+        for name, alias, is_left_out, write in type(self).record_shape().written:
+            value = values.get(name, REQUIRED)
+            if value is REQUIRED or (is_left_out is not None and is_left_out(value)):
+                continue
+            fields[alias] = value if write is None else write(value)
+        if self.__pydantic_extra__:
+            fields.update(self.__pydantic_extra__)
+        return fields
 
     def to_json(self) -> bytes:
         """Return the record as UTF-8 JSON with two spaces of indent, as OpenCode writes its files.
@@ -60,10 +280,141 @@ class Record(BaseModel):
         Halves of characters (lone surrogates: an argument that is not UTF-8, a plugin's text) become question marks.
         """
         try:
-            return self.model_dump_json(by_alias=True, indent=2).encode()
-        except PydanticSerializationError:
+            return msgspec.json.format(self.to_line())
+        except UnicodeEncodeError:
             return json.dumps(self.to_dict(), ensure_ascii=False, indent=2).encode("utf-8", "replace")
+
+    def to_line(self) -> bytes:
+        """Return the record as one line of JSON. Raises UnicodeEncodeError for a lone surrogate."""
+        return msgspec.json.encode(self, enc_hook=plain)
 
     def to_dict(self) -> JsonObject:
         """Return the record as plain JSON data with wire names."""
-        return self.model_dump(by_alias=True, mode="json")
+        return cast("JsonObject", msgspec.to_builtins(self, enc_hook=plain, builtin_types=()))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record) or type(self) is not type(other):
+            return NotImplemented if not isinstance(other, Record) else False
+        return self.__dict__ == other.__dict__ and (self.__pydantic_extra__ or {}) == (other.__pydantic_extra__ or {})
+
+    def __hash__(self) -> int:
+        return hash((type(self), *self.__dict__.values()))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: {name} cannot be deleted")
+
+    def __getattr__(self, name: str) -> Any:
+        extra = None if name.startswith("__") else self.__pydantic_extra__
+        if extra and name in extra:
+            return extra[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __repr__(self) -> str:
+        rows = type(self).record_shape().rows
+        shown = [f"{name}={value!r}" for name, value in self.__dict__.items() if name not in rows or rows[name].repr]
+        shown += [f"{name}={value!r}" for name, value in (self.__pydantic_extra__ or {}).items()]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __getstate__(self) -> tuple[JsonObject, JsonObject | None, set[str]]:
+        return self.__dict__, self.__pydantic_extra__, self.__pydantic_fields_set__
+
+    def __setstate__(self, state: tuple[JsonObject, JsonObject | None, set[str]]) -> None:
+        _fill(self, *state)
+
+    def __copy__(self) -> Self:
+        return self.changed()
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, handler: "GetCoreSchemaHandler") -> "CoreSchema":
+        from opencode_tui.schema.pydantic_types import record_schema
+
+        return record_schema(cls, handler)
+
+
+_set = object.__setattr__
+
+
+def _fill(record: Record, values: JsonObject, extra: JsonObject | None, present: set[str]) -> None:
+    _set(record, "__dict__", values)
+    _set(record, "__pydantic_extra__", extra)
+    _set(record, "__pydantic_fields_set__", present)
+    _set(record, "__pydantic_private__", None)
+
+
+def plain(value: Any) -> Any:
+    """Return what is written of a value that JSON does not have. Raises NotImplementedError for one that is never written."""
+    if isinstance(value, Record):
+        return value.wire_fields()
+    raise NotImplementedError(f"{type(value).__name__} is not written as JSON")
+
+
+class Reader(Generic[T]):
+    """Reads values of a type, as pydantic's TypeAdapter does."""
+
+    __slots__ = ("_accept", "_count", "_is_strict", "_kind", "_pydantic")
+
+    @overload
+    def __init__(self, kind: type[T], *, is_strict: bool = False) -> None: ...
+
+    @overload
+    def __init__(self, kind: Any, *, is_strict: bool = False) -> None: ...
+
+    def __init__(self, kind: Any, *, is_strict: bool = False) -> None:
+        self._kind = kind
+        self._is_strict = is_strict or None  # None leaves it to the type
+        self._accept: Accept | None = None
+        self._pydantic: Any = None
+        self._count = 0
+
+    def validate_python(self, value: object) -> T:
+        """Return the value of JSON data. Raises ValidationError."""
+        if self._pydantic is None and self._count < _MANY:
+            self._count += 1
+            if self._accept is None:
+                self._accept = acceptor(self._kind)
+            try:
+                return self._accept(value)
+            except RefusedError:
+                pass  # pydantic says what is wrong with it, or what it can be
+        return self._strictly(lambda adapter: adapter.validate_python(value, strict=self._is_strict))
+
+    def validate_json(self, data: str | bytes | bytearray) -> T:
+        """Return the value of a JSON text. Raises ValidationError."""
+        if self._pydantic is None and self._count < _MANY:
+            try:
+                value = load_json(data)
+            except ValueError:
+                pass  # pydantic says what is wrong with it
+            else:
+                self._count += 1
+                if self._accept is None:
+                    self._accept = acceptor(self._kind)
+                try:
+                    return self._accept(value)
+                except RefusedError:
+                    pass
+        return self._strictly(lambda adapter: adapter.validate_json(data, strict=self._is_strict))
+
+    def _strictly(self, read: Callable[[Any], T]) -> T:
+        from pydantic import ValidationError as PydanticError
+
+        if self._pydantic is None:
+            from opencode_tui.schema.pydantic_types import adapter_of
+
+            self._pydantic = adapter_of(self._kind)
+        try:
+            return read(self._pydantic)
+        except PydanticError as error:
+            faults = cast("list[JsonObject]", error.errors(include_url=False))
+            raise ValidationError(str(error), faults) from error
+
+
+def _reader_of(record: type[Record]) -> Reader[Any]:
+    found: Reader[Any] | None = record.__dict__.get("_reader")
+    if found is None:
+        found = Reader(record)
+        type.__setattr__(record, "_reader", found)
+    return found

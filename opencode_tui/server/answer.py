@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import msgspec
 from fastapi import Response
-from pydantic_core import PydanticSerializationError
 from starlette.types import Receive, Scope, Send
 
 from opencode_tui.schema.http_headers import MESSAGE_HEADER
@@ -22,8 +21,8 @@ JSON_TYPE = "application/json"
 def record_bytes(record: Record) -> bytes:
     """Return a record as one line of JSON."""
     try:
-        return record.model_dump_json(by_alias=True).encode()
-    except PydanticSerializationError:
+        return record.to_line()
+    except UnicodeEncodeError:
         return value_bytes(record.to_dict())
 
 

@@ -8,9 +8,10 @@ import json
 from collections.abc import Callable
 from functools import cached_property, partial
 
-from pydantic_core import PydanticSerializationError
+import msgspec
 
 from opencode_tui.schema.event.event import StructuralEvent, to_wire
+from opencode_tui.schema.record import plain
 from opencode_tui.server.answer import value_bytes
 
 _PART_UPDATED = b'{"type":"message.part.updated","properties":{"part":'
@@ -67,8 +68,10 @@ class GrowthFrame(Frame):
 def encode_event(event: StructuralEvent) -> bytes:
     """Return `{type, properties}` of an event."""
     try:
-        properties = event.model_dump_json(by_alias=True, exclude={"type"}).encode()
-    except PydanticSerializationError:
+        fields = event.wire_fields()
+        del fields["type"]
+        properties = msgspec.json.encode(fields, enc_hook=plain)
+    except UnicodeEncodeError:
         return value_bytes(to_wire(event))
     return b'{"type":"%b","properties":%b}' % (event.type.encode(), properties)
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Literal, cast
 
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError, StorageError
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.message import MESSAGE
 from opencode_tui.schema.session.part import PART
 from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE, AtomicWriter, temporary_owner

@@ -3,9 +3,8 @@
 import errno
 import json
 
-from pydantic_core import from_json
-
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
+from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.schema.system_error import meaning_of
 from opencode_tui.storage.files import FileSystem
 
@@ -43,8 +42,8 @@ def read_record(files: FileSystem, path: str) -> bytes:
 def checked(data: bytes, path: str) -> bytes:
     """Return bytes of JSON that every parser of ours accepts; raises CorruptRecordError with `path`."""
     try:
-        from_json(data)
-    except ValueError:
+        decode_json(data)
+    except JsonError:
         return _without_lone_surrogates(data, path)
     return data
 

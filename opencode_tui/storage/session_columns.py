@@ -13,8 +13,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Se
 from contextlib import contextmanager, suppress
 
 import msgspec
-from pydantic import TypeAdapter
 
+from opencode_tui.schema.record import Reader
 from opencode_tui.schema.session.listed import ListedSession, read_listed
 from opencode_tui.schema.session.session import SessionInfo, fork_origin, hidden_cost
 from opencode_tui.storage.files import AtomicWriter, FileSystem
@@ -265,11 +265,11 @@ def _render_columns(columns: Columns) -> bytes:
 
 def _parse_records(lines: Iterable[bytes]) -> list[SessionInfo]:
     """Return the sessions in the lines. Raises ValidationError, a ValueError."""
-    adapter = TypeAdapter(list[SessionInfo])
+    adapter = Reader(list[SessionInfo])
     return [info for line in lines for info in adapter.validate_json(line)]
 
 
 def _render_records(sessions: Sequence[SessionInfo]) -> bytes:
     blocks = (sessions[start : start + _BLOCK] for start in range(0, len(sessions), _BLOCK))
-    lines = (",".join(info.model_dump_json(by_alias=True) for info in block) for block in blocks)
+    lines = (",".join(info.to_line().decode() for info in block) for block in blocks)
     return "\n".join(f"[{line}]" for line in lines).encode()

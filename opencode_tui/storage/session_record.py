@@ -10,10 +10,8 @@ import os
 from collections.abc import Callable
 from typing import cast
 
-from pydantic import ValidationError
-
 from opencode_tui.schema.error import CorruptRecordError
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.keys import segment_of
 from opencode_tui.storage.record_file import checked
@@ -41,7 +39,7 @@ def parse_session(data: bytes, *, path: str, project_id: str, worktree: Callable
 
 def describe_mismatch(error: ValidationError) -> str:
     """Return the first validation error of a record as one line."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    first = error.errors()[0]
     location = ".".join(str(step) for step in first["loc"]) or "the record"
     return f"{location}: {first['msg']}"
 

@@ -13,11 +13,10 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from pydantic import ValidationError
-
 from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import NotFoundError, SessionError, StorageError
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.files import AtomicWriter, FileSystem, temporary_owner
 from opencode_tui.storage.keys import SUFFIX, record_path, segment_of

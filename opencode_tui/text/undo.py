@@ -3,11 +3,11 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from msgspec import Struct
-from pydantic import ValidationError
 
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.session import UNDO_KEY, SessionInfo
 from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles, UndoNote
 from opencode_tui.text.quantity import at_when
@@ -80,7 +80,7 @@ def stored_report(info: SessionInfo) -> RevertReport | None:
     if info.revert is None or not isinstance(found, dict):
         return None
     try:
-        return UndoNote.model_validate(found).report
+        return UndoNote.model_validate(cast("JsonObject", found)).report
     except ValidationError:
         return None
 

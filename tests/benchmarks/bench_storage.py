@@ -102,7 +102,7 @@ def measure_listing(paths: Paths, folder: Path) -> list[Figure]:
     for info in infos:
         (root / f"{info.id}.json").write_bytes(info.to_json())
         os.utime(root / f"{info.id}.json", (10**9, 10**9))
-    floor.fill(("p", info.id, info.model_dump_json(by_alias=True)) for info in infos)
+    floor.fill(("p", info.id, info.to_line().decode()) for info in infos)
     index = SessionIndex(Storage(paths))
     assert {info.id for info in index.list("p").sessions} == {info.id for info in floor.sessions()}
     again, first, theirs = median_ms(

@@ -119,9 +119,7 @@ def test_a_short_thought_and_texts_of_the_program_are_not_shown():
 
 
 def test_another_sessions_events_are_not_shown():
-    other = [
-        event.model_copy(update={"part": event.part.changed(session_id="ses_other")}) for event in (TOOL, thought(9000))
-    ]
+    other = [event.changed(part=event.part.changed(session_id="ses_other")) for event in (TOOL, thought(9000))]
     assert Screen().show(*other).all.getvalue() == ""
 
 

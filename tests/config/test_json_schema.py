@@ -3,18 +3,17 @@
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel
-
 from opencode_tui.config.check.json_schema import build_schema
+from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import Settings
 from tests.support.world.settings import SettingsWorld
 
 EXAMPLE = Path(__file__).parents[2] / "config.example.jsonc"
 
 
-def models(kind: Any, found: set[type[BaseModel]]) -> set[type[BaseModel]]:
+def models(kind: Any, found: set[type[Section]]) -> set[type[Section]]:
     """Return every section that can stand inside a type."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel) and kind not in found:
+    if isinstance(kind, type) and issubclass(kind, Section) and kind not in found:
         found.add(kind)
         for field in kind.model_fields.values():
             models(field.annotation, found)

@@ -87,7 +87,8 @@ def test_outputs_of_chosen_tools_are_left_out():
 
 def test_what_an_error_of_a_chosen_tool_is_about_is_left_out_with_its_text():
     details = details_of(RejectedError("private words", subject="private call"))
-    failed = call("1", "bash", status="error", output="private").state.changed(**details.model_dump(exclude_none=True))
+    given = {name: value for name, value in vars(details).items() if value is not None}
+    failed = call("1", "bash", status="error", output="private").state.changed(**given)
     part = call("1", "bash").changed(state=failed)
     kept = json.loads(_redacted(part)[0])["state"]
     assert (kept["feedback"], kept["subject"]) == ("private words", "private call")

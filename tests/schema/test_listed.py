@@ -59,7 +59,7 @@ def records(draw: st.DrawFn) -> dict[str, Any]:
 @given(st.lists(records(), max_size=5))
 def test_a_text_gives_what_its_record_gives(found: list[dict[str, Any]]) -> None:
     infos = [SessionInfo.model_validate_json(json.dumps(one)) for one in found]
-    line = b"[" + b",".join(info.model_dump_json(by_alias=True).encode() for info in infos) + b"]"
+    line = b"[" + b",".join(info.to_line() for info in infos) + b"]"
     assert list(read_listed([line, line])) == [listed(info) for info in [*infos, *infos]]
 
 

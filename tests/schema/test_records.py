@@ -4,9 +4,9 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel, ValidationError
 
 from opencode_tui.schema.api.project import ProjectInfo
+from opencode_tui.schema.record import Record, ValidationError
 from opencode_tui.schema.session import part as part_module
 from opencode_tui.schema.session.message import MESSAGE, AssistantMessage, MessagePath, MessageTime
 from opencode_tui.schema.session.part import PART, parse_part
@@ -33,7 +33,7 @@ def fixture_records():
 def unknown_fields(record: object, path: str = "") -> list[str]:
     if isinstance(record, list):
         return [name for item in record for name in unknown_fields(item, path)]
-    if not isinstance(record, BaseModel):
+    if not isinstance(record, Record):
         return []
     found = [f"{type(record).__name__}.{name}" for name in record.model_extra or {}]
     for name in type(record).model_fields:

@@ -375,7 +375,7 @@ def test_nothing_of_the_screen_is_left_in_an_engine_without_a_terminal(
         kinds, threads, libraries = look(terminal.process.pid)
         assert {"OpenCodeApp", "ChatScreen", "EngineThread"} <= kinds
         assert {"textual-output", "engine"} <= threads
-        assert {"textual", "rich", "pydantic"} <= libraries
+        assert {"textual", "rich", "msgspec"} <= libraries
         terminal.hang_up()
         pid = detached(paths)
         for number in (signal.SIGSTOP, signal.SIGCONT):  # what continues it does not bring the screen back
@@ -384,7 +384,7 @@ def test_nothing_of_the_screen_is_left_in_an_engine_without_a_terminal(
         assert "EngineThread" in kinds and "engine" in threads
         assert not {"OpenCodeApp", "ChatScreen", "TerminalInput"} & kinds
         assert not {"textual-output", "textual-input"} & threads
-        assert "pydantic" in libraries and not {"textual", "rich"} & libraries
+        assert "msgspec" in libraries and not {"textual", "rich"} & libraries
         held.let_go()
         assert terminal.process.wait(PATIENCE_S) == 0
 

@@ -30,8 +30,8 @@ def test_a_wait_names_the_party_and_the_cause(status: int | None, message: str, 
 def test_a_response_that_broke_off_is_not_called_unreachable() -> None:
     error = truncated("anthropic", "the connection to api.anthropic.com was lost (peer closed connection)")
     attempt = Story().retry("1:02", status=None, message=str(error))
-    data = attempt.error.data.model_copy(update={"metadata": dict(error.failure.metadata or {})})
-    attempt = attempt.model_copy(update={"error": attempt.error.model_copy(update={"data": data})})
+    data = attempt.error.data.changed(metadata=dict(error.failure.metadata or {}))
+    attempt = attempt.changed(error=attempt.error.changed(data=data))
     assert waiting_reason("anthropic", attempt, str(error)) == "The response of anthropic was cut off"
     assert past_reason("anthropic", attempt) == "the response of anthropic was cut off"
 

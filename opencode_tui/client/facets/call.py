@@ -76,7 +76,7 @@ class Call(Struct, frozen=True, dict=True):
         if self.body is None:
             return None
         fields = {name: value for name, value in arguments.items() if name in self.body.model_fields}
-        return self.body.trusted(**fields).model_dump(by_alias=True, mode="json", warnings=False)
+        return self.body.trusted(**fields).to_dict()
 
     def query_of(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the query of a request."""

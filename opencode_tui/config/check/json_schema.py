@@ -16,7 +16,7 @@ _MODULES = ("settings", "provider")
 
 def build_schema() -> JsonObject:
     """Return the schema of a settings file (JSON Schema 2020-12)."""
-    schema: JsonObject = Settings.model_json_schema(by_alias=True, mode="validation")
+    schema: JsonObject = Settings.model_json_schema()
     sentences = read_sentences()
     definitions = cast("dict[str, JsonObject]", schema.get("$defs", {}))
     inner = (found for field in all_fields().values() for found, _ in sections_in(field.annotation))

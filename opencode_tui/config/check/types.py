@@ -9,9 +9,6 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, cast
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails
-
 from opencode_tui.config.notice import Notice, dotted
 from opencode_tui.config.settings import section
 from opencode_tui.config.settings.fields import ANY, field_at, has_mark, is_secret, list_keys, present_fields
@@ -20,7 +17,8 @@ from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Layer
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema import field as record_field
+from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 from opencode_tui.schema.suggest import did_you_mean, nearest
 
 _SHOWN_CHARACTERS = 60
@@ -66,19 +64,19 @@ def validate_settings(layer: Layer, *, written: JsonObject | None = None) -> Set
     for key, value in layer.value.items():
         if key in _FIELDS:
             try:
-                values[_FIELDS[key][0]] = _validator(key).validate_python(value, strict=True)
+                values[_FIELDS[key][0]] = _validator(key).validate_python(value)
             except ValidationError as error:
                 path, message = _explain(error, key, value=layer.value, written=written or layer.value)
                 raise layer.error(path, message) from None
         else:
             values[key] = value
-    return Settings.model_construct(**values)
+    return Settings.trusted(**values)
 
 
 @cache
-def _validator(key: str) -> TypeAdapter[Any]:
+def _validator(key: str) -> Reader[Any]:
     """Return the validator of a top-level key; cached, because that of `provider` alone takes about 20 ms to build."""
-    return TypeAdapter[Any](_FIELDS[key][1].annotation or object)
+    return Reader[Any](_FIELDS[key][1].annotation, is_strict=True)
 
 
 def find_unknown_keys(settings: Settings) -> list[tuple[KeyPath, str]]:
@@ -86,9 +84,9 @@ def find_unknown_keys(settings: Settings) -> list[tuple[KeyPath, str]]:
     return list(_unknown_keys(settings, ()))
 
 
-def _unknown_keys(settings: BaseModel, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+def _unknown_keys(settings: Section, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     known = {field.alias or name: name for name, field in type(settings).model_fields.items()}
-    is_open = isinstance(settings, Section) and settings.is_open
+    is_open = settings.is_open
     for key in settings.model_extra or {}:
         near = _nearest(key, list(known), _OPEN_CUTOFF) or ("" if is_open else _suggest(key, path, list(known)))
         if near or not is_open:
@@ -123,7 +121,7 @@ def _common_parts(name: str, path: KeyPath) -> int:
 
 
 def _unknown_in(value: Any, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    if isinstance(value, BaseModel):
+    if isinstance(value, Section):
         yield from _unknown_keys(value, path)
     elif isinstance(value, dict):
         for key, inner in cast("dict[str, Any]", value).items():
@@ -152,8 +150,8 @@ def find_unsupported(layer: Layer) -> list[Notice]:
 
 def _explain(error: ValidationError, key: str, *, value: JsonObject, written: JsonObject) -> tuple[KeyPath, str]:
     """Return the path of the wrong value and a message with the value and what was expected."""
-    found: dict[KeyPath, list[ErrorDetails]] = {}
-    for detail in error.errors(include_url=False):
+    found: dict[KeyPath, list[JsonObject]] = {}
+    for detail in error.errors():
         path = _data_path((key, *detail["loc"]), value, is_missing=detail["type"] == "missing")
         found.setdefault(path, []).append(detail)
     path = max(found, key=len)
@@ -199,7 +197,7 @@ def _look_up(value: Any, path: KeyPath) -> Any:
     return value
 
 
-def _expectation(detail: ErrorDetails) -> str:
+def _expectation(detail: JsonObject) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     match kind:
         case "literal_error":
@@ -208,7 +206,7 @@ def _expectation(detail: ErrorDetails) -> str:
             return '"local" or "remote"'
         case "string_pattern_mismatch":
             return _PATTERNS.get(context["pattern"], "a name of letters, digits and underscores")
-        case section.EXPECTED:
+        case record_field.EXPECTED:
             return str(context["expected"])
         case "greater_than_equal" | "greater_than" | "less_than_equal" | "less_than":
             words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
-
 from opencode_tui.config.settings.marks import HARMLESS, SENDS, WEAKENS, Default, Mark, Trust
 from opencode_tui.config.settings.section import (
     ApiKey,
@@ -17,6 +15,7 @@ from opencode_tui.config.settings.section import (
     Tokens,
     Url,
 )
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.provider_formats import FormatName
 from opencode_tui.schema.setting_defaults import CHUNK_TIMEOUT_MS
 

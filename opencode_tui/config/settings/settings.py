@@ -5,8 +5,6 @@ A key that is absent in all sources is None, or the default of its section. Sour
 
 from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Discriminator, Field, Tag
-
 from opencode_tui.config.settings.marks import (
     ADDS_SKILLS,
     HARMLESS,
@@ -52,6 +50,7 @@ from opencode_tui.config.settings.section import (
     WebOrigin,
     Words,
 )
+from opencode_tui.schema.field import Field, Tag, TagOf
 from opencode_tui.schema.setting_defaults import (
     COMMAND_OPEN_FILES,
     COMMAND_PROCESSES,
@@ -140,7 +139,7 @@ McpSettings = Annotated[
     Annotated[McpLocalSettings, Tag("local")]
     | Annotated[McpRemoteSettings, Tag("remote")]
     | Annotated[McpSwitch, Tag("switch")],
-    Discriminator(_mcp_kind),
+    TagOf(_mcp_kind),
 ]
 
 
@@ -317,9 +316,9 @@ class AgentLimitSettings(Section):
 class UseLimitSettings(Section):
     """Limits of what the program uses."""
 
-    cost: CostLimitSettings = Field(default_factory=CostLimitSettings.model_construct)
+    cost: CostLimitSettings = Field(default_factory=CostLimitSettings.trusted)
     """Budgets in USD; a request that would pass one is not sent before you are asked."""
-    agents: AgentLimitSettings = Field(default_factory=AgentLimitSettings.model_construct)
+    agents: AgentLimitSettings = Field(default_factory=AgentLimitSettings.trusted)
     """Limits of the agents that one prompt starts, at every depth, together."""
 
 
@@ -577,7 +576,7 @@ class Settings(Section):
     """The model to use, as provider/model."""
     small_model: Annotated[ModelName | None, HARMLESS_TEXT] = None
     """The model for titles and other small tasks, as provider/model."""
-    models: ModelListSettings = Field(default_factory=ModelListSettings.model_construct)
+    models: ModelListSettings = Field(default_factory=ModelListSettings.trusted)
     """The lists of models, which are renewed."""
     prompts: dict[Text, PromptName] | None = None
     """System prompts by pattern of models (`provider/model` or a name, with `*`): a built-in one, or your prompts/NAME.md."""
@@ -609,19 +608,17 @@ class Settings(Section):
     """The bash that runs commands, a path or a name; others are not used, because permissions are decided by its grammar."""
     enterprise: Annotated[EnterpriseSettings | None, Trust(SENDS, unless=NOTHING)] = None
     """A server of your own for shared sessions."""
-    compaction: CompactionSettings = Field(default_factory=CompactionSettings.model_construct)
+    compaction: CompactionSettings = Field(default_factory=CompactionSettings.trusted)
     """Automatic compaction and pruning of the context."""
     limits: Annotated[UseLimitSettings, Trust(WEAKENS, unless=NOTHING)] = Field(
-        default_factory=UseLimitSettings.model_construct
+        default_factory=UseLimitSettings.trusted
     )
     """Limits of what the program uses."""
     background: Annotated[BackgroundSettings, Trust(WEAKENS, unless=NOTHING)] = Field(
-        default_factory=BackgroundSettings.model_construct
+        default_factory=BackgroundSettings.trusted
     )
     """Work that goes on without a terminal."""
-    trash: Annotated[TrashSettings, Trust(WEAKENS, unless=NOTHING)] = Field(
-        default_factory=TrashSettings.model_construct
-    )
+    trash: Annotated[TrashSettings, Trust(WEAKENS, unless=NOTHING)] = Field(default_factory=TrashSettings.trusted)
     """Deleted sessions."""
     experimental: ExperimentalSettings | None = None
     """Experimental settings, which may change or be removed."""

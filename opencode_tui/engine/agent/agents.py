@@ -4,14 +4,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
-
 from opencode_tui.engine.permission.defaults import (
     PermissionFolders,
     reading_rules,
     rule,
     tool_output_pattern,
 )
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent

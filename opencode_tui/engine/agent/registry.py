@@ -93,7 +93,7 @@ def _model(key: str, text: Any) -> JsonObject:
 
 
 def _validated(key: str, fields: JsonObject) -> AgentInfo:
-    from pydantic import ValidationError  # imported only for an invalid setting
+    from opencode_tui.schema.record import ValidationError
 
     try:
         return AgentInfo.model_validate(fields)

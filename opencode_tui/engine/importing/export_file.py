@@ -11,7 +11,6 @@ from typing import Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
-from pydantic import ValidationError
 
 from opencode_tui.engine.importing.allowed import without_states
 from opencode_tui.engine.importing.opencode import found_session, read_items
@@ -19,7 +18,7 @@ from opencode_tui.engine.importing.source import FoundSession, ImportedSession, 
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.ids import spans_wrap
 from opencode_tui.schema.json_text import JsonError, decode_json
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.session import SessionInfo

@@ -11,7 +11,6 @@ from typing import Literal, cast
 
 import msgspec
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.engine.importing.allowed import allowed_project, allowed_session, left_out_of, without_child
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, SessionSource
@@ -28,7 +27,7 @@ from opencode_tui.schema.api.importing import (
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.error import NotFoundError, OpencodeError, StorageError
 from opencode_tui.schema.ids import Clock, is_identifier
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, PatchPart, parse_part

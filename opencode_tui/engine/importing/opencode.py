@@ -4,10 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
-from pydantic import ValidationError
-
 from opencode_tui.engine.importing.source import FoundSession, Problem, Problems, SnapshotStore
-from opencode_tui.schema.record import Record
+from opencode_tui.schema.record import Record, ValidationError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.keys import is_segment
 from opencode_tui.storage.session_record import describe_mismatch

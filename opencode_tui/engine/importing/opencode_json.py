@@ -12,15 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from pydantic import ValidationError
-
 from opencode_tui.engine.importing.opencode import found_session, parents_first, read_items, snapshot_stores
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, Problems, check_message
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import spans_wrap
 from opencode_tui.schema.json_text import JsonError, decode_json
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo, Todo

@@ -21,7 +21,6 @@ from typing import Literal, cast
 from urllib.parse import quote
 
 from msgspec.structs import replace
-from pydantic import ValidationError
 
 from opencode_tui.engine.importing.opencode import found_session, parents_first, read_items, snapshot_stores
 from opencode_tui.engine.importing.opencode_v2 import V2Row, V2Session, title_of
@@ -30,7 +29,7 @@ from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.ids import spans_wrap, time_field
 from opencode_tui.schema.json_text import JsonError, decode_json
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo, Todo, is_default_title

@@ -10,13 +10,12 @@ from typing import Protocol
 
 import msgspec
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.engine.importing.allowed import allowed_message, allowed_part
 from opencode_tui.schema.api.importing import ImportTool
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.json_text import shallow
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE

@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable
 
 from msgspec import Struct
-from pydantic import ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 from opencode_tui.config.secret_file import SecretFile
 from opencode_tui.schema.api.mcp import SignInState
 from opencode_tui.schema.error import ConfigError, OpencodeError
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.record import JsonObject, Record, ValidationError, absent
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.process_lock import ProcessLock
@@ -62,7 +61,7 @@ class Tokens(Record):
 class ClientInfo(Record):
     """This program as an authorization server registered it. Names as OpenCode writes them here: `clientId`."""
 
-    model_config = ConfigDict(alias_generator=to_camel)
+    wire_name = staticmethod(to_camel)
 
     client_id: str
     client_secret: str | None = absent()

@@ -174,7 +174,7 @@ class McpServer:
         self.error: str | None = None
         self._world = world
         self._changed = changed
-        self._key = entry.model_dump(mode="json", by_alias=True, exclude={"enabled", "timeout"})
+        self._key = {name: value for name, value in entry.to_dict().items() if name not in ("enabled", "timeout")}
         cached = world.cache.read(self._key)
         self.lists: ServerLists = cached.lists if cached else ServerLists()
         self.listed_at = cached.time if cached else None

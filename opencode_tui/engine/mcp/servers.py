@@ -11,8 +11,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
-
 from opencode_tui.config.redact import redact_address, redact_text
 from opencode_tui.config.settings.settings import (
     McpLocalSettings,
@@ -41,7 +39,7 @@ from opencode_tui.schema.event.folder_event import McpBrowserOpenFailed, McpTool
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.hidden_text import show_hidden, show_hidden_descriptions
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 
 logger = logging.getLogger(__name__)
 
@@ -179,7 +177,7 @@ class McpServers:
         try:
             entry = _ENTRY.validate_json(json.dumps(config))
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
+            first = error.errors()[0]
             raise ConfigError(f"mcp.{name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
         if not isinstance(entry, McpLocalSettings | McpRemoteSettings):
             raise ConfigError(f'mcp.{name}: give its type, "local" or "remote"')
@@ -350,7 +348,7 @@ def _sign_in_state(server: McpServer) -> SignInState | None:
     return None if stored is None else stored.state
 
 
-_ENTRY: TypeAdapter[McpSettings] = TypeAdapter(McpSettings, config=ConfigDict(defer_build=True))
+_ENTRY: Reader[McpSettings] = Reader(McpSettings)
 
 
 async def _try_start(server: McpServer) -> None:

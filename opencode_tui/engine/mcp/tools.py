@@ -11,8 +11,6 @@ from collections.abc import Callable, Collection, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
-from pydantic import ConfigDict, Field
-
 from opencode_tui.engine.mcp.call import ServerCall
 from opencode_tui.engine.mcp.names import CALL, SEARCH
 from opencode_tui.engine.permission.decision import Query
@@ -20,6 +18,7 @@ from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evalua
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.api.mcp import McpTool
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.record import JsonObject
 
@@ -61,7 +60,7 @@ _WORD = re.compile(r"[^\W_]+")
 class McpArguments(Parameters):
     """The arguments of a tool as the model wrote them; the tool's own schema checks them."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    unknown = "allow"
 
 
 class ServerTool:

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-
 from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 from opencode_tui.storage.storage import Storage
 
 NETWORK = "network"
@@ -49,7 +48,7 @@ class Grant(Rule):
         return str(self.metadata.get("subject") or "")
 
 
-_GRANTS: TypeAdapter[list[Grant]] = TypeAdapter(list[Grant], config=ConfigDict(defer_build=True))
+_GRANTS: Reader[list[Grant]] = Reader(list[Grant])
 
 
 class Grants:

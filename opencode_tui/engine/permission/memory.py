@@ -11,14 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationError
-
 from opencode_tui.engine.permission.grants import Grant, Lock
 from opencode_tui.schema.api.grants import StoredGrant
 from opencode_tui.schema.error import NotFoundError, OpencodeError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.permission import PermissionRequest, Rule
-from opencode_tui.schema.record import JsonObject, Record
+from opencode_tui.schema.record import JsonObject, Record, ValidationError
 from opencode_tui.storage.storage import Storage
 
 SUGGEST_AFTER = 3

@@ -152,7 +152,7 @@ class PermissionService:
         )  # an error that nobody reads is logged
         pending = _Pending(self._request(query, undecided), undecided, answer)
         self._pending[pending.request.id] = pending
-        self._publish(PermissionAsked.model_validate(pending.request.model_dump()))
+        self._publish(PermissionAsked.model_validate(pending.request.to_dict()))
         return pending.request
 
     async def reply(
@@ -278,7 +278,7 @@ class PermissionService:
     async def _wait(self, pending: _Pending) -> None:
         request = pending.request
         self._pending[request.id] = pending
-        self._publish(PermissionAsked.model_validate(request.model_dump()))
+        self._publish(PermissionAsked.model_validate(request.to_dict()))
         try:
             await pending.answer
         finally:

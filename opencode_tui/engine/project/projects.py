@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import cast
 
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import find_repository
@@ -21,7 +20,7 @@ from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, Project
 from opencode_tui.schema.error import BusyError, NotFoundError, StorageError
 from opencode_tui.schema.event.event import ProjectUpdated
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
+import msgspec
 from msgspec import Struct, field
-from pydantic_core import from_json, to_json
 
 from opencode_tui import __version__, network
 from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
@@ -121,14 +121,16 @@ class ModelLists:
 
     def _read(self) -> JsonObject:
         try:
-            kept = as_object(from_json(self._path.read_bytes()))
+            kept = as_object(decode_json(self._path.read_bytes()))
         except (OSError, ValueError):
             return {}
         return kept if kept.get("layout") == FETCHED_LAYOUT else {}
 
     def _write(self, sources: JsonObject) -> None:
         try:
-            AtomicWriter(FileSystem()).write(str(self._path), to_json({"layout": FETCHED_LAYOUT, "sources": sources}))
+            AtomicWriter(FileSystem()).write(
+                str(self._path), msgspec.json.encode({"layout": FETCHED_LAYOUT, "sources": sources})
+            )
         except OSError as error:
             _log.warning("lists of models not kept", extra={"path": str(self._path), "reason": str(error)})
 

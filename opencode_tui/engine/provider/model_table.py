@@ -12,10 +12,11 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TypedDict
 
+import msgspec
 from msgspec import Struct
-from pydantic_core import from_json, to_json
 
 from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
+from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import AtomicWriter, FileSystem
@@ -153,7 +154,7 @@ class ModelTable:
             mark = f"{_LAYOUT}:{status.st_size}:{status.st_mtime_ns}:{source}{self._fetched_mark()}"
             cached = self._read_cache(mark)
             if cached is None:
-                cached = slim(as_object(from_json(source.read_bytes())))
+                cached = slim(as_object(decode_json(source.read_bytes())))
                 self._add_fetched(cached, installed_ms=status.st_mtime_ns // 1_000_000)
                 self._write_cache(mark, cached)
         except (OSError, ValueError) as error:
@@ -171,7 +172,7 @@ class ModelTable:
     def _add_fetched(self, providers: JsonObject, *, installed_ms: int) -> None:
         """Add the fetched lists; litellm's own replaces entries only if it is newer than the installed table."""
         try:
-            kept = as_object(from_json(self._fetched.read_bytes())) if self._fetched else {}
+            kept = as_object(decode_json(self._fetched.read_bytes())) if self._fetched else {}
         except (OSError, ValueError):
             return
         sources = as_object(kept.get("sources")) if kept.get("layout") == FETCHED_LAYOUT else {}
@@ -188,7 +189,7 @@ class ModelTable:
         if self._cache is None:
             return None
         try:
-            kept = as_object(from_json(self._cache.read_bytes()))
+            kept = as_object(decode_json(self._cache.read_bytes()))
         except (OSError, ValueError):
             return None
         return as_object(kept.get("providers")) if kept.get("source") == mark else None
@@ -196,7 +197,7 @@ class ModelTable:
     def _write_cache(self, mark: str, providers: JsonObject) -> None:
         if self._cache is None:
             return
-        data = to_json({"source": mark, "providers": providers})
+        data = msgspec.json.encode({"source": mark, "providers": providers})
         try:
             AtomicWriter(FileSystem()).write(str(self._cache), data)
         except OSError as error:

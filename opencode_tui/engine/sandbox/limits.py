@@ -108,7 +108,7 @@ def count_threads() -> tuple[int, int]:
 
 def find_limits(settings: SandboxSettings | None) -> Limits:
     """Return the limits of the settings, the defaults of this machine for others."""
-    given = settings or SandboxSettings.model_construct()  # no schema is built for it
+    given = settings or SandboxSettings.trusted()  # no schema is built for it
     return Limits(
         memory=machine_memory() // _SHARE_OF_MEMORY if given.memory is None else parse_size(given.memory),
         processes=COMMAND_PROCESSES if given.processes is None else given.processes,

@@ -9,14 +9,13 @@ from contextlib import nullcontext
 from typing import Any, Literal, cast
 
 from msgspec.structs import replace
-from pydantic import TypeAdapter, ValidationError
 
 from opencode_tui.engine.plugin.hooks import HookName, Hooks
 from opencode_tui.engine.provider.llm import LlmRequest, ToolSpec
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from opencode_tui.schema.api.request import CommandInput, PromptPart
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, Part, TextPart
@@ -187,7 +186,7 @@ async def _params(hooks: Hooks, request: LlmRequest, given: JsonObject) -> dict[
     options = _parsed_answer(hooks, "chat.params", dict[str, Any], changed.get("options"))
     if options is None:
         return {}
-    numbers = TypeAdapter(float | None)
+    numbers: Reader[float | None] = Reader(float | None)
     try:
         temperature = numbers.validate_python(changed.get("temperature"))
         top_p = numbers.validate_python(changed.get("topP"))
@@ -223,13 +222,13 @@ def _replaced(request: LlmRequest, fields: Mapping[str, Any]) -> LlmRequest:
 def _parsed_answer(hooks: Hooks, name: HookName, kind: Any, value: object) -> Any:
     """Return a plugin's answer in its type, None when it is invalid, which is reported."""
     try:
-        return TypeAdapter(kind).validate_python(value)
+        return Reader[Any](kind).validate_python(value)
     except ValidationError as error:
         hooks.refuse(name, _first(error))
         return None
 
 
 def _first(error: ValidationError) -> str:
-    fault = error.errors(include_url=False, include_input=False)[0]
+    fault = error.errors()[0]
     place = ".".join(str(step) for step in fault["loc"])
     return f"its output is invalid{f' at {place}' if place else ''}: {fault['msg']}"

@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.lazy import Lazy
@@ -20,6 +19,7 @@ from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo
 from opencode_tui.schema.error import BusyError, OpencodeError, SessionError, StorageError
 from opencode_tui.schema.event.event import SessionCreated, SessionDeleted, SessionUpdated
+from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths

@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.bus import Bus, Subscription
 from opencode_tui.engine.session.records.store import SessionStore
@@ -28,6 +27,7 @@ from opencode_tui.schema.event.event import (
     SessionUpdated,
     session_of,
 )
+from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.session import SessionInfo, SessionShare
 from opencode_tui.storage.storage import Storage
 

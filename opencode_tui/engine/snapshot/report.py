@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record, absent
 
 if TYPE_CHECKING:

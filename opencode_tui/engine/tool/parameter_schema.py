@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, TypeVar, cast, get_args
 
-from pydantic import ValidationError
-
 from opencode_tui.engine.tool.tool import Parameters
 from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.record import ValidationError
 
 P = TypeVar("P", bound=Parameters)
 
@@ -30,7 +29,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 
 def describe(parameters: type[Parameters]) -> dict[str, Any]:
     """Return the JSON schema of type object, with the field names that the model uses."""
-    schema = parameters.model_json_schema(by_alias=True)
+    schema = parameters.model_json_schema()
     definitions = cast("dict[str, Any]", schema.pop("$defs", {}))
     cleaned = _clean(schema, definitions)
     cleaned.pop("description", None)
@@ -50,7 +49,7 @@ def parse(parameters: type[P], written: Mapping[str, Any]) -> P | list[str]:
     except ValidationError as error:
         from opencode_tui.engine.tool.wrong_call import describe_fault  # most calls fit
 
-        return [describe_fault(cast("Mapping[str, Any]", fault)) for fault in error.errors(include_url=False)]
+        return [describe_fault(cast("Mapping[str, Any]", fault)) for fault in error.errors()]
 
 
 def _clean(node: Any, definitions: dict[str, Any]) -> Any:

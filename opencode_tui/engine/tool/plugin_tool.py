@@ -2,16 +2,14 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
-
-from pydantic import ConfigDict, model_validator
+from typing import Any, ClassVar, Self, cast
 
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.plugin.definition import ToolDefinition
 from opencode_tui.engine.plugin.hooks import run_coroutine, run_on_thread
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, ValidationError
 
 _KINDS: Mapping[str, tuple[type, ...]] = {
     "string": (str,),
@@ -26,17 +24,27 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 class PluginParameters(Parameters):
     """The arguments of a plugin's tool, as the model wrote them; each tool has a subclass with its schema."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    unknown = "allow"
     schema_of_tool: ClassVar[JsonObject]
 
     @classmethod
-    def model_json_schema(cls, *_: Any, **__: Any) -> JsonObject:
+    def model_json_schema(cls) -> JsonObject:
         """Return the tool's schema."""
         return dict(cls.schema_of_tool)
 
-    @model_validator(mode="before")
     @classmethod
-    def _check(cls, written: Any) -> Any:
+    def model_validate(cls, value: object) -> Self:
+        """Return the arguments that a model wrote. Raises ValidationError."""
+        try:
+            return super().model_validate(cls._check(value))
+        except ValidationError:
+            raise
+        except ValueError as error:
+            fault = {"type": "value_error", "loc": (), "msg": f"Value error, {error}", "input": value}
+            raise ValidationError(str(error), [fault]) from error
+
+    @classmethod
+    def _check(cls, written: object) -> JsonObject:
         """Return the arguments with defaults; raises ValueError for a missing argument or one of the wrong type."""
         given = cast("Mapping[str, Any]", written)
         properties: Mapping[str, Any] = cls.schema_of_tool.get("properties") or {}

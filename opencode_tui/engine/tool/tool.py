@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
-from pydantic import BaseModel, ConfigDict
 
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.permission import Ruleset
-from opencode_tui.schema.record import JsonObject, json_name
+from opencode_tui.schema.record import JsonObject, Record
 
 if TYPE_CHECKING:
     from opencode_tui.engine.project.branch_files import BranchFile
@@ -33,20 +32,18 @@ def _without_checks(schema: JsonObject) -> None:
                 branch.pop(key, None)
 
 
-class Parameters(BaseModel):
+class Parameters(Record):
     """The base of every tool's parameters: camel-case names as the model writes them, unknown ones ignored.
 
     The schema for the model is without defaults and bounds; a description names those that matter to it.
     """
 
-    model_config = ConfigDict(
-        alias_generator=json_name,
-        populate_by_name=True,
-        extra="ignore",
-        frozen=True,
-        defer_build=True,
-        json_schema_extra=_without_checks,
-    )
+    unknown = "ignore"
+    adjust_schema = staticmethod(_without_checks)
+
+    def present(self) -> JsonObject:
+        """Return the values by the names of their fields here, without those that are None."""
+        return {name: value for name, value in self.__dict__.items() if value is not None}
 
 
 P = TypeVar("P", bound=Parameters)

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
-from pydantic import ValidationError
 
 from opencode_tui.extras.share_server.store import Item
+from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE
 from opencode_tui.schema.session.part import AnyPart, parse_part

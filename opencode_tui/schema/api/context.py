@@ -2,8 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.ledger import LedgerEdit, LedgerEntry, LedgerKind

@@ -2,8 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record, absent
 
 FindKind = Literal["file", "directory", "all"]

@@ -1,7 +1,6 @@
 """Rules and grants as they are listed and changed."""
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 

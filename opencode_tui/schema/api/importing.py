@@ -2,9 +2,8 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
-
-from opencode_tui.schema.record import NoNul, Record, absent
+from opencode_tui.schema.field import Field
+from opencode_tui.schema.record import NoNul, Record, ValidationError, absent
 from opencode_tui.schema.session.session import SessionInfo
 
 ImportTool = Literal["opencode", "claude", "codex"]

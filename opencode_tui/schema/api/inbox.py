@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
-
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.question import QuestionRequest
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.part import ToolPart

@@ -2,8 +2,7 @@
 
 from typing import Any, Literal, Self
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject, Record, absent
 
 ServerStatus = Literal["connected", "error", "starting", "stopped", "ready", "missing"]

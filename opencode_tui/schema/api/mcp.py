@@ -2,8 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject, Record, absent
 
 McpState = Literal["disabled", "known", "starting", "connected", "failed", "needs_auth", "needs_client_registration"]

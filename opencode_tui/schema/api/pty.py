@@ -2,8 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record, absent
 
 Line = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]

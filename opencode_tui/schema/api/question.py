@@ -1,7 +1,6 @@
 """Questions of a tool to the user. Source: docs/internals/tools.md#question."""
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.permission import ToolCallRef
 from opencode_tui.schema.record import Record, absent
 

@@ -2,8 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
-
+from opencode_tui.schema.field import Before, Field
 from opencode_tui.schema.record import Record, absent
 
 SearchOrder = Literal["newest", "relevance"]
@@ -24,7 +23,7 @@ class SearchRequest(Record):
     `is_quick` asks for a first answer: changes of the last seconds may be missing, and no similar words are searched.
     """
 
-    query: Annotated[str, BeforeValidator(_readable), Field(max_length=4_096)]
+    query: Annotated[str, Before(_readable), Field(max_length=4_096)]
     limit: Annotated[int, Field(ge=1, le=500)] = 50
     order: SearchOrder = "newest"
     is_here: bool = False

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record
 

@@ -1,7 +1,6 @@
 """Sign-ins with the browser to providers, and the accounts that are signed in. No value here has a token."""
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record, absent
 
 USAGE_PAGE = "https://chatgpt.com/settings/usage"

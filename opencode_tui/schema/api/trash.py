@@ -2,8 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record
 
 

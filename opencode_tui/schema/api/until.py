@@ -1,7 +1,6 @@
 """Requests about the check of a session."""
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.until import MAX_TURNS

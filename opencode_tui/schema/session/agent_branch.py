@@ -1,8 +1,6 @@
 """What an agent did in a worktree of its own: a branch, in the metadata of its session."""
 
-from pydantic import ValidationError
-
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import Record, ValidationError, absent
 from opencode_tui.schema.session.session import SessionInfo
 
 AGENT_BRANCH_KEY = "agentBranch"

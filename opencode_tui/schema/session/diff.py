@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
-
 from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import JsonObject, Record, absent
 
@@ -26,10 +24,9 @@ class FileDiff(Record):
     status: Literal["added", "deleted", "modified"] | None = absent()
     note: str | None = absent()
 
-    @model_serializer(mode="wrap")
-    def _without_empty_texts(self, serialize: SerializerFunctionWrapHandler) -> JsonObject:
-        """Leave out the texts of a change of a newer OpenCode, which has a `patch` in their place."""
-        fields: JsonObject = serialize(self)
+    def wire_fields(self) -> JsonObject:
+        """Return the fields; without the texts of a change of a newer OpenCode, which has a `patch` in their place."""
+        fields = super().wire_fields()
         if "patch" in fields:
             for name in ("before", "after"):
                 if not fields.get(name):

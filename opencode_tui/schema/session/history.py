@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, Message
 from opencode_tui.schema.session.part import AnyPart, Part
@@ -20,7 +19,7 @@ class MessageWithParts(Record):
 
 def with_parts(info: AnyMessage, parts: list[AnyPart]) -> MessageWithParts:
     """Return the pair without validating it again."""
-    return MessageWithParts.model_construct(info=info, parts=parts)
+    return MessageWithParts.trusted(info=info, parts=parts)
 
 
 def session_cost(info: SessionInfo, messages: Iterable[AnyMessage]) -> Decimal:

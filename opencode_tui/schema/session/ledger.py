@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
-
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.field import Field
+from opencode_tui.schema.record import Reader, Record, ValidationError, absent
 from opencode_tui.schema.session.part import TextPart
 from opencode_tui.schema.session.session import SessionInfo
 
@@ -57,7 +56,7 @@ class LedgerEdit(Record):
     text: str | None = absent()
 
 
-_EDITS: TypeAdapter[list[LedgerEdit]] = TypeAdapter(list[LedgerEdit])
+_EDITS: Reader[list[LedgerEdit]] = Reader(list[LedgerEdit])
 
 
 def ledger_edits_of(info: SessionInfo) -> Mapping[str, LedgerEdit]:

@@ -6,10 +6,9 @@ that user message.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import Reader, Record, absent
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.stored_error import StoredApiError, StoredError, StoredOutputLengthError
 
@@ -143,7 +142,7 @@ AnyMessage = UserMessage | AssistantMessage
 Message = Annotated[AnyMessage, Field(discriminator="role")]
 """A message of either role, for fields: validated by its `role`."""
 
-MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(Message, config=ConfigDict(defer_build=True))
+MESSAGE: Reader[AnyMessage] = Reader(Message)
 """Validates a message of either role from JSON."""
 
 

@@ -4,11 +4,11 @@ from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 import msgspec
-from pydantic import ConfigDict, Field, TypeAdapter
 
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import Reader, Record, absent
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.stored_error import StoredApiError
 from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion
@@ -201,7 +201,7 @@ AnyPart = (
 Part = Annotated[AnyPart, Field(discriminator="type")]
 """A part of any kind, for fields: validated by its `type`."""
 
-PART: TypeAdapter[AnyPart] = TypeAdapter(Part, config=ConfigDict(defer_build=True))
+PART: Reader[AnyPart] = Reader(Part)
 """Validates a part of any kind."""
 
 LARGE_RECORD = 1_000_000

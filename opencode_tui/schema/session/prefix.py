@@ -5,8 +5,7 @@ Stored beside the session as `session_prefix/{sessionID}`, a kind of ours. A ses
 
 from typing import Any
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record, absent
 
 

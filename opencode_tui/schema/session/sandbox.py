@@ -2,10 +2,8 @@
 
 from typing import cast
 
-from pydantic import ValidationError
-
 from opencode_tui.schema.permission import Runs
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.record import JsonObject, Record, ValidationError, absent
 
 KEY = "sandbox"
 

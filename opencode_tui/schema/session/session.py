@@ -4,11 +4,10 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.ids import is_identifier
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import Record, ValidationError, absent
 from opencode_tui.schema.session.diff import FileDiff
 
 DEFAULT_TITLE = "New session - "

@@ -2,9 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
-
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, ProviderError, with_remedy
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.system_error import describe
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, ValidationError, convert
-from pydantic import Field
 
 from opencode_tui.schema.error import (
     ApprovalUnavailableError,
@@ -24,6 +23,7 @@ from opencode_tui.schema.error import (
     RejectedError,
     ToolError,
 )
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import Record, absent
 

@@ -2,8 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.session import RevertState

@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-from pydantic import ValidationError
-
-from opencode_tui.schema.record import Record, absent
+from opencode_tui.schema.record import Record, ValidationError, absent
 from opencode_tui.schema.session.part import AnyPart, TextPart
 from opencode_tui.schema.session.session import UNTIL_KEY, SessionInfo
 

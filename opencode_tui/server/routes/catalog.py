@@ -149,7 +149,12 @@ def shape_providers(providers: Sequence[ProviderSummary], models: Iterable[Model
         if model.provider_id in listed:
             listed[model.provider_id][model.model_id] = _model(model, known[model.provider_id])
     return [
-        {**provider.model_dump(include=_SENT), "options": {}, "models": listed[provider.id]} for provider in providers
+        {
+            **{name: value for name, value in provider.to_dict().items() if name in _SENT},
+            "options": {},
+            "models": listed[provider.id],
+        }
+        for provider in providers
     ]
 
 

@@ -3,8 +3,8 @@
 import socket
 
 from fastapi import Response
-from pydantic import Field
 
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.server.answer import answer_record, answer_records, answer_value

@@ -92,6 +92,6 @@ async def _send_frames(listener: Listener, send: Send) -> None:
 async def open_requests(client: Client) -> list[Frame]:
     """Return the open questions of a folder, oldest first; with an engine in the process nothing happens in between."""
     permissions, questions = await client.permissions.pending(), await client.questions.pending()
-    asked: list[StructuralEvent] = [PermissionAsked.model_validate(request.model_dump()) for request in permissions]
+    asked: list[StructuralEvent] = [PermissionAsked.model_validate(request.to_dict()) for request in permissions]
     asked += [QuestionAsked.model_validate(request.to_dict()) for request in questions]
     return [Frame.of(str(client.directory), event) for event in asked]

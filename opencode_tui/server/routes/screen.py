@@ -4,7 +4,6 @@ from typing import Annotated, Any
 
 from fastapi import Body, Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import Field, TypeAdapter, ValidationError
 
 from opencode_tui.schema.api.keybinds import COMMANDS
 from opencode_tui.schema.event.screen_event import (
@@ -14,8 +13,9 @@ from opencode_tui.schema.event.screen_event import (
     ScreenTextAppended,
     ScreenToastShown,
 )
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.json_text import JsonError, load_json
-from opencode_tui.schema.record import Record
+from opencode_tui.schema.record import Reader, Record, ValidationError
 from opencode_tui.server.answer import LateAnswer, answer_value
 from opencode_tui.server.request import FolderClient, ServerServices
 from opencode_tui.server.router import new_router
@@ -51,7 +51,7 @@ class ScreenRequestForm(Record):
     body: Any
 
 
-_EVENT: TypeAdapter[ScreenEvent] = TypeAdapter(Annotated[ScreenEvent, Field(discriminator="type")])
+_EVENT: Reader[ScreenEvent] = Reader(Annotated[ScreenEvent, Field(discriminator="type")])
 
 
 class ScreenSender:
@@ -124,7 +124,7 @@ async def publish(sender: Sender, message: ScreenMessage) -> Response:
     try:
         event = _EVENT.validate_python(written)
     except ValidationError as error:
-        raise RequestValidationError(error.errors(include_url=False), body=written) from error
+        raise RequestValidationError(error.errors(), body=written) from error
     return await sender.send(event)
 
 

@@ -5,13 +5,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated
 
+import pydantic
 from fastapi import Query, Response
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict
 
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import CreateSession, ForkSession, UpdateSession
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.event.event import SessionIdle, SessionStatusChanged
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.session.diff import FileDiff
@@ -44,17 +46,19 @@ class ForkBoundary(Record):
     message_id: Annotated[str | None, Field(pattern=r"^msg_[0-9A-Za-z]{1,60}$")] = absent()
 
 
-class SessionQuery(Record):
+class SessionQuery(BaseModel):
     """A filter of sessions: `start` is the earliest `time.updated` in milliseconds, `search` a part of the title.
 
     With `directory` (the query, not the header) only those of that very folder.
     """
 
+    model_config = ConfigDict(extra="allow", frozen=True)
+
     directory: str | None = None
     roots: bool = False
     start: float | None = None
     search: str | None = None
-    limit: Annotated[int | None, Field(ge=0)] = None
+    limit: Annotated[int | None, pydantic.Field(ge=0)] = None
 
     def choose(self, sessions: Sequence[SessionInfo]) -> list[SessionInfo]:
         """Return the matching sessions, last changed first."""

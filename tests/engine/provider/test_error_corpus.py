@@ -44,6 +44,6 @@ def test_the_screen_shows_the_parts_of_an_error_as_it_reads_them_from_an_older_r
     assert errors
     for error in errors:
         assert isinstance(error, StoredAuthError | StoredOverflowError) and error.data.words is not None
-        older = error.model_copy(update={"data": error.data.model_copy(update={"words": None})})
+        older = error.changed(data=error.data.changed(words=None))
         shown, read = words_of(error, "p"), words_of(older, "p")
         assert shown == read._replace(detail=shown.detail) and read.detail in ("", shown.detail), error.data.message

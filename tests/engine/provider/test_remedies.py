@@ -5,9 +5,9 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 import click
-from pydantic import BaseModel
 
 from opencode_tui.cli.main import commands
+from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.error.cause import PAGE, ROWS, UNKNOWN, UNKNOWN_IN_STREAM
@@ -42,7 +42,7 @@ def has_setting(path: list[str]) -> bool:
         for kind in kinds:
             if isinstance(kind, tuple):
                 following += model_of(kind[1])
-            elif isinstance(kind, type) and issubclass(kind, BaseModel) and name in kind.model_fields:
+            elif isinstance(kind, type) and issubclass(kind, Section) and name in kind.model_fields:
                 following += model_of(kind.model_fields[name].annotation)
         kinds = following
     return bool(kinds)

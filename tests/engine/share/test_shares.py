@@ -325,11 +325,8 @@ async def test_four_thousand_parts_are_sent_in_few_requests_while_the_loop_goes_
         messages += [request, assistant(*(f"part {number} {at} " + "word " * 20 for at in range(19)), parent=request)]
     info = session_info("ses_e0480000ffffAAAAAAAAAAAAAA", directory=str(tmp_path))
     messages = [
-        one.model_copy(
-            update={
-                "info": one.info.changed(session_id=info.id),
-                "parts": [part.changed(session_id=info.id) for part in one.parts],
-            }
+        one.changed(
+            info=one.info.changed(session_id=info.id), parts=[part.changed(session_id=info.id) for part in one.parts]
         )
         for one in messages
     ]

@@ -1,13 +1,12 @@
 """A call that cannot run is answered with the right form, in at most 200 bytes."""
 
-from pydantic import Field
-
 from opencode_tui.engine.provider.call_assembly import parse_arguments
 from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.tool.parameter_schema import describe, parse
 from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.engine.tool.tool import Parameters
 from opencode_tui.engine.tool.wrong_call import ANSWER_BYTES, describe_misfit, describe_unknown, form_of
+from opencode_tui.schema.field import Field
 from tests.support.rows import each
 
 SPECS = list(read_specs().values())

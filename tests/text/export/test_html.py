@@ -61,7 +61,7 @@ def hostile_session(count: int):
             parent=request,
             agent=bad,
         )
-        messages += [request, answer.model_copy(update={"info": answer.info.changed(model_id=bad)})]
+        messages += [request, answer.changed(info=answer.info.changed(model_id=bad))]
     return session_info(directory="/p", title=hostile_markup(1)[0] + "<script>"), messages
 
 

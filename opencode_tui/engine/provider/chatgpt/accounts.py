@@ -15,8 +15,6 @@ import time
 import uuid
 from collections.abc import Mapping
 
-from pydantic import ValidationError
-
 from opencode_tui.config.auth import CHATGPT, AuthStore
 from opencode_tui.engine.provider.chatgpt.service import (
     FATAL,
@@ -34,7 +32,7 @@ from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.schema.api.sign_in import USAGE_PAGE
 from opencode_tui.schema.error import AuthError, Failure, ProviderError, with_remedy
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.record import JsonObject, Record, ValidationError, absent
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 

@@ -5,10 +5,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, cast
 
-from pydantic_core import from_json, to_json
+import msgspec
 
 from opencode_tui.engine.provider.decode.delta import MalformedChunk, ProtocolError, WireDelta, WireEnd
-from opencode_tui.schema.json_text import bounded, load_json
+from opencode_tui.schema.json_text import JsonError, TooDeepError, decode_json, load_json
 from opencode_tui.schema.record import JsonObject
 
 _MAX_DIGITS = 10
@@ -19,10 +19,11 @@ _MOST_TOKENS = 1e12
 def read_json(data: bytes) -> Any:
     """Return the value of a JSON text; keeps unpaired surrogates, replaces invalid UTF-8 by U+FFFD. Raises ValueError."""
     try:
-        value = from_json(data)
-    except ValueError:
+        return decode_json(data)
+    except TooDeepError:
+        raise
+    except JsonError:
         return load_json(data.decode("utf-8", "replace"))
-    return bounded(value, data)
 
 
 def as_object(value: object) -> JsonObject:
@@ -128,7 +129,7 @@ class SseParser:
             self._add(value.removeprefix(b" "))
         elif name == b"error":  # llama.cpp and what builds on it report errors in a field of this name
             text = value.strip()
-            quoted = text if text.startswith(b"{") else to_json(text.decode("utf-8", "replace"))
+            quoted = text if text.startswith(b"{") else msgspec.json.encode(text.decode("utf-8", "replace"))
             self._add(b'{"error":%s}' % quoted)
 
     def _keep(self, rest: bytes) -> None:

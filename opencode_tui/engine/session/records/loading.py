@@ -7,11 +7,10 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from pydantic import ValidationError
-
 from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import spans_wrap, time_field
+from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, parse_part

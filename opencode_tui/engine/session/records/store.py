@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import msgspec
 from msgspec import Struct
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from opencode_tui.bus import Bus
 from opencode_tui.engine.session.records.loading import (
@@ -49,7 +49,7 @@ from opencode_tui.schema.event.event import (
     session_of,
 )
 from opencode_tui.schema.ids import Clock, spans_wrap
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import JsonObject, Reader, ValidationError, plain
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.listed import ListedSession
@@ -263,7 +263,7 @@ class Publisher:
 
 logger = logging.getLogger(__name__)
 
-_DIFFS: TypeAdapter[list[FileDiff]] = TypeAdapter(list[FileDiff], config=ConfigDict(defer_build=True))
+_DIFFS: Reader[list[FileDiff]] = Reader(list[FileDiff])
 
 SIBLINGS = ("session_diff", "todo", "share", "session_share", "session_prefix")
 """Kinds of records that each session has at most one of, and that are deleted with it."""
@@ -687,7 +687,7 @@ class SessionStore:
 
     async def write_diff(self, session_id: str, diff: list[FileDiff]) -> None:
         """Store the session's changes of files; needs the run lock."""
-        data = _DIFFS.dump_json(diff, by_alias=True, indent=2)
+        data = msgspec.json.format(msgspec.json.encode(diff, enc_hook=plain))
         await self._storage.write(("session_diff", session_id), data)
 
     async def prefix(self, session_id: str) -> SessionPrefix | None:

@@ -4,8 +4,8 @@ import hashlib
 import json
 from typing import Any, TypeAlias, cast
 
+import msgspec
 from msgspec import Struct
-from pydantic_core import PydanticSerializationError, to_json
 
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import BASE62, spans_wrap, time_field
@@ -95,8 +95,8 @@ def _object(data: bytes) -> JsonObject:
 
 def _bytes(record: JsonObject) -> bytes:
     try:
-        return to_json(record, indent=2)
-    except (PydanticSerializationError, ValueError):  # text that is not Unicode
+        return msgspec.json.format(msgspec.json.encode(record))
+    except UnicodeEncodeError:  # text that is not Unicode
         return json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8", "replace")
 
 

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import UncoveredCall
@@ -24,6 +22,7 @@ from opencode_tui.engine.snapshot.revert.plan import CHANGED_SINCE
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.engine.tool.edit.diff import compare
 from opencode_tui.schema.error import SessionError
+from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.session import UNDO_KEY, RevertState, SessionInfo

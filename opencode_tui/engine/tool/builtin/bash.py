@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import asdict, replace
-from pydantic import Field
 
 from opencode_tui.engine.permission.command_decision import CommandPlan
 from opencode_tui.engine.sandbox.limits import NO_LIMITS
@@ -17,6 +16,7 @@ from opencode_tui.engine.tool.process.process import NO_TIMEOUT_MS, Command, End
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.session.sandbox import KEY
 from opencode_tui.schema.session.tool_state import KEPT_LINES
 

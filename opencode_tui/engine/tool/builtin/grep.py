@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import Field
-
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.text_format import presentable
 from opencode_tui.engine.tool.kit import ToolKit
@@ -26,6 +24,7 @@ from opencode_tui.engine.tool.search.search import (
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.engine.tool.truncate import MAX_BYTES
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 
 _NOTES_BYTES = 1_000
 

@@ -3,13 +3,12 @@
 from functools import partial
 from pathlib import Path
 
-from pydantic import Field
-
 from opencode_tui.engine.tool.files.text_format import presentable
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search.search import RESULT_LIMIT, FileSearch, choose_location
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 
 _LEFT_OUT = (
     "node_modules/", "__pycache__/", ".venv/", "venv/", "env/", "dist/", "build/", "target/", "vendor/", "bin/", "obj/",

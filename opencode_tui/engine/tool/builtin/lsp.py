@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import Field
-
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.lsp.connection import RequestError, ServerGoneError
 from opencode_tui.engine.lsp.document import Document, column, line_of, path_of, position, read_text
@@ -19,6 +17,7 @@ from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.location import Location, ask_outside, locate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject
 
 MOST_LINES = 100

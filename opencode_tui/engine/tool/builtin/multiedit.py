@@ -4,7 +4,6 @@ from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
-from pydantic import Field
 
 from opencode_tui.engine.tool.edit.edit_text import replace_text
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
@@ -14,6 +13,7 @@ from opencode_tui.engine.tool.files.text_format import TextFormat
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import MissingFileError, ToolError
+from opencode_tui.schema.field import Field
 
 
 class Replacing(Parameters):

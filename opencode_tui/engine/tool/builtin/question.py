@@ -2,12 +2,11 @@
 
 from typing import Annotated
 
-from pydantic import Field
-
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.api.question import Question, QuestionOption
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 
 MAX_QUESTIONS = 10
 

@@ -11,7 +11,6 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from msgspec import Struct
-from pydantic import Field
 
 from opencode_tui.cancellation import to_cancellable_thread
 from opencode_tui.engine.permission.ruleset import grantable
@@ -23,6 +22,7 @@ from opencode_tui.engine.tool.location import Location, ask_outside, locate, sim
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
 from opencode_tui.schema.error import MissingFileError, ToolError
+from opencode_tui.schema.field import Field
 from opencode_tui.storage.safe_folder import open_folder
 
 LINE_LIMIT_CHARACTERS = 2_000

@@ -8,11 +8,10 @@ import re
 from collections.abc import Sequence
 from datetime import datetime
 
-from pydantic import Field
-
 from opencode_tui.engine.tool.kit import Excerpt, ReadOutputs, SearchHistory, StoredOutput, ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 
 _UNSAFE_ID = re.compile(r"[^A-Za-z0-9_-]")
 _LISTED = 20
@@ -22,7 +21,7 @@ _LISTED = 20
 class RecallParameters(Parameters):
     """The call to recall, or words to find: one parameter, since each has a price in every request."""
 
-    call_id: str = Field("", alias="call_id")
+    call_id: str = Field(default="", alias="call_id")
 
 
 class RecallTool:

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.skill.skills import Skill, Skills
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import Field
 
 _LINE = 240
 """Characters of one skill in the list that each request contains."""

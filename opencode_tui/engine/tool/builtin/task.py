@@ -1,13 +1,12 @@
 """The task tool: another agent works in a child session. Source: docs/internals/tools.md#task."""
 
 from collections.abc import Mapping
-
-from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
+from typing import Annotated
 
 from opencode_tui.engine.tool.kit import Editing, ToolKit
 from opencode_tui.engine.tool.tool import Parameters, Subagents, SubagentTask, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import UNLISTED, Field
 
 
 def task_output(session_id: str, report: str) -> str:
@@ -29,7 +28,7 @@ class TaskParameters(Parameters):
     isolation: str | None = None
     """`worktree`; a plain string in the schema, which is part of every request."""
     apply: bool | None = None
-    command: SkipJsonSchema[str | None] = None
+    command: Annotated[str | None, UNLISTED] = None
     """The slash command that the task comes from, if a model names it."""
 
 

@@ -1,13 +1,12 @@
 """The todowrite tool: a session's plan, which the user sees. Source: docs/internals/tools.md#todowrite-and-todoread."""
 
 import json
-from typing import Literal
-
-from pydantic.json_schema import SkipJsonSchema
+from typing import Annotated, Literal
 
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
+from opencode_tui.schema.field import UNLISTED
 from opencode_tui.schema.session.session import Todo
 
 
@@ -16,8 +15,8 @@ class TodoItem(Parameters):
 
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"] = "pending"
-    priority: SkipJsonSchema[Literal["high", "medium", "low"]] = "medium"
-    id: SkipJsonSchema[str] = ""
+    priority: Annotated[Literal["high", "medium", "low"], UNLISTED] = "medium"
+    id: Annotated[str, UNLISTED] = ""
     """Kept if a model gives it, as the priority is; no screen shows either, so no model is asked for them."""
 
 

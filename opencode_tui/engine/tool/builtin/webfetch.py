@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
-from pydantic import Field
 
 from opencode_tui import __version__, network
 from opencode_tui.engine.permission.decision import Query, open_patterns
@@ -25,6 +24,7 @@ from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ConfigError, ToolError
+from opencode_tui.schema.field import Field
 
 if TYPE_CHECKING:
     import httpx
@@ -103,7 +103,7 @@ async def _fetch(arguments: WebfetchParameters, context: ToolContext) -> _Page:
         "Accept-Encoding": "gzip, deflate",
     }
     for _ in range(_REDIRECTS):
-        metadata = arguments.model_dump(exclude_none=True) if not origin else {"url": url, "redirectedFrom": origin}
+        metadata = arguments.present() if not origin else {"url": url, "redirectedFrom": origin}
         try:
             addresses = await _permit(url, context, metadata, approved, seconds=left)
             client = await asyncio.to_thread(_make_client, url, headers)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from pydantic import Field
 
 from opencode_tui import __version__, network
 from opencode_tui.config.redact import redact_text
@@ -21,6 +20,7 @@ from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search_service import BRAVE, SERVICES, SearchService
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ConfigError, ToolError
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.json_text import JsonError, load_json
 from opencode_tui.schema.record import JsonObject
 
@@ -73,7 +73,7 @@ class WebsearchTool:
                 permission="websearch",
                 patterns=[query],
                 always=["*"],
-                metadata={**arguments.model_dump(exclude_none=True), "service": service.name},
+                metadata={**arguments.present(), "service": service.name},
             )
         )
         results = await _search(service, query, arguments.num_results)

@@ -147,7 +147,7 @@ async def ask_to_search(
     forms = await asyncio.to_thread(forms_of, context.directory, context.worktree)
     texts = [str(location.real), *forms.of("read", str(location.real))]
     denied = [one for one in texts if evaluate_layers(permission, one, context.ask.rules()).action == "deny"]
-    metadata = arguments.model_dump(exclude_none=True)
+    metadata = arguments.present()
     await context.ask(permission, [pattern, *denied[:1]], always=["*"], metadata=metadata)
 
 

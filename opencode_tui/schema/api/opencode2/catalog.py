@@ -2,10 +2,9 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
 from opencode_tui.schema.api.opencode2.location import ModelName, ProviderRequest
 from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject, absent
 
 

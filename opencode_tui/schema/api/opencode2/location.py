@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from pydantic import Field
-
 from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject, absent
 
 

@@ -2,11 +2,10 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
-
 from opencode_tui.schema.api.opencode2.location import ModelName
 from opencode_tui.schema.api.opencode2.session import GivenAgent, PromptFile, TokenCount
 from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject, absent
 
 

@@ -2,8 +2,6 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from opencode_tui.schema.api.opencode2.session import (
     Delivery,
     GivenAgent,
@@ -13,6 +11,7 @@ from opencode_tui.schema.api.opencode2.session import (
     PromptSource,
 )
 from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject, NoNul, absent
 
 MessageId = Annotated[NoNul, Field(pattern=r"^msg_")]

@@ -2,10 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from opencode_tui.schema.api.opencode2.location import LocationRef, ModelName
 from opencode_tui.schema.api.opencode2.value import Value
+from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import JsonObject, NoNul, absent
 
 Delivery = Literal["steer", "queue"]

@@ -1,11 +1,9 @@
 """The base of these values."""
 
-from pydantic import ConfigDict
-
 from opencode_tui.schema.record import Record
 
 
 class Value(Record):
     """A record of exactly the described fields: others that a client sends are left out, as none may be in an answer."""
 
-    model_config = ConfigDict(extra="ignore")
+    unknown = "ignore"

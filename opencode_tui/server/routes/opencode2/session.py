@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Annotated, Literal
 
 from fastapi import Query, Response
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from opencode_tui.client.client import Client
 from opencode_tui.schema.api.context import CompactSession
@@ -32,7 +32,6 @@ from opencode_tui.schema.api.request import AgentInput, CreateSession, FileInput
 from opencode_tui.schema.error import BusyError, NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.ids import Identifier, is_identifier, system_clock
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import is_waiting
 from opencode_tui.schema.session.part import AgentSource, FilePartSource, SourceText
@@ -67,8 +66,10 @@ _IDS = Identifier()
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-class SessionFilter(Record):
+class SessionFilter(BaseModel):
     """Which sessions are listed: by folder, project, a part of the title; `cursor` is a page of an earlier answer."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     workspace: Annotated[str | None, Field(pattern=r"^wrk")] = None
     limit: Annotated[int, Field(ge=1, le=1_000)] = _PAGE

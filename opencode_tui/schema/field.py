@@ -1,0 +1,200 @@
+"""What a field of a record says besides its type: its default, its name in JSON, its bounds, functions that check or write it."""
+
+from collections.abc import Callable, Mapping
+from types import UnionType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin
+
+from msgspec import Struct
+
+
+class _Required:
+    """The default of a field that has none."""
+
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED: Any = _Required()
+
+
+class Facts(Struct, frozen=True, eq=False):
+    """What `Field` was called with; `bounds` are those of the type, by the names that pydantic gives them."""
+
+    default: Any
+    default_factory: Callable[[], Any] | None
+    alias: str | None
+    description: str | None
+    discriminator: str | None
+    exclude: bool
+    exclude_if: Callable[[Any], bool] | None
+    repr: bool
+    bounds: dict[str, Any]
+
+
+def Field(
+    *,
+    default: Any = REQUIRED,
+    default_factory: Callable[[], Any] | None = None,
+    alias: str | None = None,
+    description: str | None = None,
+    discriminator: str | None = None,
+    exclude: bool = False,
+    exclude_if: Callable[[Any], bool] | None = None,
+    repr: bool = True,
+    **bounds: Any,
+) -> Any:
+    """Return the facts of a field: its default in the body of a class, or bounds of its type in `Annotated`.
+
+    `alias` is its name in JSON, where that of the class does not fit. A field of `exclude` is never written, one of `exclude_if`
+    where that is true of its value; one without `repr` is a secret, which no text about the record shows. Bounds: `pattern`, `ge`,
+    `gt`, `le`, `lt`, `min_length`, `max_length`, `allow_inf_nan`.
+    """
+    return Facts(default, default_factory, alias, description, discriminator, exclude, exclude_if, repr, bounds)
+
+
+class After(NamedTuple):
+    """A function that checks a value of the right type, or makes another of it. It raises ValueError."""
+
+    check: Callable[[Any], Any]
+
+
+class Before(NamedTuple):
+    """A function that checks or changes what was given, before its type is checked. It raises ValueError."""
+
+    check: Callable[[Any], Any]
+
+
+class Written(NamedTuple):
+    """A function that makes what is written of a value in memory."""
+
+    write: Callable[[Any], Any]
+
+
+class SchemaForm:
+    """The JSON schema of a type, in the place of what would be made of it."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+
+class Unlisted(NamedTuple):
+    """A field that is read, and that no JSON schema has."""
+
+
+UNLISTED = Unlisted()
+
+
+class Tag(NamedTuple):
+    """The tag of a member of a union."""
+
+    name: str
+
+
+class TagOf(NamedTuple):
+    """A function that returns the tag of what is given, in a union whose members have tags."""
+
+    find: Callable[[Any], str]
+
+
+EXPECTED = "setting_expected"
+"""The type of the fault of a value that a function rejected with `Expected`."""
+
+
+class Expected(ValueError):
+    """A value is not what a field is for. The message says what was expected."""
+
+
+class FieldRow:
+    """A field of a class: `annotation` is its type, `metadata` what `Annotated` adds, `alias` its name in JSON."""
+
+    __slots__ = (
+        *("alias", "annotation", "bounds", "default", "default_factory", "description", "discriminator"),
+        *("exclude", "exclude_if", "metadata", "name", "repr", "write"),
+    )
+
+    def __init__(self, name: str, annotation: Any, value: Any, wire_name: Callable[[str], str]) -> None:
+        facts: Facts | None = value if isinstance(value, Facts) else None
+        self.name = name
+        self.metadata: tuple[Any, ...] = ()
+        if get_origin(annotation) is Annotated:
+            annotation, *rest = get_args(annotation)
+            self.metadata = tuple(rest)
+        self.annotation = annotation
+        inner = next((one for one in self.metadata if isinstance(one, Facts)), None)
+        self.default: Any = facts.default if facts else value
+        self.default_factory = facts.default_factory if facts else None
+        self.alias = (facts and facts.alias) or (inner and inner.alias) or wire_name(name)
+        self.description = (facts and facts.description) or (inner and inner.description)
+        self.discriminator = facts.discriminator if facts else None
+        self.exclude = bool((facts and facts.exclude) or (inner and inner.exclude))
+        self.exclude_if = (facts and facts.exclude_if) or (inner and inner.exclude_if)
+        self.repr = (facts is None or facts.repr) and (inner is None or inner.repr)
+        self.bounds: dict[str, Any] = facts.bounds if facts else {}
+        self.write = writer_of(self.kind)
+
+    def is_required(self) -> bool:
+        """Return whether the field has no default."""
+        return self.default is REQUIRED and self.default_factory is None
+
+    def initial(self) -> Any:
+        """Return its value where none is given."""
+        return self.default if self.default_factory is None else self.default_factory()
+
+    @property
+    def kind(self) -> Any:
+        """The type with all that is said about it."""
+        more = [*self.metadata]
+        if self.bounds or self.discriminator:
+            more.append(Field(discriminator=self.discriminator, **self.bounds))
+        return Annotated[(self.annotation, *more)] if more else self.annotation
+
+
+class WithFields:
+    """The base of classes whose fields are read from JSON: `schema/record.py`.
+
+    `unknown` says what happens to fields that a class does not have. With `is_strict` nothing is converted; with `by_name` fields
+    may also be given by the names that they have here.
+    """
+
+    __slots__ = ()
+
+    unknown: ClassVar[Literal["allow", "ignore"]] = "allow"
+    is_strict: ClassVar[bool] = False
+    by_name: ClassVar[bool] = True
+    model_fields: ClassVar[Mapping[str, FieldRow]]
+
+    @classmethod
+    def accept_fields(cls, given: dict[Any, Any]) -> Self:
+        """Return an object of fields that plainly are right. Raises RefusedError."""
+        raise NotImplementedError
+
+
+def writer_of(kind: Any) -> Callable[[Any], Any] | None:
+    """Return what makes what is written of a value of a type; None where that is the value itself."""
+    origin, members = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        own = next((one.write for one in members[1:] if isinstance(one, Written)), None)
+        return own or writer_of(members[0])
+    if origin not in (list, dict) and not is_union(kind):
+        return None
+    inner = next((found for one in members if (found := writer_of(one)) is not None), None)
+    if inner is None:
+        return None
+    write = inner
+    if origin is list:
+        return lambda value: [write(one) for one in value]
+    if origin is dict:
+        return lambda value: {name: write(one) for name, one in value.items()}
+    return lambda value: None if value is None else write(value)
+
+
+def is_union(kind: Any) -> bool:
+    """Return whether a type is a union, in either form."""
+    return get_origin(kind) in (Union, UnionType)
+
+
+def is_class_variable(annotation: Any) -> bool:
+    """Return whether an annotation of a class is of no field."""
+    return annotation is ClassVar or get_origin(annotation) is ClassVar

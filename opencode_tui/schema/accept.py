@@ -5,7 +5,7 @@ So nothing is accepted here that pydantic would reject, or would make something 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from math import isfinite
 from typing import Annotated, Any, ForwardRef, Literal, cast, get_args, get_origin
@@ -47,7 +47,13 @@ def _float(value: Any) -> Any:
 def _decimal(value: Any) -> Any:
     if type(value) is Decimal and value.is_finite():
         return value
+    if type(value) is str and _WRITTEN_DECIMAL(value):
+        return Decimal(value)
     raise RefusedError
+
+
+_WRITTEN_DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?").fullmatch
+"""How records have it; a number of JSON is pydantic's."""
 
 
 _PLAIN: dict[Any, Accept] = {
@@ -76,6 +82,8 @@ def acceptor(kind: Any) -> Accept:
         return _union([acceptor(one) for one in get_args(kind)])
     if origin is list:
         return _list(acceptor(get_args(kind)[0]))
+    if origin is Sequence:
+        return _sequence(acceptor(get_args(kind)[0]))
     if origin is dict:
         return _dict(*map(acceptor, get_args(kind)))
     if isinstance(kind, type):
@@ -120,6 +128,17 @@ def _list(member: Accept) -> Accept:
     def accept(value: Any) -> Any:
         if type(value) is list:
             return [member(one) for one in cast("list[Any]", value)]
+        raise RefusedError
+
+    return accept
+
+
+def _sequence(member: Accept) -> Accept:
+    def accept(value: Any) -> Any:
+        if type(value) is list:
+            return [member(one) for one in cast("list[Any]", value)]
+        if type(value) is tuple:
+            return tuple(member(one) for one in cast("tuple[Any, ...]", value))
         raise RefusedError
 
     return accept

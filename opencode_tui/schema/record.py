@@ -8,6 +8,7 @@ for a description of the types. Loading it takes a third of the time from the st
 """
 
 import json
+import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from inspect import get_annotations
@@ -29,7 +30,7 @@ import msgspec
 
 from opencode_tui.schema.accept import Accept, RefusedError, acceptor
 from opencode_tui.schema.field import REQUIRED, Field, FieldRow, WithFields, is_class_variable
-from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.json_text import decode_json
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
@@ -41,7 +42,7 @@ JsonObject = dict[str, Any]
 NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """A text that a record, a file name and an argument can hold."""
 
-_MANY = 100
+_MANY = 1_000
 """Values after which a type is read by pydantic: building its validator costs as much as reading these without it."""
 
 T = TypeVar("T")
@@ -154,7 +155,7 @@ class Record(WithFields):
     __pydantic_decorators__: ClassVar[Any] = None
 
     def __init__(self, **fields: Any) -> None:
-        made = type(self).model_validate(fields)
+        made = _reader_of(type(self)).make(fields)
         _fill(self, made.__dict__, made.__pydantic_extra__, made.__pydantic_fields_set__)
 
     @classmethod
@@ -352,7 +353,7 @@ def plain(value: Any) -> Any:
 
 
 class Reader(Generic[T]):
-    """Reads values of a type, as pydantic's TypeAdapter does."""
+    """Reads values of a type, as pydantic's TypeAdapter does. A wrong value may load pydantic, which takes up to 100 ms."""
 
     __slots__ = ("_accept", "_count", "_is_strict", "_kind", "_pydantic")
 
@@ -369,44 +370,53 @@ class Reader(Generic[T]):
         self._pydantic: Any = None
         self._count = 0
 
+    def make(self, value: object) -> T:
+        """Return the value of fields of our own. Raises ValidationError."""
+        try:
+            return self._plainly(value)
+        except RefusedError:
+            return self._strictly(lambda adapter: adapter.validate_python(value, strict=self._is_strict))
+
     def validate_python(self, value: object) -> T:
         """Return the value of JSON data. Raises ValidationError."""
-        if self._pydantic is None and self._count < _MANY:
-            self._count += 1
-            if self._accept is None:
-                self._accept = acceptor(self._kind)
+        if self._pydantic is None:
             try:
-                return self._accept(value)
+                return self._counted(value)
             except RefusedError:
                 pass  # pydantic says what is wrong with it, or what it can be
         return self._strictly(lambda adapter: adapter.validate_python(value, strict=self._is_strict))
 
     def validate_json(self, data: str | bytes | bytearray) -> T:
         """Return the value of a JSON text. Raises ValidationError."""
-        if self._pydantic is None and self._count < _MANY:
+        if self._pydantic is None:
             try:
-                value = load_json(data)
-            except ValueError:
+                return self._counted(decode_json(data))
+            except (ValueError, RefusedError):
                 pass  # pydantic says what is wrong with it
-            else:
-                self._count += 1
-                if self._accept is None:
-                    self._accept = acceptor(self._kind)
-                try:
-                    return self._accept(value)
-                except RefusedError:
-                    pass
         return self._strictly(lambda adapter: adapter.validate_json(data, strict=self._is_strict))
+
+    def _plainly(self, value: object) -> T:
+        if self._accept is None:
+            self._accept = acceptor(self._kind)
+        return self._accept(value)
+
+    def _counted(self, value: object) -> T:
+        self._count += 1
+        if self._count == _MANY:  # on a thread: what waits for this value may be an event loop
+            threading.Thread(target=self._build, name=f"reader of {self._kind}").start()
+        return self._plainly(value)
+
+    def _build(self) -> Any:
+        from opencode_tui.schema.pydantic_types import adapter_of
+
+        self._pydantic = adapter_of(self._kind)
+        return self._pydantic
 
     def _strictly(self, read: Callable[[Any], T]) -> T:
         from pydantic import ValidationError as PydanticError
 
-        if self._pydantic is None:
-            from opencode_tui.schema.pydantic_types import adapter_of
-
-            self._pydantic = adapter_of(self._kind)
         try:
-            return read(self._pydantic)
+            return read(self._pydantic or self._build())
         except PydanticError as error:
             faults = cast("list[JsonObject]", error.errors(include_url=False))
             raise ValidationError(str(error), faults) from error

@@ -1,13 +1,18 @@
 """What is accepted without pydantic is exactly what pydantic makes of it, for every record and every setting."""
 
 import importlib
+import json
 import pkgutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, find, given, settings
+from pydantic import ValidationError as PydanticError
 
 import opencode_tui.config.settings
 import opencode_tui.engine.tool.builtin
@@ -16,7 +21,7 @@ from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.accept import RefusedError, acceptor
 from opencode_tui.schema.field import is_union
 from opencode_tui.schema.pydantic_types import adapter_of
-from opencode_tui.schema.record import Record
+from opencode_tui.schema.record import Record, ValidationError
 
 _WORDS = (
     "",
@@ -24,6 +29,7 @@ _WORDS = (
     "a/b",
     "text",
     "ses_1",
+    "msg_1",
     "https://a.example/x",
     "#ff0000",
     "8 GB",
@@ -37,6 +43,12 @@ _WORDS = (
 )
 _TEXTS = st.sampled_from(_WORDS) | st.text(max_size=5)
 _NUMBERS = st.integers(-2, 5) | st.sampled_from((0.5, 1.0, -1.5, 10**9, 2**63, 1e300))
+_DECIMALS = (
+    _NUMBERS
+    | st.decimals()
+    | st.decimals(allow_nan=False, allow_infinity=False).map(str)
+    | st.from_regex("-?[0-9]{1,21}([.][0-9]{0,21})?")
+)
 _LEAVES = st.none() | st.booleans() | _NUMBERS | _TEXTS
 ANYTHING = st.recursive(
     _LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXTS, inner, max_size=2), max_leaves=4
@@ -62,28 +74,31 @@ PACKAGES = ("opencode_tui.schema.", "opencode_tui.config.settings.", "opencode_t
 RECORDS = records(Record)
 
 
-def near(kind: Any, depth: int = 0) -> st.SearchStrategy[Any]:
-    """Return values that mostly are of a type."""
+def near(kind: Any, depth: int = 0, *, is_right: bool = False) -> st.SearchStrategy[Any]:
+    """Return values that mostly are of a type; all of them if `is_right`, where nothing but the type says what is right."""
     origin, members = get_origin(kind), get_args(kind)
     if isinstance(kind, ForwardRef | str):
         return ANYTHING
     if origin is Annotated:
-        right = near(members[0], depth)
+        right = near(members[0], depth, is_right=is_right)
     elif origin is Literal:
         right = st.sampled_from(members)
     elif is_union(kind):
-        right = st.one_of(*(near(one, depth) for one in members))
+        right = st.one_of(*(near(one, depth, is_right=is_right) for one in members))
     elif origin is list:
-        right = st.lists(near(members[0], depth + 1), max_size=2)
+        right = st.lists(near(members[0], depth + 1, is_right=is_right), max_size=2)
+    elif origin is Sequence:
+        listed = st.lists(near(members[0], depth + 1, is_right=is_right), max_size=2)
+        right = listed | listed.map(tuple)
     elif origin is dict:
-        right = st.dictionaries(_key(members[0]), near(members[1], depth + 1), max_size=2)
+        right = st.dictionaries(_key(members[0]), near(members[1], depth + 1, is_right=is_right), max_size=2)
     elif isinstance(kind, type) and issubclass(kind, Record):
-        right = st.just({}) if depth > 3 else fields(kind, depth + 1)
+        right = st.just({}) if depth > 3 else fields(kind, depth + 1, is_right=is_right)
     else:
         right = {
-            str: _TEXTS, int: st.integers(-1, 100), float: _NUMBERS, bool: st.booleans(), type(None): st.none(), Decimal: _NUMBERS,
+            str: _TEXTS, int: st.integers(-1, 100), float: _NUMBERS, bool: st.booleans(), type(None): st.none(), Decimal: _DECIMALS,
         }.get(kind, ANYTHING)  # fmt: skip
-    return right if depth > 1 else st.one_of(right, right, right, ANYTHING)
+    return right if depth > 1 or is_right else st.one_of(right, right, right, ANYTHING)
 
 
 def _key(kind: Any) -> st.SearchStrategy[str]:
@@ -91,14 +106,14 @@ def _key(kind: Any) -> st.SearchStrategy[str]:
 
 
 @st.composite
-def fields(draw: st.DrawFn, record: type[Record], depth: int = 0) -> dict[str, Any]:
-    """Return the fields of a record, by either name, some left out, now and then one too many."""
+def fields(draw: st.DrawFn, record: type[Record], depth: int = 0, *, is_right: bool = False) -> dict[str, Any]:
+    """Return the fields of a record, by either name, some left out, now and then one too many; a right record if `is_right`."""
     value: dict[str, Any] = {}
     for row in record.model_fields.values():
         if row.is_required() or draw(st.integers(0, 2)) == 0:
-            name = row.name if draw(st.integers(0, 5)) == 0 else row.alias
-            value[name] = draw(near(row.kind, depth))
-    if draw(st.integers(0, 3)) == 0:
+            name = row.name if not is_right and draw(st.integers(0, 5)) == 0 else row.alias
+            value[name] = draw(near(row.kind, depth, is_right=is_right))
+    if not is_right and draw(st.integers(0, 3)) == 0:
         value[draw(st.sampled_from(("extra", "sessionID", "session_id", "type", "id")))] = draw(_LEAVES)
     return value
 
@@ -146,6 +161,14 @@ def test_what_is_accepted_is_what_pydantic_makes_of_it(record: type[Record]) -> 
     check()
 
 
+@pytest.mark.parametrize("record", RECORDS, ids=lambda one: f"{one.__module__.rpartition('.')[2]}.{one.__name__}")
+def test_a_right_value_is_accepted(record: type[Record]) -> None:
+    effort = settings(
+        max_examples=2_000, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
+    )
+    find(fields(record, is_right=True), lambda value: same(record, value), settings=effort)
+
+
 @pytest.mark.parametrize("key", [*Settings.model_fields])
 def test_a_setting_that_is_accepted_is_what_pydantic_makes_of_it(key: str) -> None:
     kind = Settings.model_fields[key].annotation
@@ -165,3 +188,75 @@ def test_a_setting_that_is_accepted_is_what_pydantic_makes_of_it(key: str) -> No
         same(kind, value, strict=True)
 
     check()
+
+
+class Box(Record):
+    """A text and anything."""
+
+    text: str = ""
+    anything: Any = None
+
+
+_JSON = st.recursive(
+    _LEAVES | st.floats() | st.integers() | st.text(st.characters(exclude_categories=()), max_size=4),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXTS, inner, max_size=2),
+    max_leaves=4,
+).map(json.dumps)
+_WRITTEN = _JSON | st.sampled_from(
+    (
+        "1e400",
+        "[1e-400, -0, -0.0]",
+        "NaN",
+        "[1,]",
+        '"\\u0000"',
+        '{"a": 1, "a": 2}',
+        '"\x01"',
+        "\ufeff1",
+        "9" * 40,
+        "[" * 300 + "]" * 300,
+        "",
+        "{",
+    )
+)
+
+
+@settings(deadline=None, max_examples=300)
+@given(text=_WRITTEN, anything=_WRITTEN)
+def test_a_text_is_read_as_pydantic_reads_it(text: str, anything: str) -> None:
+    data = f'{{"text": {text}, "anything": {anything}, "unknown": {anything}}}'.encode("utf-8", "surrogatepass")
+    assert outcome(lambda: Box.model_validate_json(data)) == outcome(lambda: adapter_of(Box).validate_json(data))
+
+
+def outcome(read: Callable[[], Box]) -> str:
+    """Return what was read, or the kinds of what is wrong."""
+    try:
+        return repr(described(read()))
+    except (ValidationError, PydanticError) as error:
+        return f"refused: {[one['type'] for one in error.errors()]}"
+
+
+PROBE = """
+import sys, threading
+from opencode_tui.schema.model import ModelRef
+ref = ModelRef(provider_id="a", model_id="first")
+for number in range({made}):
+    ref = ModelRef(provider_id="a", model_id=str(number))
+for number in range({read}):
+    ref = ModelRef.model_validate({{"providerID": "a", "modelID": str(number)}})
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        thread.join()
+print("pydantic" in sys.modules, ModelRef.model_validate({{"providerID": "a", "modelID": "last"}}) == ref.changed(model_id="last"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "read", "is_loaded"), [(2_000, 0, False), (0, 999, False), (0, 1_000, True)], ids=["made", "few", "many"]
+)
+def test_many_values_that_are_read_load_pydantic_and_those_that_are_made_do_not(
+    made: int, read: int, *, is_loaded: bool
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", PROBE.format(made=made, read=read)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [str(is_loaded), "True"]

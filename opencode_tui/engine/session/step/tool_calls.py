@@ -186,7 +186,8 @@ class ToolCalls(Struct, frozen=True):
         elif problem is None and tool is not None:
             try:
                 call = await self._changed(call, tool.name, part.session_id)
-                arguments = self.tools.validate(tool, call.input)
+                # On a thread: a wrong call may load pydantic.
+                arguments = await asyncio.to_thread(self.tools.validate, tool, call.input)
             except HookBlocked as blocked:
                 arguments = f"A hook of the user's settings blocked this call: {blocked}"
             problem = arguments if isinstance(arguments, str) else None

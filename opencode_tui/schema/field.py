@@ -26,7 +26,7 @@ class Facts(Struct, frozen=True, eq=False):
     description: str | None
     discriminator: str | None
     exclude: bool
-    exclude_if: Callable[[Any], bool] | None
+    absent: bool
     repr: bool
     bounds: dict[str, Any]
 
@@ -39,17 +39,17 @@ def Field(
     description: str | None = None,
     discriminator: str | None = None,
     exclude: bool = False,
-    exclude_if: Callable[[Any], bool] | None = None,
+    absent: bool = False,
     repr: bool = True,
     **bounds: Any,
 ) -> Any:
     """Return the facts of a field: its default in the body of a class, or bounds of its type in `Annotated`.
 
-    `alias` is its name in JSON, where that of the class does not fit. A field of `exclude` is never written, one of `exclude_if`
-    where that is true of its value; one without `repr` is a secret, which no text about the record shows. Bounds: `pattern`, `ge`,
+    `alias` is its name in JSON, where that of the class does not fit. A field of `exclude` is never written, one that may be
+    `absent` only if it is not None; one without `repr` is a secret, which no text about the record shows. Bounds: `pattern`, `ge`,
     `gt`, `le`, `lt`, `min_length`, `max_length`, `allow_inf_nan`.
     """
-    return Facts(default, default_factory, alias, description, discriminator, exclude, exclude_if, repr, bounds)
+    return Facts(default, default_factory, alias, description, discriminator, exclude, absent, repr, bounds)
 
 
 class After(NamedTuple):
@@ -110,8 +110,8 @@ class FieldRow:
     """A field of a class: `annotation` is its type, `metadata` what `Annotated` adds, `alias` its name in JSON."""
 
     __slots__ = (
-        *("alias", "annotation", "bounds", "default", "default_factory", "description", "discriminator"),
-        *("exclude", "exclude_if", "metadata", "name", "repr", "write"),
+        *("absent", "alias", "annotation", "bounds", "default", "default_factory", "description", "discriminator"),
+        *("exclude", "metadata", "name", "repr", "write"),
     )
 
     def __init__(self, name: str, annotation: Any, value: Any, wire_name: Callable[[str], str]) -> None:
@@ -129,7 +129,7 @@ class FieldRow:
         self.description = (facts and facts.description) or (inner and inner.description)
         self.discriminator = facts.discriminator if facts else None
         self.exclude = bool((facts and facts.exclude) or (inner and inner.exclude))
-        self.exclude_if = (facts and facts.exclude_if) or (inner and inner.exclude_if)
+        self.absent = bool((facts and facts.absent) or (inner and inner.absent))
         self.repr = (facts is None or facts.repr) and (inner is None or inner.repr)
         self.bounds: dict[str, Any] = facts.bounds if facts else {}
         self.write = writer_of(self.kind)
@@ -137,10 +137,6 @@ class FieldRow:
     def is_required(self) -> bool:
         """Return whether the field has no default."""
         return self.default is REQUIRED and self.default_factory is None
-
-    def initial(self) -> Any:
-        """Return its value where none is given."""
-        return self.default if self.default_factory is None else self.default_factory()
 
     @property
     def kind(self) -> Any:

@@ -34,7 +34,7 @@ from opencode_tui.schema.json_text import decode_json
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
+    from pydantic_core import CoreSchema, SchemaValidator
 
 JsonObject = dict[str, Any]
 """A JSON object from or for another program."""
@@ -54,13 +54,9 @@ def json_name(name: str) -> str:
     return head + "".join("ID" if word == "id" else word.capitalize() for word in rest)
 
 
-def _is_none(value: object) -> bool:
-    return value is None
-
-
 def absent() -> Any:
     """Return the default of an optional field: None here, no key at all on disk."""
-    return Field(default=None, exclude_if=_is_none)
+    return Field(default=None, absent=True)
 
 
 class ValidationError(ValueError):
@@ -92,14 +88,14 @@ class _Shape:
                 self.rows[name] = FieldRow(name, hints[name], _default(record, name), record.wire_name)
         self.plain = {row.name: row.default for row in self.rows.values() if row.default is not REQUIRED}
         self.made = [(row.name, row.default_factory) for row in self.rows.values() if row.default_factory is not None]
-        self.written = [
-            (row.name, row.alias, row.exclude_if, row.write) for row in self.rows.values() if not row.exclude
-        ]
+        self.written = [(row.name, row.alias, row.absent, row.write) for row in self.rows.values() if not row.exclude]
 
     @cached_property
-    def readers(self) -> list[tuple[FieldRow, Accept]]:
-        """What reads the value of each field."""
-        return [(row, acceptor(row.kind)) for row in self.rows.values()]
+    def readers(self) -> list[tuple[str, str, Accept, Callable[[], Any] | None, Any]]:
+        """Each field's name, its name in JSON, what reads its value, and what makes or is its default."""
+        return [
+            (row.name, row.alias, acceptor(row.kind), row.default_factory, row.default) for row in self.rows.values()
+        ]
 
 
 def _is_open(annotation: Any) -> bool:
@@ -173,18 +169,22 @@ class Record(WithFields):
         values: JsonObject = {}
         present: set[str] = set()
         used: set[str] = set()
-        for row, accept in cls.record_shape().readers:
-            if row.alias in given:
-                key = row.alias
-            elif cls.by_name and row.name in given:
-                key = row.name
-            elif row.is_required():
+        by_name = cls.by_name
+        for name, alias, accept, make, default in cls.record_shape().readers:
+            if alias in given:
+                key = alias
+            elif by_name and name in given:
+                key = name
+            elif make is not None:
+                values[name] = make()
+                continue
+            elif default is REQUIRED:
                 raise RefusedError
             else:
-                values[row.name] = row.initial()
+                values[name] = default
                 continue
-            values[row.name] = accept(given[key])
-            present.add(row.name)
+            values[name] = accept(given[key])
+            present.add(name)
             used.add(key)
         extra: JsonObject | None = {} if cls.unknown == "allow" else None
         for key, value in given.items() if len(used) < len(given) else ():
@@ -266,9 +266,9 @@ class Record(WithFields):
         """Return the fields as they are written, by their names in JSON; the values are still records."""
         values = self.__dict__
         fields: JsonObject = {}
-        for name, alias, is_left_out, write in type(self).record_shape().written:
+        for name, alias, may_be_absent, write in type(self).record_shape().written:
             value = values.get(name, REQUIRED)
-            if value is REQUIRED or (is_left_out is not None and is_left_out(value)):
+            if value is REQUIRED or (value is None and may_be_absent):
                 continue
             fields[alias] = value if write is None else write(value)
         if self.__pydantic_extra__:
@@ -367,7 +367,7 @@ class Reader(Generic[T]):
         self._kind = kind
         self._is_strict = is_strict or None  # None leaves it to the type
         self._accept: Accept | None = None
-        self._pydantic: Any = None
+        self._pydantic: SchemaValidator | None = None
         self._count = 0
 
     def make(self, value: object) -> T:
@@ -375,7 +375,7 @@ class Reader(Generic[T]):
         try:
             return self._plainly(value)
         except RefusedError:
-            return self._strictly(lambda adapter: adapter.validate_python(value, strict=self._is_strict))
+            return self._judged(value)
 
     def validate_python(self, value: object) -> T:
         """Return the value of JSON data. Raises ValidationError."""
@@ -384,7 +384,7 @@ class Reader(Generic[T]):
                 return self._counted(value)
             except RefusedError:
                 pass  # pydantic says what is wrong with it, or what it can be
-        return self._strictly(lambda adapter: adapter.validate_python(value, strict=self._is_strict))
+        return self._judged(value)
 
     def validate_json(self, data: str | bytes | bytearray) -> T:
         """Return the value of a JSON text. Raises ValidationError."""
@@ -393,7 +393,16 @@ class Reader(Generic[T]):
                 return self._counted(decode_json(data))
             except (ValueError, RefusedError):
                 pass  # pydantic says what is wrong with it
-        return self._strictly(lambda adapter: adapter.validate_json(data, strict=self._is_strict))
+        try:
+            return (self._pydantic or self._build()).validate_json(data, strict=self._is_strict)
+        except ValueError as error:
+            raise _ours(error) from error
+
+    def _judged(self, value: object) -> T:
+        try:
+            return (self._pydantic or self._build()).validate_python(value, strict=self._is_strict)
+        except ValueError as error:
+            raise _ours(error) from error
 
     def _plainly(self, value: object) -> T:
         if self._accept is None:
@@ -401,25 +410,30 @@ class Reader(Generic[T]):
         return self._accept(value)
 
     def _counted(self, value: object) -> T:
-        self._count += 1
-        if self._count == _MANY:  # on a thread: what waits for this value may be an event loop
+        few = self._count < _MANY
+        self._count += _size(value)
+        if few and self._count >= _MANY:  # on a thread: what waits for this value may be an event loop
             threading.Thread(target=self._build, name=f"reader of {self._kind}").start()
         return self._plainly(value)
 
-    def _build(self) -> Any:
-        from opencode_tui.schema.pydantic_types import adapter_of
+    def _build(self) -> "SchemaValidator":
+        from opencode_tui.schema.pydantic_types import validator_of
 
-        self._pydantic = adapter_of(self._kind)
+        self._pydantic = validator_of(self._kind)
         return self._pydantic
 
-    def _strictly(self, read: Callable[[Any], T]) -> T:
-        from pydantic import ValidationError as PydanticError
 
-        try:
-            return read(self._pydantic or self._build())
-        except PydanticError as error:
-            faults = cast("list[JsonObject]", error.errors(include_url=False))
-            raise ValidationError(str(error), faults) from error
+def _size(value: object) -> int:
+    return len(cast("list[object]", value)) if type(value) is list else 1
+
+
+def _ours(error: ValueError) -> ValidationError:
+    """Return what pydantic found wrong."""
+    from pydantic import ValidationError as PydanticError
+
+    if not isinstance(error, PydanticError):
+        raise error
+    return ValidationError(str(error), cast("list[JsonObject]", error.errors(include_url=False)))
 
 
 def _reader_of(record: type[Record]) -> Reader[Any]:

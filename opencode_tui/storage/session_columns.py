@@ -265,8 +265,10 @@ def _render_columns(columns: Columns) -> bytes:
 
 def _parse_records(lines: Iterable[bytes]) -> list[SessionInfo]:
     """Return the sessions in the lines. Raises ValidationError, a ValueError."""
-    adapter = Reader(list[SessionInfo])
-    return [info for line in lines for info in adapter.validate_json(line)]
+    return [info for line in lines for info in _SESSIONS.validate_json(line)]
+
+
+_SESSIONS: Reader[list[SessionInfo]] = Reader(list[SessionInfo])
 
 
 def _render_records(sessions: Sequence[SessionInfo]) -> bytes:

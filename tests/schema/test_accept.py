@@ -50,6 +50,7 @@ _DECIMALS = (
     | st.from_regex("-?[0-9]{1,21}([.][0-9]{0,21})?")
 )
 _LEAVES = st.none() | st.booleans() | _NUMBERS | _TEXTS
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.large_base_example]
 ANYTHING = st.recursive(
     _LEAVES, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXTS, inner, max_size=2), max_leaves=4
 )
@@ -146,12 +147,7 @@ def described(value: Any) -> Any:
 def test_what_is_accepted_is_what_pydantic_makes_of_it(record: type[Record]) -> None:
     @settings(
         max_examples=40,
-        suppress_health_check=[
-            HealthCheck.too_slow,
-            HealthCheck.data_too_large,
-            HealthCheck.filter_too_much,
-            HealthCheck.large_base_example,
-        ],
+        suppress_health_check=SLOW,
         deadline=None,
     )
     @given(st.data())
@@ -163,9 +159,7 @@ def test_what_is_accepted_is_what_pydantic_makes_of_it(record: type[Record]) -> 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda one: f"{one.__module__.rpartition('.')[2]}.{one.__name__}")
 def test_a_right_value_is_accepted(record: type[Record]) -> None:
-    effort = settings(
-        max_examples=2_000, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
-    )
+    effort = settings(max_examples=2_000, phases=[Phase.generate], suppress_health_check=SLOW, database=None)
     find(fields(record, is_right=True), lambda value: same(record, value), settings=effort)
 
 
@@ -175,12 +169,7 @@ def test_a_setting_that_is_accepted_is_what_pydantic_makes_of_it(key: str) -> No
 
     @settings(
         max_examples=60,
-        suppress_health_check=[
-            HealthCheck.too_slow,
-            HealthCheck.data_too_large,
-            HealthCheck.filter_too_much,
-            HealthCheck.large_base_example,
-        ],
+        suppress_health_check=SLOW,
         deadline=None,
     )
     @given(near(kind))

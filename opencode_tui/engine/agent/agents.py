@@ -58,7 +58,7 @@ class AgentInfo(Record):
     variant: str | None = absent()
     prompt: str | None = absent()
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
-    steps: int | None = Field(default=None, gt=0, exclude_if=lambda value: value is None)
+    steps: int | None = Field(default=None, gt=0, absent=True)
 
 
 def built_in_agents(folders: PermissionFolders) -> list[AgentInfo]:

@@ -71,7 +71,7 @@ class OutputFormat(Record):
     """The requested format of the response."""
 
     type: Literal["text", "json_schema"] = "text"
-    schema_: dict[str, Any] | None = Field(default=None, alias="schema", exclude_if=lambda value: value is None)
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema", absent=True)
     retry_count: int | None = absent()
 
 

@@ -128,6 +128,16 @@ def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, en
     )
 
 
+@each("arguments", [["session", "list"], ["session", "list", "-n", "5"], ["session", "tree"], ["stats"]])
+def test_lists_and_sums_load_no_engine(tmp_path: Path, environ: dict[str, str], arguments: list[str]) -> None:
+    code = f"from opencode_tui.cli.main import run_command_line as run; assert run({arguments!r}) == 0"
+    ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.engine.')))"
+    names, _, stdout = loaded_after(f"{code}\n{ours}", make_repo(tmp_path / "project").path, environ)
+    light = ("lazy", "project", "project.discover", "project.opening", "project.projects", "project.repository")
+    assert stdout.splitlines()[-1] == str([f"opencode_tui.engine.{name}" for name in light])
+    assert names & set(HEAVY) == set()
+
+
 def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, environ: dict[str, str]) -> None:
     modules = [
         found.name

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from opencode_tui.client.inbox import Inbox
     from opencode_tui.client.local import LocalClient, LocalClients
     from opencode_tui.client.policy import Policy
+    from opencode_tui.client.project_sessions import ProjectSessions
     from opencode_tui.client.remote import RemoteClient
     from opencode_tui.client.snapshots import Snapshots
 
@@ -99,6 +100,20 @@ def with_snapshots(work: "Callable[[Snapshots], Awaitable[T]]", *, doing: str = 
 
     async def main() -> T:
         return await work(open_snapshots())
+
+    with _saying(doing):
+        return run_main(main)
+
+
+def with_sessions(work: "Callable[[ProjectSessions], Awaitable[T]]", *, doing: str = "") -> T:
+    """Return the result of the work with the sessions of the folder's project, without an engine. Raises OpencodeError."""
+
+    async def main() -> T:
+        from opencode_tui.client.project_sessions import open_sessions
+
+        here = read_environment()
+        async with open_sessions(here.environ, here.directory, paths=here.paths) as sessions:
+            return await work(sessions)
 
     with _saying(doing):
         return run_main(main)

@@ -46,7 +46,7 @@ def _current_directory() -> Path:
 
 def load_settings(environment: Environment) -> "LoadedConfig":
     """Return the settings of the folder; raises ConfigError. The caller reports the warnings (`report_notices`)."""
-    from opencode_tui.config.load import load_config  # pydantic: not for the help
+    from opencode_tui.config.load import load_config  # slow: not for the help
 
     return load_config(
         paths=environment.paths,

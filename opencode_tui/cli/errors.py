@@ -42,7 +42,7 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
         return error.exit_code
     if is_debugging:
         sys.stderr.write(_format_traceback(error))
-    from opencode_tui.schema.error import OpencodeError  # pydantic: not for the help
+    from opencode_tui.schema.error import OpencodeError  # slow: not for the help
 
     if isinstance(error, OpencodeError):
         say(str(error))

@@ -56,7 +56,7 @@ def write_answer(stream: TextIO, text: str) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        from opencode_tui.schema.error import OpencodeError  # pydantic: not for the help
+        from opencode_tui.schema.error import OpencodeError  # slow: not for the help
 
         with suppress(OSError, ValueError):  # buffered output would fail again when Python exits
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

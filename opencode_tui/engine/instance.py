@@ -17,13 +17,14 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.plugin.discovery import PluginSource, find_plugins
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.discover import Project, discover
+from opencode_tui.engine.project.opening import open_records
 from opencode_tui.engine.services.core import Core
 from opencode_tui.engine.services.sessions import SessionServices
 from opencode_tui.engine.session.references import expand_prompt
 from opencode_tui.engine.skill.skills import Skills, discover_skills, search_of
 from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.api.request import PromptPart
-from opencode_tui.schema.error import ConfigError, OpencodeError, StorageError
+from opencode_tui.schema.error import ConfigError, OpencodeError
 
 if TYPE_CHECKING:
     from opencode_tui.config.well_known import AcceptedStore
@@ -143,8 +144,10 @@ _PROGRAM_LOG = logging.getLogger("opencode_tui")
 async def open_instance(core: Core, directory: Path) -> Instance:
     """Return the instance of a folder. Raises ConfigError when its settings cannot be used."""
     config, project, has_leftovers = await asyncio.to_thread(_read_folder, core, directory)
-    warnings = [*await core.migrations.run(), *await _recover_trash(core)]
-    opened = await core.projects.open(project)
+    opened = await open_records(
+        project, paths=core.paths, migrations=core.migrations, trash=core.trash, projects=core.projects
+    )
+    warnings = [*opened.warnings]
     plugins, config = await _load_plugins(core, config, project, directory)
     skills, commands = await asyncio.to_thread(_collect_commands, core, config, directory)
     services = SessionServices.of_folder(core, project, config, plugins=plugins, skills=skills, commands=commands)
@@ -166,7 +169,7 @@ async def open_instance(core: Core, directory: Path) -> Instance:
     if folder.programs.has_mcp:
         folder.background.start_endless(partial(_start_mcp_servers, folder), name="starting MCP servers")
     folder.background.start_endless(partial(_empty_trash, services.trash, config), name="emptying the trash")
-    return Instance(directory, [*warnings, *project.warnings, *opened.warnings], services)
+    return Instance(directory, warnings, services)
 
 
 async def _follow_telemetry(core: Core, folder: "FolderServices", directory: Path) -> list[str]:
@@ -257,20 +260,6 @@ def _describe_change(store: "AcceptedStore", url: str, named: Collection[str]) -
     if url not in named and known is not None and store.needs_review(known):
         return f"the settings of {url} {describe_review(url)}"
     return f"the settings of {url} have changed; they are used the next time you open this folder"
-
-
-async def _recover_trash(core: Core) -> list[str]:
-    """Complete what a killed process left of moving sessions; return warnings. Lists one folder when there is nothing to do."""
-
-    def recover() -> list[str]:
-        if not os.path.isdir(core.paths.trash):
-            return []
-        return [str(failure) for failure in core.trash.get().recover()]
-
-    try:
-        return await asyncio.to_thread(recover)
-    except StorageError as error:
-        return [str(error)]
 
 
 async def _empty_trash(trash: "Lazy[SessionTrash]", config: LoadedConfig) -> None:

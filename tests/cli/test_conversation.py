@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from opencode_tui.cli.commands.session.session import render_conversation
+from opencode_tui.cli.commands.session.conversation import render_conversation
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.schema.session.part import PartTime, RetryPart, RetryTime
 from opencode_tui.schema.session.session import SessionTime

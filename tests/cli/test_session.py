@@ -105,3 +105,18 @@ def test_a_fork_with_a_worktree_says_where_it_is_and_how_it_goes(commands, sessi
     assert made.parent == commands.folder.parent and (made / "new.txt").read_text() == "new"
     assert f"cd {made} && opencode-tui run -s {fork['id']}" in done.stderr
     assert f"git worktree remove {made}" in done.stderr
+
+
+def test_settings_that_cannot_be_read_do_not_hide_sessions(commands, session_id) -> None:
+    Path(commands.folder, "opencode.json").write_text("{")
+    done = commands.run("session", "list", "--format", "json")
+    assert done.code == 0 and [info["id"] for info in json.loads(done.stdout)] == [session_id]
+    assert commands.run("stats").code == commands.run("session", "tree").code == 0
+
+
+def test_a_deletion_that_a_kill_interrupted_is_completed(commands, session_id, paths: Paths) -> None:
+    assert commands.run("session", "delete", session_id, "--yes").code == 0
+    [entry] = paths.trash.iterdir()
+    entry.rename(f"{entry}.deleting")
+    assert commands.run("session", "list").code == 0
+    assert [*paths.trash.iterdir()] == [entry]

@@ -7,11 +7,10 @@ from decimal import Decimal
 
 import click
 
-from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.engine_access import with_sessions
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json
-from opencode_tui.client.client import Client
 from opencode_tui.schema.api.usage import ModelUsage, ProjectUsage
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.text.bars import bar
@@ -34,10 +33,7 @@ def _show_stats(*, days: int | None, style: str) -> None:
     """Print the sums."""
     since = system_clock() - days * DAY_MS if days else 0
 
-    async def work(client: Client) -> ProjectUsage:
-        return await client.sessions.usage(since)
-
-    usage = with_client(work, doing="Adding up the sessions")
+    usage = with_sessions(lambda sessions: sessions.usage(since), doing="Adding up the sessions")
     if style == "json":
         print_json({name: value for name, value in usage.to_dict().items() if name != "hidden"})
     else:

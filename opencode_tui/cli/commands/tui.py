@@ -210,7 +210,7 @@ async def _attach(
     if client is None:
         return None
     if app.options.session_id:
-        from opencode_tui.cli.session_choice import choose_session  # pydantic: after the first frame
+        from opencode_tui.cli.session_choice import choose_session  # slow: after the first frame
 
         await choose_session(client, app.options.session_id)
     if shown.done():

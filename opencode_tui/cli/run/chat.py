@@ -280,7 +280,7 @@ class PlainChat:
         await self._show("")
 
     async def _show(self, _rest: str) -> None:
-        from opencode_tui.cli.commands.session.session import render_conversation
+        from opencode_tui.cli.commands.session.conversation import render_conversation
 
         session = await self._client.sessions.get(self._shown().id)
         lines = render_conversation(session, await self._client.messages.list(session.id), PLAIN)

@@ -2,13 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
-from pathlib import Path
 
 from opencode_tui.bus import Bus
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.flags import read_flags
 from opencode_tui.engine.lazy import service
+from opencode_tui.engine.project.opening import store_migrations
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.recent import RecentModels
@@ -20,7 +19,6 @@ from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.migrations import Migrations
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
@@ -53,7 +51,7 @@ class Core:
         self.storage = storage = Storage(paths, files=files)
         self.locks = locks = Locks(paths, keep=storage.keep)
         self.publisher = publisher = Publisher(bus=bus)
-        self.migrations = Migrations(paths, locks=locks, list_root_commits=partial(_root_commits, environ), clock=clock)
+        self.migrations = store_migrations(paths, locks=locks, clock=clock, environ=environ)
         self.projects = Projects(storage=storage, locks=locks, clock=clock, publish=publisher.publish)
         self.statuses = SessionStatuses(publish=publisher.publish)
         self.copies = ForkQueue(group=group, storage=storage, locks=locks, publisher=publisher)
@@ -120,9 +118,3 @@ class Core:
         from opencode_tui.engine.search.service import SearchService
 
         return SearchService(self.paths, self.bus.subscribe)
-
-
-def _root_commits(environ: Mapping[str, str], folder: Path) -> list[str]:
-    from opencode_tui.engine.project.git import list_root_commits  # imported only to migrate an old store
-
-    return list_root_commits(folder, environ=environ)

@@ -1,48 +1,13 @@
 """`opencode-tui session`: manage the sessions of this project."""
 
-import os
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import nullcontext
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import click
 
 from opencode_tui.cli.completion_values import complete_models, complete_sessions
-from opencode_tui.cli.engine_access import with_client
-from opencode_tui.cli.progress_line import progress_line
-from opencode_tui.cli.session_choice import choose_session, session_title
-from opencode_tui.cli.style import Style, style_of
-from opencode_tui.cli.table import print_table
-from opencode_tui.cli.terminal import print_json, say
-from opencode_tui.cli.tool_line import tool_lines
-from opencode_tui.client.client import Client
-from opencode_tui.schema.api.request import UpdateSession
-from opencode_tui.schema.error import ConfigError
-from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.listed import ListedSession, listed
-from opencode_tui.schema.session.message import UserMessage
-from opencode_tui.schema.session.part import (
-    AnyPart,
-    CompactionPart,
-    FilePart,
-    ReasoningPart,
-    RetryPart,
-    SubtaskPart,
-    TextPart,
-    ToolPart,
-)
-from opencode_tui.schema.session.session import RevertState, SessionInfo
-from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, describe_stored
-from opencode_tui.schema.session.undo import UndoOnly
-from opencode_tui.text.quantity import age, duration, moment
-from opencode_tui.text.safe_text import make_safe
-from opencode_tui.text.session_tree import build_tree
 
 if TYPE_CHECKING:
-    from opencode_tui.client.local import LocalClient
+    from opencode_tui.schema.session.undo import UndoOnly
 
 _STYLE = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 
@@ -58,7 +23,9 @@ def session() -> None:
 @click.option("--format", "style", type=click.Choice(["table", "json"]), default="table", help="Output format.")
 def list_sessions(limit: int | None, is_archived: bool, style: str) -> None:
     """List sessions, the latest first, without archived ones."""
-    _list_sessions(limit=limit, is_archived=is_archived, style=style)
+    from opencode_tui.cli.commands.session.lists import list_sessions as work
+
+    work(limit=limit, is_archived=is_archived, style=style)
 
 
 @session.command(short_help="Print the conversation of a session.")
@@ -66,13 +33,17 @@ def list_sessions(limit: int | None, is_archived: bool, style: str) -> None:
 @click.option("-n", "--max-count", "limit", type=click.IntRange(min=1), metavar="N", help="Only the latest N messages.")
 def show(session_id: str, limit: int | None) -> None:
     """Print the conversation of a session."""
-    _show_session(session_id, limit=limit)
+    from opencode_tui.cli.commands.session.conversation import show_session as work
+
+    work(session_id, limit=limit)
 
 
 @session.command(short_help="Show sessions as a tree.")
 def tree() -> None:
     """Show sessions as a tree."""
-    _show_tree()
+    from opencode_tui.cli.commands.session.lists import show_tree as work
+
+    work()
 
 
 @session.command(short_help="Search the content of all sessions.")
@@ -107,7 +78,9 @@ def search(query: tuple[str, ...], since: str | None, project: str | None, limit
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 def rename(session_id: str, title: str, dry_run: bool) -> None:
     """Rename a session."""
-    _rename_session(session_id, title, dry_run=dry_run)
+    from opencode_tui.cli.commands.session.trash import rename_session as work
+
+    work(session_id, title, dry_run=dry_run)
 
 
 @session.command(short_help="Fork a session and print its ID.")
@@ -216,7 +189,7 @@ def unarchive(session_ids: tuple[str, ...], dry_run: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would happen without doing it.")
 @_STYLE
 def revert(
-    session_id: str, message_id: str | None, part_id: str | None, only: UndoOnly | None, dry_run: bool, style: str
+    session_id: str, message_id: str | None, part_id: str | None, only: "UndoOnly | None", dry_run: bool, style: str
 ) -> int:
     """Undo a turn, or everything from a message on, with its changes to files.
 
@@ -328,183 +301,3 @@ def diff(session_id: str, message_id: str | None, style: str) -> None:
     from opencode_tui.cli.commands.session.undo import show_diff as work
 
     work(session_id, message_id, style=style)
-
-
-_READING = "Reading the sessions"
-_NONE_YET = 'no sessions in this project; start one with: opencode-tui run "explain this folder"'
-
-
-def _list_sessions(*, limit: int | None, is_archived: bool, style: str) -> None:
-    """Print the sessions, the last used first."""
-
-    async def records(client: Client) -> Sequence[SessionInfo]:
-        if limit is not None:
-            return await client.sessions.recent(limit, is_archived)
-        chosen = [info for info in await client.sessions.list() if (info.time.archived is not None) == is_archived]
-        return sorted(chosen, key=lambda info: info.time.updated, reverse=True)
-
-    async def lines(client: Client) -> Sequence[ListedSession]:
-        if limit is not None:
-            return [listed(info) for info in await records(client)]
-        chosen = [info for info in await client.sessions.listed() if info.is_archived == is_archived]
-        return sorted(chosen, key=attrgetter("updated"), reverse=True)
-
-    if style == "json":
-        print_json([info.to_dict() for info in with_client(records, doing=_READING)])
-    elif not (infos := with_client(lines, doing=_READING)):
-        say("no archived sessions in this project" if is_archived else _NONE_YET)
-    else:
-        now = system_clock()
-        rows = [[info.id, session_title(info), age(info.updated, now), *_changes(info)] for info in infos]
-        heads = ["ID", "TITLE", "USED", "+", "−"]
-        print_table(heads if any(row[3] for row in rows) else heads[:3], rows)
-
-
-def _show_session(session_id: str, *, limit: int | None) -> None:
-    """Print a conversation."""
-
-    async def work(client: "LocalClient") -> tuple[SessionInfo, Iterable[MessageWithParts]]:
-        info = await choose_session(client, session_id)
-        return info, await (client.stored_messages(info.id) if limit is None else client.messages.list(info.id, limit))
-
-    info, messages = with_client(work)
-    # Progress is no line between those of the conversation.
-    with nullcontext() if sys.stdout.isatty() else progress_line("Reading the session"):
-        for line in render_conversation(info, messages, style_of(sys.stdout, os.environ)):
-            sys.stdout.write(line + "\n")
-
-
-def _show_tree() -> None:
-    """Print the sessions as a tree."""
-    tree_rows = build_tree(with_client(_all, doing=_READING))
-    if not tree_rows:
-        say(_NONE_YET)
-        return
-    now = system_clock()
-    rows = [
-        [
-            row.info.id,
-            f"{row.branch}{row.info.kind}{' ' if row.info.kind else ''}{session_title(row.info)}",
-            age(row.info.updated, now),
-        ]
-        for row in tree_rows
-    ]
-    print_table(["ID", "TITLE", "USED"], rows)
-
-
-def _rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
-    """Change the title, with runs of white space as single spaces."""
-    wanted = " ".join(title.split())
-    if not wanted:
-        raise ConfigError("title must not be empty")
-
-    async def work(client: Client) -> SessionInfo:
-        info = await choose_session(client, session_id)
-        if not dry_run:
-            await client.sessions.update(info.id, UpdateSession(title=wanted))
-        return info
-
-    before = with_client(work)
-    say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{session_title(before)}" to "{wanted}"')
-
-
-async def _all(client: Client) -> Sequence[ListedSession]:
-    return await client.sessions.listed()
-
-
-def _changes(info: ListedSession) -> list[str]:
-    return [f"+{info.additions}", f"−{info.deletions}"] if info.additions or info.deletions else ["", ""]
-
-
-_Block = tuple[str, list[str]]
-"""A kind (`request`, `prose`, `work`) and its lines: adjacent `work` blocks have no empty line between them."""
-
-
-def render_conversation(info: SessionInfo, messages: Iterable[MessageWithParts], style: Style) -> Iterator[str]:
-    """Yield the lines."""
-    title = make_safe(" ".join(info.title.split()))
-    facts = style.words(make_safe(f"{info.id} · {info.directory} · {moment(info.time.created)}"))
-    yield style.paint(title, "bold")
-    yield style.paint(facts, "muted")
-    last = ""
-    for message in messages:
-        for kind, block in _blocks(message, info.revert, style):
-            if kind != "work" or last != "work":
-                yield ""
-            yield from block
-            last = kind
-
-
-def _blocks(message: MessageWithParts, revert: RevertState | None, style: Style) -> Iterator[_Block]:
-    info = message.info
-    is_boundary = revert is not None and revert.message_id == info.id
-    if is_boundary and revert is not None and revert.part_id is None:
-        yield "cut", [_cut(info.session_id, style)]
-    if isinstance(info, UserMessage):
-        yield "request", list(_request(info, message.parts, style))
-        return
-    for part in message.parts:
-        if is_boundary and revert is not None and revert.part_id == part.id:
-            yield "cut", [_cut(info.session_id, style)]
-        yield from _part(part, style)
-    if (error := info.failure) is not None:
-        is_stop = error.name == "MessageAbortedError"
-        by = (
-            "session ended unexpectedly"
-            if getattr(error.data, "message", "") == PROGRAM_ENDED
-            else "interrupted by you"
-        )
-        sign, reason = (
-            ("■", by)
-            if is_stop
-            else ("✗", make_safe(" ".join(describe_stored(error, info.provider_id, info.model_id).split())))
-        )
-        yield "end", [style.paint(style.words(f"{sign} {reason}"), "muted" if is_stop else "error")]
-
-
-def _cut(session_id: str, style: Style) -> str:
-    back = f"redo: opencode-tui session unrevert {session_id}"
-    return f"{style.paint(style.words('↶ Undone from here on'), 'warning')}  {style.paint(back, 'muted')}"
-
-
-def _request(info: UserMessage, parts: Sequence[AnyPart], style: Style) -> Iterator[str]:
-    head = make_safe(f"{moment(info.time.created)} · {info.agent} · {info.model}")
-    mark = style.paint(">", "accent", "bold")
-    lines = [line for part in parts for line in _request_lines(part)]
-    for number, line in enumerate(lines or ["(added automatically)"] if parts else [""]):
-        facts = style.paint(style.words(f"  {head}"), "muted") if number == 0 else ""
-        yield f"{mark} {style.paint(line, 'bold')}{facts}".rstrip()
-
-
-def _request_lines(part: AnyPart) -> list[str]:
-    match part:
-        case TextPart() if not part.synthetic:
-            return _lines(part.text)
-        case FilePart():
-            return [f"[{make_safe(part.filename or part.mime)}]"]
-        case SubtaskPart():
-            return [make_safe(f"{part.agent}: {part.description}")]
-        case CompactionPart():
-            return ["(compacted here)"]
-        case _:
-            return []
-
-
-def _part(part: AnyPart, style: Style) -> Iterator[_Block]:
-    match part:
-        case TextPart() if not part.synthetic and part.text.strip():
-            yield "prose", _lines(part.text)
-        case ToolPart():
-            yield "work", tool_lines(part, style)
-        case ReasoningPart() if part.time.end is not None and part.time.end - part.time.start >= 1000:
-            seconds = (part.time.end - part.time.start) / 1000
-            yield "work", [style.paint(f"  Thought for {duration(seconds)}", "muted", "italic")]
-        case RetryPart():
-            reason = make_safe(" ".join(part.error.data.message.split()))
-            yield "work", [style.paint(style.words(f"↻ retried after: {reason}"), "muted")]
-        case _:
-            pass
-
-
-def _lines(text: str) -> list[str]:
-    return make_safe(text.replace("\r\n", "\n").strip("\n"), multiline=True).split("\n")

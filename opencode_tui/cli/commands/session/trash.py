@@ -1,4 +1,4 @@
-"""`opencode-tui session delete`, `trash`, `archive` and `unarchive`."""
+"""`opencode-tui session rename`, `delete`, `trash`, `archive` and `unarchive`."""
 
 import sys
 from collections.abc import Sequence
@@ -19,6 +19,22 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.quantity import age, byte_words, plural
 
 _DAY_MS = 24 * 3600 * 1000
+
+
+def rename_session(session_id: str, title: str, *, dry_run: bool) -> None:
+    """Change the title, with runs of white space as single spaces."""
+    wanted = " ".join(title.split())
+    if not wanted:
+        raise ConfigError("title must not be empty")
+
+    async def work(client: Client) -> SessionInfo:
+        info = await choose_session(client, session_id)
+        if not dry_run:
+            await client.sessions.update(info.id, UpdateSession(title=wanted))
+        return info
+
+    before = with_client(work)
+    say(f'{"would rename" if dry_run else "renamed"} {before.id}: "{session_title(before)}" to "{wanted}"')
 
 
 def delete_session(session_id: str, *, dry_run: bool, is_sure: bool) -> int:

@@ -15,6 +15,7 @@ from opencode_tui.cli.main import DEFAULT_COMMAND, commands
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.bench_one_shot import provider
+from tests.support.faults.proxy import closed_port
 from tests.support.provider.canned_server import CannedServer, answer_packets
 from tests.support.rows import each
 from tests.support.world.repo import make_repo
@@ -136,6 +137,16 @@ def test_lists_and_sums_load_no_engine(tmp_path: Path, environ: dict[str, str], 
     light = ("lazy", "project", "project.discover", "project.opening", "project.projects", "project.repository")
     assert stdout.splitlines()[-1] == str([f"opencode_tui.engine.{name}" for name in light])
     assert names & set(HEAVY) == set()
+
+
+def test_the_look_for_servers_of_models_on_this_machine_loads_no_httpx(tmp_path: Path, environ: dict[str, str]) -> None:
+    code = "from opencode_tui import lean_libraries\nlean_libraries.prepare({})\nimport asyncio\n"
+    code += "from opencode_tui.engine.provider.local_servers import LocalServers\n"
+    with closed_port() as port:
+        code += f"print(asyncio.run(LocalServers({{}}, ports={{'ollama': {port}}}).refresh()))"
+        names, _, stdout = loaded_after(code, tmp_path, environ)
+    assert stdout.strip() == "[]"
+    assert "opencode_tui_httpcore" in names and names & {"httpcore", "email", "certifi", "http"} == set()
 
 
 def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, environ: dict[str, str]) -> None:

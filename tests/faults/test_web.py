@@ -224,12 +224,15 @@ def test_a_provider_that_stalls_in_doctor_is_listed_with_the_reason(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(trial, "LIMIT_S", SHORT_S)
-    with FaultProxy(site, Fault("stall", "headers")) as proxy:
-        line = CommandLine(tmp_path, environ, provider=provider_config(proxy.url))
-        done = in_process(line, monkeypatch, capsys).run("doctor", "--online")
+    for limit_s in (SHORT_S, 10 * SHORT_S, 30.0):  # until the machine is quick enough to send the request in time
+        monkeypatch.setattr(trial, "LIMIT_S", limit_s)
+        with FaultProxy(site, Fault("stall", "headers")) as proxy:
+            line = CommandLine(tmp_path, environ, provider=provider_config(proxy.url))
+            done = in_process(line, monkeypatch, capsys).run("doctor", "--online")
+        if proxy.faults > 0:
+            break
     assert proxy.faults > 0
-    assert "✗ fake" in done.stdout and "0.4 s" in done.stdout
+    assert "✗ fake" in done.stdout and f"{limit_s:g} s" in done.stdout
 
 
 async def test_a_share_server_that_stalls_does_not_keep_the_folder_from_closing(

@@ -10,15 +10,15 @@ cookies, mails and a second form of each request.
 import asyncio
 import socket
 import zlib
-from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote, unquote, urljoin, urlsplit
+from typing import TYPE_CHECKING, cast
+from urllib.parse import urljoin, urlsplit
 
 from opencode_tui import __version__
 from opencode_tui.config.redact import redact_text
+from opencode_tui.engine.provider.connections import connection_failures, new_request, open_pool
 from opencode_tui.engine.provider.decode.delta import ProtocolError
 from opencode_tui.engine.provider.decode.response import WebPageError
 from opencode_tui.engine.provider.error import plain
@@ -39,12 +39,10 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT_S = 15.0
 _WRITE_TIMEOUT_S = 60.0
-_KEEPALIVE_S = 60.0
 _MAX_ERROR_BODY = 64 * 1024
 _MAX_ANSWER_BYTES = 256 * 1024 * 1024
 _MAX_REDIRECTS = 3
 _REDIRECTS = (301, 302, 303, 307, 308)
-_SAFE = "/%:@!$&'()*+,;=~?-._"
 _NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 _ERROR_BODY_S = 10.0
@@ -151,10 +149,14 @@ class HttpProvider:
         async with self._opening:
             if self._client is None:
                 try:
-                    self._client = await asyncio.to_thread(_make_client, self._endpoint)
+                    self._client = await asyncio.to_thread(self._connect)
                 except ConfigError as error:
                     raise plain.wrong_network(self._provider_id, str(error)) from None
             return self._client
+
+    def _connect(self) -> "http_core.AsyncConnectionPool":
+        endpoint = self._endpoint
+        return open_pool(endpoint.base_url, plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy))
 
     async def _received(
         self,
@@ -183,7 +185,7 @@ class HttpProvider:
             for _ in range(_MAX_REDIRECTS + 1):
                 sent = {**self._headers, **headers}
                 try:
-                    request = _request(method, url, sent, body, {"trace": trace, "timeout": self._limits})
+                    request = new_request(method, url, sent, body, {"trace": trace, "timeout": self._limits})
                 except ValueError as error:
                     raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
                 async with aclosing(await self._answered(client, request)) as response:
@@ -211,7 +213,7 @@ class HttpProvider:
             raise plain.timed_out(self._provider_id, f"{plain.host(url)} sent nothing for {seconds:g} s") from error
         except http_core.UnsupportedProtocol as error:
             raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
-        except _failures() as error:
+        except connection_failures() as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
             if has_answer:
                 raise plain.truncated(
@@ -248,7 +250,7 @@ class HttpProvider:
         from opencode_tui.engine.provider.error.body import Reported
 
         body = b""
-        with suppress(TimeoutError, *_failures()):
+        with suppress(TimeoutError, *connection_failures()):
             async with asyncio.timeout(_ERROR_BODY_S):
                 async for chunk in self._decoded(response):
                     body += chunk
@@ -293,29 +295,6 @@ class HttpProvider:
             asked = now()
 
 
-def _make_client(endpoint: Endpoint) -> "http_core.AsyncConnectionPool":
-    """Return a client. Blocks: imports httpcore and, for https, loads the certificates (about 0.1 s)."""
-    from opencode_tui.engine.provider import http_core  # with the first request: it loads httpcore
-    from opencode_tui.network import tls_context  # only with the first request
-
-    route = plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy)
-    is_plain = route.proxy is None and endpoint.base_url.startswith("http://")
-    context = None if is_plain else tls_context()
-    proxy = None
-    if route.proxy is not None:
-        login = _login(route.proxy)
-        proxy = http_core.Proxy(
-            _address(route.proxy), auth=login, ssl_context=context if route.proxy.startswith("https:") else None
-        )
-    return http_core.AsyncConnectionPool(
-        ssl_context=context,
-        proxy=proxy,
-        max_keepalive_connections=8,
-        keepalive_expiry=_KEEPALIVE_S,
-        max_connections=None,
-    )
-
-
 def _acknowledge(response: "http_core.Response") -> None:
     """Acknowledge the headers now: a server with Nagle's algorithm does not send what follows them before that.
 
@@ -329,55 +308,10 @@ def _acknowledge(response: "http_core.Response") -> None:
             connection.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE, 1)
 
 
-def _request(
-    method: str, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, Any]
-) -> "http_core.Request":
-    """Return a request. Raises ValueError for an address that is none."""
-    from opencode_tui.engine.provider import http_core  # already imported
-
-    address = _address(url)
-    sent = {
-        "host": urlsplit(address).netloc,
-        **headers,
-        **({"content-length": str(len(body))} if method != "GET" else {}),
-    }
-    login = _login(url)
-    if login is not None:
-        sent.setdefault("authorization", f"Basic {b64encode(b':'.join(login)).decode('ascii')}")
-    given = [(name.encode(), value.encode()) for name, value in sent.items()]
-    return http_core.Request(method, address, headers=given, content=body, extensions=extensions)
-
-
-def _address(url: str) -> str:
-    """Return an address in ASCII, without a login. Raises ValueError."""
-    parts = urlsplit(url)
-    host, colon, port = parts.netloc.rpartition("@")[2].partition(":")
-    if not host:
-        return url  # httpcore says what is missing
-    name = host if host.isascii() else host.encode("idna").decode("ascii")
-    query = f"?{quote(parts.query, safe=_SAFE)}" if parts.query else ""
-    return f"{parts.scheme}://{name}{colon}{port}{quote(parts.path, safe=_SAFE)}{query}"
-
-
-def _login(url: str) -> tuple[bytes, bytes] | None:
-    """Return user and password of an address."""
-    parts = urlsplit(url)
-    if parts.username is None:
-        return None
-    return unquote(parts.username).encode(), unquote(parts.password or "").encode()
-
-
 def _header(response: "http_core.Response", name: str) -> str | None:
     """Return the value of a header, named in small letters."""
     found = next((value for key, value in response.headers if key.lower() == name.encode()), None)
     return None if found is None else found.decode("latin-1")
-
-
-def _failures() -> tuple[type[Exception], ...]:
-    """Return the errors of a connection."""
-    from opencode_tui.engine.provider import http_core  # already imported
-
-    return http_core.TimeoutException, http_core.NetworkError, http_core.ProtocolError, http_core.ProxyError
 
 
 def _as_it_is(raw: bytes) -> tuple[bytes, ...]:

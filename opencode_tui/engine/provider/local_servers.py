@@ -9,13 +9,16 @@ and `ModelCard` in the source of vLLM (/v1/models with `max_model_len`).
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui import __version__
+from opencode_tui.engine.provider.connections import connection_failures, new_request, open_pool
 from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
 from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.schema.json_text import load_json
@@ -23,7 +26,7 @@ from opencode_tui.schema.model import Limit, Model
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
-    import httpx
+    from opencode_tui.engine.provider.http_core import AsyncConnectionPool
 
 _PROGRAMS = {known.id: known.local for known in KNOWN if known.local is not None}
 PORTS = {known.id: urlsplit(known.base_url or "").port or 0 for known in KNOWN if known.local is not None}
@@ -34,6 +37,12 @@ SMALL_CONTEXT = 16_384
 
 _CONNECT_S = 0.3
 _ANSWER_S = 2.0
+_HEADERS = {
+    "accept": "application/json",
+    "accept-encoding": "identity",
+    "content-type": "application/json",
+    "user-agent": f"opencode-tui/{__version__}",
+}
 _MOST_MODELS = 200
 _MOST_BYTES = 4 * 1024 * 1024
 _MOST_OUTPUT = 8_192
@@ -139,7 +148,7 @@ class LocalServers:
         url = self._address(provider_id)
         self._asked.add(provider_id)
         models: list[LocalModel] = []
-        async with await asyncio.to_thread(_make_client, url) as client:
+        async with await asyncio.to_thread(_connect, url) as client:
             with suppress(_NoServer):
                 api = _Api(client, url, asyncio.get_running_loop().time() + _ANSWER_S)
                 models = await _READERS[provider_id](api, self._environ)
@@ -179,45 +188,42 @@ class _NoServer(Exception):
 class _Api:
     """The requests to one server, all of which end at `until` by the loop's clock: what was answered before counts."""
 
-    def __init__(self, client: "httpx.AsyncClient", url: str, until: float) -> None:
+    def __init__(self, client: "AsyncConnectionPool", url: str, until: float) -> None:
         self._client = client
         self._url = url
         self._until = until
 
     async def get(self, path: str) -> JsonObject:
-        return await self._send("GET", path, None)
+        return await self._send("GET", path)
 
     async def post(self, path: str, body: JsonObject) -> JsonObject:
-        return await self._send("POST", path, body)
+        return await self._send("POST", path, msgspec.json.encode(body))
 
-    async def _send(self, method: str, path: str, body: JsonObject | None) -> JsonObject:
+    async def _send(self, method: str, path: str, body: bytes = b"") -> JsonObject:
         """Return the object that is answered. Raises _NoServer for anything else, and for none in time."""
-        import httpx  # already imported with the client
-
+        limits = {"connect": _CONNECT_S, "read": _ANSWER_S, "write": _ANSWER_S, "pool": None}
         try:
+            request = new_request(method, f"{self._url}{path}", _HEADERS, body, {"timeout": limits})
             async with (
                 asyncio.timeout_at(self._until),
-                self._client.stream(method, f"{self._url}{path}", json=body) as response,
+                aclosing(await self._client.handle_async_request(request)) as response,
             ):
+                if response.status != 200:
+                    raise _NoServer
                 data = bytearray()
-                async for piece in response.aiter_bytes():
+                async for piece in response.aiter_stream():
                     data += piece
                     if len(data) > _MOST_BYTES:
                         raise _NoServer
-                if response.status_code != 200:
-                    raise _NoServer
             return as_object(load_json(bytes(data)))
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
+        except (*connection_failures(), TimeoutError, ValueError) as error:
             raise _NoServer from error
 
 
-def _make_client(url: str) -> "httpx.AsyncClient":
-    import httpx
+def _connect(url: str) -> "AsyncConnectionPool":
+    from opencode_tui.network import find_route  # only with the first request
 
-    from opencode_tui.network import client_options
-
-    timeout = httpx.Timeout(_ANSWER_S, connect=_CONNECT_S)
-    return httpx.AsyncClient(follow_redirects=False, timeout=timeout, **client_options(url))
+    return open_pool(url, find_route(url))
 
 
 async def _read_ollama(api: _Api, environ: Mapping[str, str]) -> list[LocalModel]:

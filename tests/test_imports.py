@@ -139,14 +139,16 @@ def test_lists_and_sums_load_no_engine(tmp_path: Path, environ: dict[str, str], 
     assert names & set(HEAVY) == set()
 
 
-def test_the_look_for_servers_of_models_on_this_machine_loads_no_httpx(tmp_path: Path, environ: dict[str, str]) -> None:
+def test_the_look_for_servers_of_models_on_this_machine_loads_nothing_for_http_where_none_listens(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
     code = "from opencode_tui import lean_libraries\nlean_libraries.prepare({})\nimport asyncio\n"
     code += "from opencode_tui.engine.provider.local_servers import LocalServers\n"
     with closed_port() as port:
         code += f"print(asyncio.run(LocalServers({{}}, ports={{'ollama': {port}}}).refresh()))"
         names, _, stdout = loaded_after(code, tmp_path, environ)
     assert stdout.strip() == "[]"
-    assert "opencode_tui_httpcore" in names and names & {"httpcore", "email", "certifi", "http"} == set()
+    assert names & {"opencode_tui_httpcore", "httpcore", "anyio", "h11", "ssl"} == set()
 
 
 def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, environ: dict[str, str]) -> None:

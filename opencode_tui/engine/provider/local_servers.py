@@ -148,10 +148,11 @@ class LocalServers:
         url = self._address(provider_id)
         self._asked.add(provider_id)
         models: list[LocalModel] = []
-        async with await asyncio.to_thread(_connect, url) as client:
-            with suppress(_NoServer):
-                api = _Api(client, url, asyncio.get_running_loop().time() + _ANSWER_S)
-                models = await _READERS[provider_id](api, self._environ)
+        if await _may_listen(url):
+            async with await asyncio.to_thread(_connect, url) as client:
+                with suppress(_NoServer):
+                    api = _Api(client, url, asyncio.get_running_loop().time() + _ANSWER_S)
+                    models = await _READERS[provider_id](api, self._environ)
         before = self._found.pop(provider_id, None)
         if models:
             listed = [_as_loaded_before(one, before) for one in models[:_MOST_MODELS]]
@@ -218,6 +219,27 @@ class _Api:
             return as_object(load_json(bytes(data)))
         except (*connection_failures(), TimeoutError, ValueError) as error:
             raise _NoServer from error
+
+
+async def _may_listen(url: str) -> bool:
+    """Return whether a program of this machine listens at an address; of other machines it is not asked.
+
+    Most users run none of these servers, and what speaks HTTP takes 5 MB.
+    """
+    from opencode_tui.network import is_loopback  # only with the first request
+
+    parts = urlsplit(url)
+    if not is_loopback(parts.hostname or ""):
+        return True
+    try:
+        async with asyncio.timeout(_CONNECT_S):
+            _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+    return True
 
 
 def _connect(url: str) -> "AsyncConnectionPool":

@@ -9,7 +9,7 @@ Dataclasses of libraries have a dozen methods each, compiled from text when the 
 before its request, though few of them are ever called. They are compiled at their first call.
 
 Modules of `_LATE` import others that only few of their functions use, TLS among them, which nothing needs before the first request
-to a model. What they get instead imports the module when something of it is used: `ssl` alone is a megabyte of objects.
+over it. What they get instead imports the module when something of it is used: `ssl` alone is a megabyte of objects.
 """
 
 import builtins
@@ -35,6 +35,14 @@ _COMMANDS = "textual.command"
 _LATE: "Mapping[str, tuple[str, ...]]" = {
     "asyncio.base_events": ("ssl", ".sslproto"),
     "asyncio.selector_events": ("ssl", ".sslproto"),
+    "anyio._core._sockets": ("ssl",),
+    "anyio.streams.tls": ("ssl",),
+    "opencode_tui_httpcore._async.connection": ("ssl",),
+    "opencode_tui_httpcore._async.connection_pool": ("ssl",),
+    "opencode_tui_httpcore._async.http11": ("ssl",),
+    "opencode_tui_httpcore._backends.anyio": ("ssl",),
+    "opencode_tui_httpcore._backends.base": ("ssl",),
+    "opencode_tui_httpcore._models": ("ssl",),
     "textual.app": ("mimetypes", "platformdirs"),
     "textual.suggestions": ("difflib",),
 }
@@ -44,6 +52,9 @@ _LAZY_METHODS = frozenset({"annotated_types", "anyio", "h11", "pydantic"})
 """Libraries whose dataclasses get their methods at the first call. Nobody reads the signatures of these classes."""
 
 _git_lock = threading.Lock()
+
+_WITHOUT: "Mapping[str, tuple[str, ...]]" = {"msgspec._utils": ("typing_extensions",)}
+"""Modules that go on without others: Python's own `typing` has what msgspec looks for."""
 
 _UNUSED = ("httpx._main", "h2")
 """Modules that httpx goes on without."""
@@ -246,7 +257,13 @@ class _Finder:
         self, name: str, path: "Sequence[str] | None", _target: ModuleType | None = None
     ) -> "ModuleSpec | None":
         """Return how the module is loaded; None for all others."""
-        importing = _import if name == _SCHEMAS else _late_import(_LATE[name]) if name in _LATE else None
+        importing: Callable[..., Any] | None = None
+        if name == _SCHEMAS:
+            importing = _import
+        elif name in _LATE:
+            importing = _late_import(_LATE[name])
+        elif name in _WITHOUT:
+            importing = _import_without(_WITHOUT[name])
         if importing is None:
             return None
         from importlib.machinery import PathFinder, SourceFileLoader
@@ -276,6 +293,17 @@ def _late_import(late: "Sequence[str]") -> "Callable[..., Any]":
             setattr(above, wanted[0], _Late(_absolute(f"{written}{wanted[0]}", names)))
             return above
         return builtins.__import__(name, names, local, wanted or (), level)
+
+    return find
+
+
+def _import_without(missing: "Sequence[str]") -> "Callable[..., Any]":
+    """Return a function like `__import__` that does not find these modules."""
+
+    def find(name: str, *others: "Any") -> "Any":
+        if name in missing:
+            raise ImportError(f"{name} is not loaded here", name=name)
+        return builtins.__import__(name, *others)
 
     return find
 

@@ -216,7 +216,18 @@ def test_a_look_for_stores_of_other_programs_loads_nothing_that_reads_them(
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"
 
 
-UNUSED = ("pydantic_core", "rapidfuzz", "importlib.metadata", "zipfile", "git", "psutil", "platformdirs", "yaml")
+UNUSED = (
+    "pydantic_core",
+    "ssl",
+    "_ssl",
+    "rapidfuzz",
+    "importlib.metadata",
+    "zipfile",
+    "git",
+    "psutil",
+    "platformdirs",
+    "yaml",
+)
 """What a prompt without a tool call has no use for, each imported by something that it does use."""
 
 

@@ -3,9 +3,16 @@
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
 
 from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
+from tests.support.provider.model_server import ModelServer, provider_config
+from tests.support.provider.network_world import make_authority, open_proxy, open_tls
+from tests.support.world.cli import CommandLine
 
 _PROGRAM = """
 import sys, typing
@@ -86,3 +93,21 @@ def test_a_file_is_locked_between_two_that_opened_it(tmp_path: Path) -> None:
         assert (lock_descriptor(first.fileno()), lock_descriptor(second.fileno())) == (True, False)
         unlock_descriptor(first.fileno())
         assert lock_descriptor(second.fileno())
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["directly", "through a proxy"])
+def test_a_prompt_is_sent_over_tls(tmp_path: Path, environ: dict[str, str], *, through_proxy: bool) -> None:
+    authority = make_authority(tmp_path, "api.company.test")
+    with ModelServer() as server, ExitStack() as opened:
+        port = opened.enter_context(open_tls(authority, urlsplit(server.base_url).port or 0))
+        variables = {**environ, "SSL_CERT_FILE": str(authority.path)}
+        place = f"127.0.0.1:{port}"
+        if through_proxy:
+            proxy = opened.enter_context(open_proxy({"api.company.test": port}))
+            variables |= {"HTTPS_PROXY": proxy.url, "NO_PROXY": ""}
+            place = "api.company.test"
+        line = CommandLine(
+            tmp_path, variables, provider=provider_config(f"https://{place}{urlsplit(server.base_url).path}")
+        )
+        done = line.turn("hello")
+    assert done.code == 0 and server.requests, done.stderr

@@ -20,6 +20,7 @@ CONNECTION = re.compile(
 ELSEWHERE = {
     "network.py": "the one that others call",
     "client/remote_link.py": "an engine of this program in another process",
+    "engine/provider/connections.py": "the one that `http.py` and `local_servers.py` call",
     "extras/dask/pool.py": "the port of a dashboard, for 2 s: what does not accept is not printed",
 }
 """Modules that open connections and have no row, with the reason."""

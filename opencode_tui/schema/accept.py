@@ -134,12 +134,12 @@ def _list(member: Accept) -> Accept:
 
 
 def _sequence(member: Accept) -> Accept:
+    accept_list = _list(member)
+
     def accept(value: Any) -> Any:
-        if type(value) is list:
-            return [member(one) for one in cast("list[Any]", value)]
         if type(value) is tuple:
-            return tuple(member(one) for one in cast("tuple[Any, ...]", value))
-        raise RefusedError
+            return tuple(accept_list([*cast("tuple[Any, ...]", value)]))
+        return accept_list(value)
 
     return accept
 

@@ -3,7 +3,7 @@
 Names: `session_id` here is `sessionID` on disk. Unknown fields survive a rewrite, so that data of newer or other programs is kept.
 Optional fields are absent, never null; a null inside free-form data (a tool's input) is kept.
 
-pydantic says what is a valid record, but is loaded only when it is needed: for a value that is not plainly right, for many records,
+pydantic says what is a valid record, but is loaded only when it is needed: for a value to convert or to reject, for many records,
 for a description of the types. Loading it takes a third of the time from the start to the first request.
 """
 
@@ -75,17 +75,17 @@ class _Shape:
     """How records of a class are made and written."""
 
     def __init__(self, record: "type[Record]") -> None:
-        self.rows: dict[str, FieldRow] = {}
+        found: dict[str, tuple[Any, Any]] = {}
         for base in reversed(record.__mro__):
             for name, annotation in get_annotations(base).items():
-                if name.startswith("_") or is_class_variable(annotation):
-                    continue
-                value = base.__dict__.get(name, REQUIRED)
-                self.rows[name] = FieldRow(name, annotation, value, record.wire_name)
-        if any(_is_open(row.annotation) for row in self.rows.values()):
+                if not name.startswith("_") and not is_class_variable(annotation):
+                    found[name] = annotation, base.__dict__.get(name, REQUIRED)
+        if any(_is_open(annotation) for annotation, _ in found.values()):
             hints = get_type_hints(record, include_extras=True)
-            for name in [*self.rows]:
-                self.rows[name] = FieldRow(name, hints[name], _default(record, name), record.wire_name)
+            found = {name: (hints[name], value) for name, (_, value) in found.items()}
+        self.rows = {
+            name: FieldRow(name, annotation, value, record.wire_name) for name, (annotation, value) in found.items()
+        }
         self.plain = {row.name: row.default for row in self.rows.values() if row.default is not REQUIRED}
         self.made = [(row.name, row.default_factory) for row in self.rows.values() if row.default_factory is not None]
         self.written = [(row.name, row.alias, row.absent, row.write) for row in self.rows.values() if not row.exclude]
@@ -101,13 +101,6 @@ class _Shape:
 def _is_open(annotation: Any) -> bool:
     """Return whether a type contains a name that is not looked up yet."""
     return isinstance(annotation, str) or "ForwardRef(" in repr(annotation)
-
-
-def _default(record: type, name: str) -> Any:
-    for base in record.__mro__:
-        if name in get_annotations(base):
-            return base.__dict__.get(name, REQUIRED)
-    return REQUIRED
 
 
 class _Fields:
@@ -410,9 +403,9 @@ class Reader(Generic[T]):
         return self._accept(value)
 
     def _counted(self, value: object) -> T:
-        few = self._count < _MANY
+        had_few = self._count < _MANY
         self._count += _size(value)
-        if few and self._count >= _MANY:  # on a thread: what waits for this value may be an event loop
+        if had_few and self._count >= _MANY:  # on a thread: what waits for this value may be an event loop
             threading.Thread(target=self._build, name=f"reader of {self._kind}").start()
         return self._plainly(value)
 

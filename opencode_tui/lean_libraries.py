@@ -9,12 +9,14 @@ Dataclasses of libraries have a dozen methods each, compiled from text when the 
 before its request, though few of them are ever called. They are compiled at their first call.
 
 Modules of `_LATE` import others that only few of their functions use, TLS among them, which nothing needs before the first request
-over it. What they get instead imports the module when something of it is used: `ssl` alone is a megabyte of objects.
+over it. What they get instead imports the module when something of it is used: `ssl` alone is a megabyte of objects. Hashes
+are those of Python, so that OpenSSL is not loaded for a few short texts; `engine/snapshot/objects/sums.py` uses it for more.
 """
 
 import builtins
 import functools
 import importlib
+import os
 import sys
 import threading
 from types import ModuleType
@@ -31,7 +33,8 @@ PLUGIN_SCAN = "PYDANTIC_DISABLE_PLUGINS"
 _PLUGINS = "pydantic.plugin._loader"
 _SCHEMAS = "pydantic_core.core_schema"
 _TYPES = ("typing", "typing_extensions")
-_COMMANDS = "textual.command"
+_BASES = ("textual.command", "opencode_tui_filelock._api")
+"""Modules of which others only take classes to derive from, none of which is used."""
 _LATE: "Mapping[str, tuple[str, ...]]" = {
     "asyncio.base_events": ("ssl", ".sslproto"),
     "asyncio.selector_events": ("ssl", ".sslproto"),
@@ -43,8 +46,18 @@ _LATE: "Mapping[str, tuple[str, ...]]" = {
     "opencode_tui_httpcore._backends.anyio": ("ssl",),
     "opencode_tui_httpcore._backends.base": ("ssl",),
     "opencode_tui_httpcore._models": ("ssl",),
+    "markdown_it.common.utils": (".entities",),
+    "markdown_it.main": ("linkify_it",),
+    "markdown_it.rules_inline.entity": ("..common.entities",),
+    "platformdirs.unix": ("tempfile",),
+    "rich.style": ("pickle",),
+    "secrets": ("hmac",),
+    "shutil": ("bz2", "lzma"),
     "textual.app": ("mimetypes", "platformdirs"),
+    "textual.design": ("rich.table",),
+    "textual.style": ("pickle",),
     "textual.suggestions": ("difflib",),
+    "uuid": ("platform",),
 }
 """Modules and what they import late, as they write it. Of what they import by name they may only call functions."""
 
@@ -53,8 +66,15 @@ _LAZY_METHODS = frozenset({"annotated_types", "anyio", "h11", "pydantic"})
 
 _git_lock = threading.Lock()
 
-_WITHOUT: "Mapping[str, tuple[str, ...]]" = {"msgspec._utils": ("typing_extensions",)}
-"""Modules that go on without others: Python's own `typing` has what msgspec looks for."""
+_WITHOUT: "Mapping[str, tuple[str, ...]]" = {
+    "hashlib": ("_hashlib",),
+    "hmac": ("_hashlib",),
+    "msgspec._utils": ("typing_extensions",),
+}
+"""Modules that go on without others: Python has hashes of its own, and its `typing` has what msgspec looks for."""
+
+_TYPED = "textual"
+"""A library that takes from `typing_extensions` what `typing` has too."""
 
 _UNUSED = ("httpx._main", "h2")
 """Modules that httpx goes on without."""
@@ -68,7 +88,8 @@ def prepare(environ: "MutableMapping[str, str]") -> None:
         module = ModuleType(_PLUGINS)
         module.__dict__["get_plugins"] = tuple
         sys.modules[_PLUGINS] = module
-    sys.modules.setdefault(_COMMANDS, _Unused(_COMMANDS))
+    for name in _BASES:
+        sys.modules.setdefault(name, _Unused(name))
     if not any(isinstance(one, _Finder) for one in sys.meta_path):
         sys.meta_path.insert(0, _Finder())  # pyright: ignore[reportArgumentType] - a finder needs no more than this method
     _compile_methods_late()
@@ -188,7 +209,11 @@ def _compile_classes_late(builder: "Any") -> None:
 
 def _top(names: "Mapping[str, object] | None") -> str:
     """Return the library of a module by its names."""
-    return str((names or {}).get("__name__", "")).partition(".")[0]
+    return _top_name(str((names or {}).get("__name__", "")))
+
+
+def _top_name(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def _late(name: str, compiled: "Callable[[], Any]") -> "Callable[..., object]":
@@ -231,23 +256,60 @@ class _Late(ModuleType):
         """Return what the module has by a name."""
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "LinkifyIt":
+            return _LateLinks  # each reader of Markdown has one
         if self.__name__ == "ssl" and name == "SSLSocket" and "ssl" not in sys.modules:
             return _NoSocket  # asyncio asks of each socket whether it is one: without the module there is none
+        if self.__name__ == "platform" and name == "system":
+            return _system  # all that `uuid` asks for
         return getattr(importlib.import_module(self.__name__), name)
 
 
 class _LateFunctions(ModuleType):
-    """In the place of a module of which functions are imported by name."""
+    """In the place of a module of which functions or tables are imported by name."""
 
-    def __getattr__(self, name: str) -> "Callable[..., object]":
-        """Return a function that imports the module when it is called."""
+    def __getattr__(self, name: str) -> "Callable[..., object] | _LateTable":
+        """Return a function that imports the module when it is called, or a table."""
         if name.startswith("__"):
             raise AttributeError(name)
+        if name == "entities":
+            return _LateTable(self.__name__, name)
         return _late(name, lambda: getattr(importlib.import_module(self.__name__), name))
+
+
+class _LateTable:
+    """In the place of a dict of a module, which is imported when something is looked up in it."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module = module
+        self._name = name
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._table()
+
+    def __getitem__(self, key: str) -> object:
+        return self._table()[key]
+
+    def _table(self) -> "Mapping[str, object]":
+        return getattr(importlib.import_module(self._module), self._name)
+
+
+class _LateLinks:
+    """In the place of `linkify_it.LinkifyIt()`, which is made when something of it is used."""
+
+    def __getattr__(self, name: str) -> object:
+        """Return what it has by a name."""
+        if "_links" not in self.__dict__:
+            self._links: Any = importlib.import_module("linkify_it").LinkifyIt()
+        return getattr(self._links, name)
 
 
 class _NoSocket:
     """Stands for `ssl.SSLSocket` until `ssl` is imported: no object is one."""
+
+
+def _system() -> str:
+    return os.uname().sysname
 
 
 class _Finder:
@@ -257,34 +319,55 @@ class _Finder:
         self, name: str, path: "Sequence[str] | None", _target: ModuleType | None = None
     ) -> "ModuleSpec | None":
         """Return how the module is loaded; None for all others."""
-        importing: Callable[..., Any] | None = None
-        if name == _SCHEMAS:
-            importing = _import
-        elif name in _LATE:
-            importing = _late_import(_LATE[name])
-        elif name in _WITHOUT:
-            importing = _import_without(_WITHOUT[name])
-        if importing is None:
+        late, without, is_typed = _LATE.get(name, ()), _WITHOUT.get(name, ()), _top_name(name) == _TYPED
+        if not (late or without or is_typed or name == _SCHEMAS):
             return None
         from importlib.machinery import PathFinder, SourceFileLoader
 
-        class Loader(SourceFileLoader):
-            def exec_module(self, module: ModuleType) -> None:
-                module.__dict__["__builtins__"] = {**vars(builtins), "__import__": importing}
-                super().exec_module(module)
-
         found = PathFinder.find_spec(name, path)
         if found is not None and type(found.loader) is SourceFileLoader:
-            found.loader = Loader(name, found.loader.path)
+            names = _names_of(_import) if name == _SCHEMAS else _own_names(late, without, is_typed=is_typed)
+            found.loader = _loader()(name, found.loader.path, names)
         return found
 
 
-def _late_import(late: "Sequence[str]") -> "Callable[..., Any]":
-    """Return a function like `__import__` that imports these modules at their first use."""
+@functools.cache
+def _loader() -> "Callable[[str, str, dict[str, Any]], Any]":
+    """Return a class of loaders that have a module run with these names in the place of Python's own."""
+    from importlib.machinery import SourceFileLoader
+
+    class Loader(SourceFileLoader):
+        def __init__(self, name: str, path: str, names: "dict[str, Any]") -> None:
+            super().__init__(name, path)
+            self._names = names
+
+        def exec_module(self, module: ModuleType) -> None:
+            module.__dict__["__builtins__"] = self._names
+            super().exec_module(module)
+            if module.__name__ == "hashlib":
+                _add_openssl(module)
+
+    return Loader
+
+
+def _names_of(importing: "Callable[..., Any]") -> "dict[str, Any]":
+    return {**vars(builtins), "__import__": importing}
+
+
+@functools.cache
+def _own_names(late: "Sequence[str]", without: "Sequence[str]", *, is_typed: bool) -> "dict[str, Any]":
+    """Return Python's own names with an import that imports modules at their first use, or does not find them.
+
+    With `is_typed` it imports from `typing` what that has of `typing_extensions`. Modules share the names: there are many of them.
+    """
 
     def find(
         name: str, names: "Any" = None, local: "Any" = None, wanted: "Sequence[str] | None" = None, level: int = 0
     ) -> "Any":
+        if name in without:
+            raise ImportError(f"{name} is not loaded here", name=name)
+        if is_typed and name == _TYPES[1] and wanted and all(map(_has_type, wanted)):
+            name = _TYPES[0]
         written = "." * level + name
         if written in late:
             return (_LateFunctions if wanted else _Late)(_absolute(written, names))
@@ -294,24 +377,39 @@ def _late_import(late: "Sequence[str]") -> "Callable[..., Any]":
             return above
         return builtins.__import__(name, names, local, wanted or (), level)
 
-    return find
+    return _names_of(find)
 
 
-def _import_without(missing: "Sequence[str]") -> "Callable[..., Any]":
-    """Return a function like `__import__` that does not find these modules."""
+def _has_type(name: str) -> bool:
+    return hasattr(sys.modules.get(_TYPES[0]), name)
 
-    def find(name: str, *others: "Any") -> "Any":
-        if name in missing:
-            raise ImportError(f"{name} is not loaded here", name=name)
-        return builtins.__import__(name, *others)
 
-    return find
+def _add_openssl(hashes: ModuleType) -> None:
+    """Add to `hashlib` what only OpenSSL has, which is loaded when it is used: that takes 4 ms, and 3 MB of memory."""
+    own = hashes.new
+
+    def new(name: str, data: "Any" = b"", **options: "Any") -> "Any":
+        try:
+            return own(name, data, **options)
+        except ValueError:
+            if name in hashes.algorithms_guaranteed:
+                raise
+            import _hashlib
+
+            return _hashlib.new(name, data, **options)
+
+    for name in ("pbkdf2_hmac", "scrypt"):
+        setattr(hashes, name, _late(name, lambda name=name: getattr(importlib.import_module("_hashlib"), name)))
+    hashes.new = new  # pyright: ignore[reportAttributeAccessIssue] - a module has what it is given
 
 
 def _absolute(written: str, names: "Mapping[str, object]") -> str:
     """Return the whole name of a module that is imported as it is `written`, where these names are."""
     inner = written.lstrip(".")
-    return f"{names['__package__']}.{inner}" if inner != written else inner
+    if inner == written:
+        return inner
+    above = str(names["__package__"]).rsplit(".", len(written) - len(inner) - 1)[0]
+    return f"{above}.{inner}"
 
 
 def _import(name: str, *others: "Any") -> object:

@@ -218,6 +218,13 @@ def test_a_look_for_stores_of_other_programs_loads_nothing_that_reads_them(
 
 UNUSED = (
     "pydantic_core",
+    "_hashlib",
+    "hmac",
+    "bz2",
+    "lzma",
+    "http",
+    "pickle",
+    "_strptime",
     "ssl",
     "_ssl",
     "rapidfuzz",

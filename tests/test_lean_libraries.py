@@ -38,7 +38,26 @@ async def talk():
     writer.close()
     server.close()
 asyncio.run(talk())
-assert not {"ssl", "asyncio.sslproto", "platformdirs", "difflib", "mimetypes"} & {*sys.modules}
+import hashlib, hmac, shutil, click, markdown_it
+parser = markdown_it.MarkdownIt("gfm-like", {"linkify": False})
+assert parser.render("*a*") == "<p><em>a</em></p>\\n"
+late = {"ssl", "asyncio.sslproto", "platformdirs", "difflib", "mimetypes", "rich.table", "pickle", "bz2", "lzma", "platform"}
+assert not (late | {"_hashlib", "linkify_it", "html.entities"}) & {*sys.modules}
+assert parser.render("&amp; &copy; [a](/&auml;)") == f"<p>&amp; © <a href={chr(34)}/%C3%A4{chr(34)}>a</a></p>\\n"
+assert hashlib.new("sha1", b"a").digest() == hashlib.sha1(b"a").digest() and hmac.new(b"a", b"b", "sha256").digest()
+assert hmac.compare_digest("a", "a") and "_hashlib" not in sys.modules
+assert hashlib.new("sha512_256", b"a").name == "sha512_256" and "_hashlib" in sys.modules
+assert hashlib.pbkdf2_hmac("sha256", b"a", b"b", 1).hex().startswith("ee212b")
+assert len(hashlib.scrypt(b"a", salt=b"b", n=2, r=1, p=1)) == 64
+try:
+    hashlib.new("nothing")
+except ValueError:
+    pass
+else:
+    raise AssertionError("there is such a hash")
+parser.options["linkify"] = True
+assert parser.render("see http://a.test") == '<p>see <a href="http://a.test">http://a.test</a></p>\\n'
+assert shutil.get_archive_formats() and click.UsageError("no").format_message() == "no"
 assert textual.app.user_downloads_path().is_absolute()
 import ssl
 context = ssl.create_default_context()

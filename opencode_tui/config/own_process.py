@@ -19,6 +19,8 @@ _ARGUMENTS_START, _ENVIRONMENT_END = 45, 48
 PASSWORD_VARIABLE = "OPENCODE_SERVER_PASSWORD"
 _LARGEST_BYTES = 16 * 1024 * 1024
 _PR_SET_DUMPABLE = 4
+_M_ARENA_MAX = -8
+"""How many heaps there may be; of malloc.h."""
 
 
 def erase_keys(arguments: Iterable[str] = ()) -> None:
@@ -62,6 +64,15 @@ def hide_memory() -> None:
         import ctypes  # 5 ms
 
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def share_heap() -> None:
+    """Have all threads take their memory from one heap, where each would keep one of its own; half a megabyte less."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with suppress(AttributeError):  # only the C library of GNU has it
+            ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 1)
 
 
 def _overwrite(texts: list[bytes]) -> None:

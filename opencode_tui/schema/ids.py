@@ -4,8 +4,8 @@ The hex digits are the low 48 bits of `unix_ms * 4096 + counter`, so they wrap e
 must handle ids that span a wrap. Source: docs/internals/session.md#ids.
 """
 
+import os
 import re
-import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -94,5 +94,5 @@ class Identifier:
 
 
 def _render(prefix: Prefix, field: int) -> str:
-    tail = "".join(BASE62[byte % 62] for byte in secrets.token_bytes(14))
+    tail = "".join(BASE62[byte % 62] for byte in os.urandom(14))
     return f"{prefix}_{field:012x}{tail}"

@@ -1,6 +1,5 @@
 """A unified diff as rows with line numbers, and which words of a changed line are the changed ones; pure."""
 
-import difflib
 import re
 from collections.abc import Iterator, Sequence
 from typing import Literal
@@ -36,6 +35,8 @@ def unified(diff: FileDiff) -> str:
     """Return the unified diff of a file's two states; empty if it is too large or not text. Slow for a large one."""
     if len(diff.before) + len(diff.after) > MAX_LETTERS:
         return ""
+    import difflib  # most programs end without a diff
+
     before, after = ([line.rstrip("\r\n") for line in lines_of(text)] for text in (diff.before, diff.after))
     return "\n".join(difflib.unified_diff(before, after, "a", "b", lineterm="", n=3))
 

@@ -11,6 +11,7 @@ from opencode_tui.schema.session import part as part_module
 from opencode_tui.schema.session.message import MESSAGE, AssistantMessage, MessagePath, MessageTime
 from opencode_tui.schema.session.part import PART, parse_part
 from opencode_tui.schema.session.session import SessionInfo, default_title, is_default_title
+from tests.support.rows import each
 
 ARCHIVE = Path(__file__).parent / "data" / "opencode-fixtures.tar.gz"
 VALIDATE = {
@@ -102,6 +103,28 @@ def test_a_default_title_is_recognised_and_a_persons_is_not():
     assert title == "New session - 2026-11-20T02:41:34.440Z"
     assert is_default_title(title) and is_default_title(default_title(5, is_child=True))
     assert not is_default_title("New session - tomorrow")
+
+
+@each(
+    "stamp",
+    [
+        "2026-11-20T02:41:34Z",
+        "2026-11-20T02:41:34.440",
+        "2026-11-20T02:41:34.440+00:00",
+        "2026-11-20 02:41:34.440Z",
+        "2026-13-20T02:41:34.440Z",
+        "2026-02-30T02:41:34.440Z",
+        "2026-11-20T24:41:34.440Z",
+        "2026-11-20T02:41:34.4400000Z",
+        "20261120T024134.440Z",
+        "٢026-11-20T02:41:34.440Z",
+        "Child session - 2026-11-20T02:41:34.440Z",
+        " 2026-11-20T02:41:34.440Z",
+        "2026-11-20T02:41:34.440Z ",
+    ],
+)
+def test_another_form_of_a_time_is_a_persons_title(stamp: str) -> None:
+    assert not is_default_title(f"New session - {stamp}")
 
 
 def test_half_a_character_becomes_a_question_mark_in_a_record():

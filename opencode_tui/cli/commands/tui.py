@@ -264,6 +264,7 @@ def _load() -> Any:
 
     own_process.erase_keys()
     own_process.hide_memory()
+    own_process.share_heap()
     preload.load()
     return importlib.import_module("opencode_tui.cli.engine_access")
 

@@ -4,8 +4,6 @@ The text of each is one line: the provider's own reason, then the remedy. `error
 finds its kind, `error/remedy.py` has the remedies. Imported when a call has failed: compiling the patterns takes 4 ms.
 """
 
-from http import HTTPStatus
-
 from msgspec.structs import replace
 
 from opencode_tui.config.redact import redact_address, redact_text, safe_headers
@@ -115,6 +113,8 @@ def _error(reported: Reported, row: Row, failure: Failure) -> ProviderError:
 
 
 def _phrase(status: int) -> str:
+    from http import HTTPStatus  # few requests fail
+
     try:
         return HTTPStatus(status).phrase
     except ValueError:

@@ -36,14 +36,34 @@ class OwnProgram(Struct, frozen=True):
 def find_installation() -> Installation:
     """Return this program, without what does not exist. Blocks for some lookups, once."""
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
-    modules = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    programs = (os.path.dirname(sys.executable), os.path.realpath(sys.executable), sysconfig.get_path("scripts"))
+    modules = [_path_of(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    programs = (os.path.dirname(sys.executable), os.path.realpath(sys.executable), _path_of("scripts"))
     settings = (os.path.join(prefix, "pyvenv.cfg") for prefix in prefixes)
     return Installation(
         _PACKAGE,
         _existing((*prefixes, *modules, *programs, *settings)),
         _existing((*modules, *filter(os.path.isabs, sys.path))),
     )
+
+
+def _path_of(name: str) -> str:
+    """Return a folder of Python's installation, as `sysconfig.get_path` does, which reads 900 settings of its build for that."""
+    of_version = f"{sys.version_info.major}{{}}{sys.version_info.minor}"
+    known = {
+        "base": sys.prefix,
+        "platbase": sys.exec_prefix,
+        "installed_base": sys.base_prefix,
+        "installed_platbase": sys.base_exec_prefix,
+        "platlibdir": sys.platlibdir,
+        "implementation_lower": "python",
+        "abi_thread": "t" * ("t" in sys.abiflags),
+        "py_version_short": of_version.format("."),
+        "py_version_nodot": of_version.format(""),
+    }
+    try:
+        return os.path.normpath(sysconfig.get_path(name, expand=False).format_map(known))
+    except KeyError:  # a distribution's own scheme, or a later Python
+        return sysconfig.get_path(name)
 
 
 def protect(

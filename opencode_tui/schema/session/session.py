@@ -1,5 +1,6 @@
 """The session record. Source: docs/internals/session.md#session-records."""
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ from opencode_tui.schema.session.diff import FileDiff
 
 DEFAULT_TITLE = "New session - "
 DEFAULT_CHILD_TITLE = "Child session - "
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{1,6}Z", re.ASCII)
 UNDO_KEY = "undo"
 """The key of `metadata` for an `UndoNote`."""
 APPROVALS_KEY = "approvals"
@@ -99,11 +101,12 @@ def is_default_title(title: str) -> bool:
     if not title.startswith((DEFAULT_TITLE, DEFAULT_CHILD_TITLE)):
         return False
     head = DEFAULT_TITLE if title.startswith(DEFAULT_TITLE) else DEFAULT_CHILD_TITLE
+    stamp = title[len(head) :]
     try:
-        datetime.strptime(title[len(head) :], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+        datetime.fromisoformat(stamp)
     except ValueError:
         return False
-    return True
+    return _STAMP.fullmatch(stamp) is not None
 
 
 # The status of a session. Source: docs/internals/http.md#events.

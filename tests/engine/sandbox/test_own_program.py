@@ -2,6 +2,7 @@
 
 import os
 import sys
+import sysconfig
 import venv
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from opencode_tui.engine.sandbox.tier import Tier
 from opencode_tui.storage.paths import Paths
 from tests.engine.sandbox.conftest import require_tier
 from tests.engine.sandbox.test_sandbox import World
+from tests.support.rows import each
 from tests.support.world.repo import make_repo
 
 MEMBERS = (
@@ -145,6 +147,14 @@ def test_this_program_is_its_interpreter_its_packages_and_its_own_package(tmp_pa
     assert found.source == Path(own_program.__file__).parents[2]
     assert {Path(os.path.realpath(one)) for one in (sys.prefix, sys.base_prefix, sys.executable)} <= set(found.parts)
     assert [path for path in found.modules if path.name == "site-packages"]
+
+
+@each("name", ["stdlib", "platstdlib", "purelib", "platlib", "scripts"])
+def test_the_folders_of_python_are_those_that_it_names(name: str) -> None:
+    named = Path(os.path.realpath(sysconfig.get_path(name)))
+    found = find_installation()
+    assert any(map(named.is_relative_to, found.parts))
+    assert name == "scripts" or any(map(named.is_relative_to, found.modules))
 
 
 async def test_a_python_in_the_temp_folder_works_and_is_read_only(

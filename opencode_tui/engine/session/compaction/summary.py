@@ -10,12 +10,12 @@ model as usual. Source: docs/internals/compaction.md.
 """
 
 import asyncio
-import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from hashlib import blake2b
 from itertools import groupby
 from typing import Literal
 
@@ -453,7 +453,7 @@ def _covers(prepared: Precomputed, sent: Sequence[MessageWithParts], model: Mode
 
 def _digest(messages: Sequence[MessageWithParts], model: Model) -> str:
     """Return a hash of messages as a model sees them."""
-    digest = hashlib.sha256()
+    digest = blake2b(digest_size=16)
     for entry in to_model_messages(messages, model):
         for block in entry.results if isinstance(entry, ToolEntry) else entry.content:
             digest.update(f"{type(entry).__name__} {_fingerprint(block)}".encode("utf-8", "replace"))

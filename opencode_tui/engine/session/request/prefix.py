@@ -7,7 +7,6 @@ stored and therefore the same in all later requests. A compaction freezes anew: 
 The text of the instruction files is the same for all models and agents of a session; all else is frozen for each of them.
 """
 
-import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
@@ -288,6 +287,8 @@ def _layer_text(name: str, before: FrozenLayer | None, after: FrozenLayer | None
         return after.text
     if before.text == after.text:
         return f"The instructions from {of} are again those at the start of this conversation."
+    import difflib  # few instructions are edited
+
     whole = f"These instructions replace the earlier ones from {of}:\n{after.text}"
     difference = "\n".join(
         difflib.unified_diff(

@@ -5,13 +5,13 @@ is a clone where the file system can make one, which costs no space, else a copy
 none.
 """
 
-import hashlib
 import os
 import secrets
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 
 from opencode_tui.engine.snapshot.objects.pack import id_head
+from opencode_tui.engine.snapshot.objects.sums import sha1
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.record_file import storage_error
@@ -101,7 +101,8 @@ class KeptFiles:
         try:
             descriptor = self._files.open(path, os.O_RDONLY)
             try:
-                hashed = hashlib.sha1(id_head("blob", self._sizes.get(name, 0)), usedforsecurity=False)
+                size = self._sizes.get(name, 0)
+                hashed = sha1(id_head("blob", size), more=size)
                 while data := self._files.read(descriptor, _CHUNK):
                     hashed.update(data)
                     yield data
@@ -126,7 +127,7 @@ class KeptFiles:
         """Copy the bytes, or share them, and return their id."""
         is_clone = _share(target, source)
         reader = target if is_clone else source
-        hashed, count = hashlib.sha1(id_head("blob", size), usedforsecurity=False), 0
+        hashed, count = sha1(id_head("blob", size), more=size), 0
         while data := self._files.read(reader, _CHUNK):
             hashed.update(data)
             count += len(data)

@@ -3,11 +3,12 @@
 The user's global ignore file is not read: files that only it ignores are recorded.
 """
 
-import hashlib
 import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+from opencode_tui.engine.snapshot.objects.sums import sha1
 
 LIMIT_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -70,7 +71,7 @@ class Rules:
         groups = _parse(text) if text else ()
         if not groups:
             return self
-        sum_ = hashlib.sha1(f"{self.key}\0{base}\0{text}".encode("utf-8", "surrogateescape"), usedforsecurity=False)
+        sum_ = sha1(f"{self.key}\0{base}\0{text}".encode("utf-8", "surrogateescape"))
         return Rules(os.fsencode(base).decode("latin-1"), groups, self, sum_.hexdigest())
 
 

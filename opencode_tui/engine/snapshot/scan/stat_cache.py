@@ -5,7 +5,6 @@ every pack that existed when it was filled still exists. One JSON line per folde
 interpreter often.
 """
 
-import hashlib
 import json
 import os
 from collections import Counter
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from opencode_tui.engine.snapshot.objects.sums import sha256
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.record_file import storage_error
 
@@ -73,15 +73,9 @@ class StatCache:
 
 def save_cache(cache: StatCache, path: str, files: FileSystem) -> None:
     """Write the cache; raises StorageError."""
-    sum_ = hashlib.sha256()
-    pieces: list[bytes] = []
-    for line in _lines(cache):
-        piece = line.encode() + b"\n"
-        sum_.update(piece)
-        pieces.append(piece)
-    pieces.append(json.dumps(sum_.hexdigest()).encode())
+    content = b"".join(line.encode() + b"\n" for line in _lines(cache))
     try:
-        AtomicWriter(files).write(path, b"".join(pieces))
+        AtomicWriter(files).write(path, content + json.dumps(sha256(content).hexdigest()).encode())
     except OSError as error:
         raise storage_error(error, "write", path) from error
 
@@ -91,7 +85,7 @@ def load_cache(path: str, files: FileSystem) -> StatCache:
     try:
         data = files.read_whole(path)
         content, _, last = data.rpartition(b"\n")
-        if json.loads(last) != hashlib.sha256(content + b"\n").hexdigest():
+        if json.loads(last) != sha256(content + b"\n").hexdigest():
             return StatCache()
         return _decode(content.split(b"\n"))
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,7 +1,6 @@
 """The present states of paths of the worktree, read and hashed."""
 
 import errno
-import hashlib
 import os
 import stat
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from opencode_tui.engine.snapshot.entry import (
     special_entry,
 )
 from opencode_tui.engine.snapshot.objects.pack import id_head, object_id
+from opencode_tui.engine.snapshot.objects.sums import sha1
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders, split
 
 HUGE_BYTES = 64 * 1024 * 1024
@@ -78,7 +78,7 @@ def _hashed(parent: OpenFolder, name: str) -> Entry:
     descriptor = parent.open_to_read(name)
     try:
         status = os.fstat(descriptor)
-        hashed = hashlib.sha1(id_head("blob", status.st_size), usedforsecurity=False)
+        hashed = sha1(id_head("blob", status.st_size), more=status.st_size)
         while data := os.read(descriptor, _CHUNK):
             hashed.update(data)
     finally:

@@ -22,7 +22,6 @@ is a file that is never there: only where git names it did git read this index, 
 may be a file that it could not look at. Where either is wrong nothing is proven, and git is not asked again.
 """
 
-import hashlib
 import logging
 import os
 import struct
@@ -35,6 +34,7 @@ from functools import cache
 from pathlib import Path
 from secrets import token_hex
 
+from opencode_tui.engine.snapshot.objects.sums import sha1
 from opencode_tui.engine.snapshot.scan.stat_cache import MARGIN_NS, KnownFile, Listing
 from opencode_tui.schema.error import GitUnavailableError
 from opencode_tui.storage.safe_folder import OpenFolder
@@ -250,7 +250,7 @@ def _entry(path: bytes, status: os.stat_result, known: KnownFile) -> bytes:
 
 def _encode(entries: Mapping[bytes, bytes]) -> bytes:
     data = _HEAD.pack(b"DIRC", 2, len(entries)) + b"".join(map(entries.__getitem__, sorted(entries)))
-    return data + hashlib.sha1(data, usedforsecurity=False).digest()
+    return data + sha1(data).digest()
 
 
 def _clock_base() -> int:

@@ -59,6 +59,26 @@ def ranked(query: str, names: Sequence[str], *, is_short_first: bool = True) -> 
     return []
 
 
+class _Parts(NamedTuple):
+    """Names by how they have the words of a query: each in one piece, all where a word begins or not; or not all in one piece.
+
+    Of the last, which may overlap, some have each word in pieces, or all words as one in pieces.
+    """
+
+    begun: Sequence[int]
+    within: Sequence[int]
+    in_pieces: Sequence[int]
+    as_one: Sequence[int]
+
+
+class _Found(NamedTuple):
+    """The words of a query and the names that have them, best first; the parts only of a short query without separators."""
+
+    words: tuple[str, ...]
+    names: Sequence[int]
+    parts: _Parts | None
+
+
 class NameFilter:
     """Filters many names, such as the titles of all sessions, by a query that is typed character by character.
 
@@ -69,53 +89,49 @@ class NameFilter:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
         self._marked = _mark_words(names)
-        self._found: dict[str, Sequence[int]] = {"": range(len(names))}
+        everything = range(len(names))
+        self._found: dict[str, _Found] = {"": _Found((), everything, _Parts(everything, (), (), ()))}
 
     def find(self, query: str) -> Sequence[int]:
         """Return the indices of the matching names, best first; equal ones keep their order."""
         self._found = {typed: found for typed, found in self._found.items() if query.startswith(typed)}
         if query not in self._found:
-            among = sorted(self._found[max(self._found, key=len)])
-            self._found[query] = self._containing(query.casefold().split(), among)
-        return self._found[query] or self._alike(query)
+            before, words = self._found[max(self._found, key=len)], tuple(query.casefold().split())
+            self._found[query] = before if words == before.words else self._containing(words, before)
+        return self._found[query].names or self._alike(query)
 
-    def _containing(self, words: Sequence[str], among: Sequence[int]) -> Sequence[int]:
+    def _containing(self, words: Sequence[str], before: "_Found") -> "_Found":
         """Return those that contain the words. Most are found by searches in their texts, the others one by one."""
-        joined = "".join(words)
-        if not words:
-            return among
-        if _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:
-            whole, others, in_pieces = self._by_words(words, among)
-            groups = self._by_word_starts(words, whole)
-            as_one_word = self._with_starts(joined, others) if len(words) > 1 else ()
-            rest = {*in_pieces, *as_one_word}
+        joined, parts = "".join(words), before.parts
+        if parts is not None and _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:
+            for at, word in enumerate(words):
+                if before.words[at : at + 1] != (word,):
+                    parts = self._narrowed(parts, word)
+            parts = parts._replace(
+                as_one=self._with_starts(joined, parts.as_one) if len(words) > 1 else parts.in_pieces
+            )
+            groups, as_one = self._by_word_starts(words, parts), parts.as_one
+            rest = {*parts.in_pieces, *as_one}
         else:
-            groups = dict[int, list[int]]()
-            rest = as_one_word = self._with_letters(joined, among)
-        joined_in = frozenset(as_one_word)
+            groups, parts = dict[int, list[int]](), None
+            rest = as_one = self._with_letters(joined, sorted(before.names))
+        joined_in = frozenset(as_one) if len(words) > 1 else frozenset[int]()
         for at in rest:
             if (points := _points(words, self._names[at], may_be_joined=at in joined_in)) is not None:
                 groups.setdefault(points // _ALIKE_WITHIN, []).append(at)
-        return [at for group in sorted(groups, reverse=True) for at in sorted(groups[group])]
+        return _Found(words, [at for group in sorted(groups, reverse=True) for at in sorted(groups[group])], parts)
 
-    def _by_words(
-        self, words: Sequence[str], among: Sequence[int]
-    ) -> tuple[Sequence[int], Sequence[int], Sequence[int]]:
-        """Return those that have each word in one piece, all others, and of these those that may have each word."""
-        whole, others, in_pieces = among, list[int](), list[int]()
-        for word in words:
-            whole, missing = self._parted(word, whole)
-            others += missing
-            having, without = self._parted(word, in_pieces)
-            in_pieces = [*having, *self._with_starts(word, [*without, *missing])]
-        return whole, others, in_pieces
+    def _narrowed(self, parts: "_Parts", word: str) -> "_Parts":
+        """Return the parts by one more word, or by a longer one in the place of the last."""
+        begun, within = self._parted(_BREAK + word, parts.begun)
+        within, missing = self._parted(word, [*parts.within, *within])
+        having, without = self._parted(word, parts.in_pieces)
+        in_pieces = [*having, *self._with_starts(word, [*without, *missing])]
+        return _Parts(begun, within, in_pieces, [*parts.as_one, *missing])
 
-    def _by_word_starts(self, words: Sequence[str], whole: Sequence[int]) -> dict[int, list[int]]:
+    def _by_word_starts(self, words: Sequence[str], parts: "_Parts") -> dict[int, list[int]]:
         """Return those that have each word in one piece, by the hundreds of their points."""
-        begun, within = whole, list[int]()
-        for word in words:
-            begun, others = self._parted(_BREAK + word, begun)
-            within += others
+        begun, within = parts.begun, parts.within
         if len(words) > 1:
             more, within = self._parted(_BREAK + "".join(words), within)
             begun = [*begun, *more]
@@ -169,12 +185,14 @@ class NameFilter:
 
 def _mark_words(names: Sequence[str]) -> Sequence[str]:
     """Return the case-folded names with a mark before each word, in place of what is between them."""
-    together = _SEPARATOR.join(names)
+    together = _BREAK + f"{_SEPARATOR}{_BREAK}".join(names)
     folded = together.casefold()
     if len(folded) == len(together) and max(map(len, names), default=0) <= _FAR:  # fast, and the usual case
-        marked = folded.translate(_TO_BREAKS).split(_SEPARATOR)
+        for letter in _BREAKS:
+            folded = folded.replace(letter, _BREAK)  # six times as fast as `translate`
+        marked = folded.split(_SEPARATOR)
         if len(marked) == len(names):
-            return [_BREAK + text for text in marked]
+            return marked
     return [_BREAK + _folded(name).translate(_TO_BREAKS) for name in names]
 
 

@@ -36,6 +36,10 @@ def build_tree(
     """
     by_id = sorted(infos, key=attrgetter("id"))  # IDs of sessions descend: of one millisecond the newest is first
     newest = sorted(by_id, key=attrgetter("updated"), reverse=True)
+    if not any(
+        info.parent_id or info.fork_of for info in newest
+    ):  # as in most folders, of which some have 100,000 sessions
+        return [TreeRow(root, "", root, root.updated) for root in newest]
     known = {info.id for info in newest}
     below: dict[str, list[ListedSession]] = {}
     roots: list[ListedSession] = []
@@ -44,8 +48,6 @@ def build_tree(
         (below.setdefault(origin, []) if origin and origin in known else roots).append(info)
     tree = _Tree(below, signs)
     rows: list[TreeRow] = []
-    if not below:  # as in most folders, of which some have 100,000 sessions
-        return [TreeRow(root, "", root, root.updated) for root in roots]
     for root in [*roots, *newest]:
         if root.id in tree.seen:
             continue

@@ -145,14 +145,16 @@ def test_a_filter_finds_by_words_starts_and_likeness_as_the_plain_search(query: 
     assert filtered(query, NAMES) == found_plainly(query, NAMES)
 
 
-def test_keys_and_erased_keys_find_what_a_new_filter_finds() -> None:
-    chance = random.Random(11)
-    names = [*NAMES, *("".join(chance.choices("abc d-e_f ", k=chance.randrange(0, 14))) for _ in range(400))]
+@pytest.mark.parametrize("letters", ["abcdef -", "ab ", "ste 012 ", "aß日 .", "login fix"])
+def test_keys_pastes_and_erased_keys_find_what_a_new_filter_finds(letters: str) -> None:
+    chance = random.Random(letters)
+    names = [*NAMES, *("".join(chance.choices(letters, k=chance.randrange(0, 14))) for _ in range(200))]
     kept, typed = NameFilter(names), ""
-    for _ in range(300):
-        typed = typed[:-1] if chance.random() < 0.4 else typed + chance.choice("abcdef -")
+    for _ in range(150):
+        pasted = "".join(chance.choices(letters, k=chance.choice([1, 1, 1, 1, 2, 4])))
+        typed = typed[: -len(pasted)] if chance.random() < 0.45 else typed + pasted
         if typed.strip():
-            assert list(kept.find(typed)) == filtered(typed, names), typed
+            assert list(kept.find(typed)) == filtered(typed, names) == found_plainly(typed, names), typed
 
 
 def test_a_text_that_no_name_has_takes_no_time_that_grows_with_its_possible_places() -> None:

@@ -81,9 +81,15 @@ def session_rows(
         tree.sort(key=attrgetter("root.is_pinned"), reverse=True)
     active = {*folder.statuses, *folder.ended, *(one.session_id for one in folder.asking.values())}
 
+    today = date_of(now)
+
+    @cache
+    def name_of_day(then: date) -> str:
+        return _day_name(then, today)
+
     @cache
     def day_of(quarter: int) -> str:
-        return day(quarter * QUARTER_MS, now)
+        return name_of_day(date_of(quarter * QUARTER_MS))
 
     rows: list[Row] = []
     for one in tree:
@@ -115,7 +121,10 @@ def _chosen(infos: Sequence[ListedSession], *, is_archived: bool) -> list[Listed
 
 def day(moment: int, now: int) -> str:
     """Return Today, Yesterday, Last week or the month; both arguments in ms since 1970."""
-    today, then = date_of(now), date_of(moment)
+    return _day_name(date_of(moment), date_of(now))
+
+
+def _day_name(then: date, today: date) -> str:
     if then >= today:
         return "Today"
     if then == today - timedelta(days=1):

@@ -28,7 +28,11 @@ _AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", 
 
 def name_of(info: ListedSession) -> tuple[str, str]:
     """Return the kind of a session and its title, both safe."""
-    title = "New session" if is_default_title(info.title) else " ".join(info.title.split())
+    title = info.title
+    if is_default_title(title):
+        title = "New session"
+    elif "  " in title or title[:1] == " " or title[-1:] == " " or not title.isprintable():
+        title = " ".join(title.split())  # the others stay the same object: there may be 100,000
     if info.parent_id:
         found = _AGENT_TITLE.match(title)
         return (screen_line(found["agent"]), screen_line(found["title"])) if found else (info.kind, screen_line(title))

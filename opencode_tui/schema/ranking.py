@@ -100,7 +100,7 @@ class NameFilter:
             self._found[query] = before if words == before.words else self._containing(words, before)
         return self._found[query].names or self._alike(query)
 
-    def _containing(self, words: Sequence[str], before: "_Found") -> "_Found":
+    def _containing(self, words: tuple[str, ...], before: "_Found") -> "_Found":
         """Return those that contain the words. Most are found by searches in their texts, the others one by one."""
         joined, parts = "".join(words), before.parts
         if parts is not None and _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:

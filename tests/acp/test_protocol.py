@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from tests.acp.strict_client import DATA, StrictClient
 from tests.support.provider.model_server import ModelServer
-from tests.support.world.cli import CommandLine
+from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
@@ -18,12 +18,17 @@ ASK = '<<tool bash {"command": "printf asked", "description": "asks"}>>'
 
 
 @contextmanager
-def started(folder: Path, environ: dict[str, str], version: int = 1) -> Generator[StrictClient]:
-    """Yield a client of the command in a repository; the command must end with its input, and leave nothing behind."""
+def started(
+    folder: Path, environ: dict[str, str], version: int = 1, *, root: Path = PACKAGE_ROOT
+) -> Generator[StrictClient]:
+    """Yield a client of the command in a repository; the command must end with its input, and leave nothing behind.
+
+    `root` is where Python finds the program.
+    """
     settings = {"model": "fake/fake-model", "permission": {"bash": {"*": "allow", "printf asked": "ask"}}}
     make_repo(folder).commit("begin", **{"a.py": "x = 1\n"})
     with ModelServer() as model:
-        line = CommandLine(folder, environ, provider=model.config(), settings=settings)
+        line = CommandLine(folder, environ, provider=model.config(), settings=settings, root=root)
         process = line.start("acp", stdin=subprocess.PIPE)
         yield StrictClient(process, version)
         process.communicate(timeout=PATIENCE_S)

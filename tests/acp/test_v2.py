@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.storage.paths import find_paths
 from tests.acp.strict_client import DATA, StrictClient
 from tests.acp.test_protocol import ASK, gist, started, text
+from tests.support.world.cli import PACKAGE_ROOT
 
 RECORDED = DATA / "conversation-v2.json"
 WAIT = '<<tool bash {"command": "echo begun; sleep 60", "description": "waits"}>>'
@@ -179,6 +181,32 @@ def test_a_failed_turn_says_why_and_ends(folder: Path, environ: dict[str, str]):
         assert found[-1]["state"] == "idle" and found[-1]["stopReason"] == "_error"
         assert "fake" in said(found) and "opencode-tui auth login" in said(found)
         assert prompted(client, session, "<<anew>> on")[1][-1]["stopReason"] == "end_turn"
+
+
+_FAULT = """
+from opencode_tui.acp.session import OpenSession
+answered, faults = OpenSession._response, [ValueError("a fault of ours")]
+async def response(self, *given, **named):
+    if faults:
+        raise faults.pop()
+    return await answered(self, *given, **named)
+OpenSession._response = response
+"""
+
+
+def test_a_turn_ends_for_its_client_when_the_program_has_a_fault(folder: Path, environ: dict[str, str]):
+    faulty = folder.parent / "faulty"
+    faulty.mkdir()
+    (faulty / "sitecustomize.py").write_text(_FAULT)
+    (faulty / "opencode_tui").symlink_to(PACKAGE_ROOT / "opencode_tui")
+    with started(folder, environ, 2, root=faulty) as client:
+        session = opened(client, folder)
+        _, found = prompted(client, session, "hello")
+        assert found[-1]["state"] == "idle" and found[-1]["stopReason"] == "_error"
+        assert "ValueError: a fault of ours" in said(found)
+        assert prompted(client, session, "<<anew>> on")[1][-1]["stopReason"] == "end_turn"
+    [log] = [one for one in (find_paths(environ).log).iterdir() if "a fault of ours" in one.read_text()]
+    assert f"a turn of {session} failed" in log.read_text()
 
 
 def test_keys_that_were_stored_are_used_after_a_login_and_none_is_removed(folder: Path, environ: dict[str, str]):

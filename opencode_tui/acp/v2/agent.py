@@ -1,6 +1,7 @@
 """The methods of version 2, each by that of version 1, and the turns that go on after their prompt was accepted."""
 
 import asyncio
+import logging
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +12,7 @@ from acp.schema import PermissionOption, PromptResponse, RequestPermissionRespon
 from opencode_tui.acp.agent import Agent
 from opencode_tui.acp.content import Block
 from opencode_tui.acp.editor import Editor, Ended
-from opencode_tui.acp.errors import invalid
+from opencode_tui.acp.errors import invalid, refused
 from opencode_tui.acp.session import OpenSession
 from opencode_tui.acp.updates import Update, message
 from opencode_tui.acp.v2.translation import (
@@ -28,6 +29,8 @@ from opencode_tui.acp.v2.translation import (
     update_of,
 )
 from opencode_tui.schema.ids import Identifier
+
+_logger = logging.getLogger(__name__)
 
 FAILED = "_error"
 """Why a turn ended that failed: the protocol has no reason for it, only a place for those of an agent."""
@@ -159,8 +162,10 @@ class V2Agent:
 
         try:
             ended = await session.prompt(blocks, message_id=request.message_id, begun=begun)
-        except RequestError as error:
-            ended = error
+        except Exception as error:  # a turn that fails ends for its client too, for whatever reason
+            if not isinstance(error, RequestError):
+                _logger.exception("a turn of %s failed", session.id)
+            ended = refused(error)
         if not is_sent:
             await begun()
         if isinstance(ended, RequestError):

@@ -54,6 +54,7 @@ main(int(sys.argv[2]), int(sys.argv[3]))"""
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
 
 _MAX_REASON = 400
+_LAST_BYTES = 4_096
 _LOOPBACK = "localhost,127.0.0.1,::1"
 
 _Message = JsonObject
@@ -114,7 +115,8 @@ class LitellmWorker:
             await self._end(child)
             raise ConnectionError(f"it did not start within {_START_LIMIT_S:g} s{place}") from None
         if not child.is_alive:
-            raise ConnectionError(f"it exited during start-up{place}")
+            words = await asyncio.to_thread(_last_line, self._log, child.log_start) if self._log else ""
+            raise ConnectionError(f"it exited during start-up{words and f': {words}'}{place}")
         return child
 
     async def check(self) -> bool:
@@ -135,9 +137,15 @@ class _Child:
     """A running child process with its two pipes."""
 
     def __init__(
-        self, process: asyncio.subprocess.Process, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        process: asyncio.subprocess.Process,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        log_start: int,
     ) -> None:
         self.process = process
+        self.log_start = log_start
+        """Bytes that the log had before this child."""
         self.ready = asyncio.Event()
         self.is_alive = True
         self._answered = asyncio.Event()
@@ -212,6 +220,7 @@ async def _start_child(log: Path | None) -> _Child:
     command_out, command_in = os.pipe()
     answer_out, answer_in = os.pipe()
     printed = await asyncio.to_thread(_open_log, log)
+    log_start = os.fstat(printed.fileno()).st_size if printed is not None else 0
     try:
         process = await asyncio.create_subprocess_exec(
             *python_command("-c", _ENTRY, str(_PACKAGE_ROOT), str(command_out), str(answer_in)),
@@ -238,7 +247,7 @@ async def _start_child(log: Path | None) -> _Child:
     transport, protocol = await loop.connect_write_pipe(
         asyncio.streams.FlowControlMixin, os.fdopen(command_in, "wb", 0)
     )
-    return _Child(process, reader, asyncio.StreamWriter(transport, protocol, None, loop))
+    return _Child(process, reader, asyncio.StreamWriter(transport, protocol, None, loop), log_start)
 
 
 def _child_environ() -> dict[str, str]:
@@ -257,6 +266,16 @@ def _open_log(log: Path | None) -> IO[bytes] | None:
         return None
     ensure(log.parent)
     return os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "wb")
+
+
+def _last_line(log: Path, start: int) -> str:
+    """Return the last line that a child printed, such as the module that is missing; empty without one."""
+    with contextlib.suppress(OSError), open(log, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(start, size - _LAST_BYTES))
+        lines = file.read().decode("utf-8", "replace").split("\n")
+        return next((shown for line in reversed(lines) if (shown := " ".join(line.split())[:_MAX_REASON])), "")
+    return ""
 
 
 def _line(message: _Message) -> bytes:
@@ -358,13 +377,13 @@ class LitellmLlm:
         try:
             await self._worker.start()
         except OSError as error:
-            raise plain.unreachable(
+            raise plain.no_process(
                 self._endpoint.provider_id, f"cannot start litellm's process ({describe(error)})"
             ) from error
 
     def _failure(self, message: _Message) -> ProviderError:
         if message["op"] == "gone":
-            return plain.unreachable(
+            return plain.no_process(
                 self._endpoint.provider_id, "litellm's process exited in the middle of the response"
             )
         if reason := as_text(message.get("unreachable")):

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from opencode_tui.engine.provider.decode.response import as_index
-from opencode_tui.engine.provider.error.plain import LOCAL
+from opencode_tui.engine.provider.error.plain import LOCAL, PROCESS
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.session.part import AnyPart, RetryPart
@@ -13,12 +13,13 @@ FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000
 
 DOUBTFUL_ATTEMPTS = 3
-"""Attempts at a request that a web page answers, or that an address of this machine refuses.
+"""Attempts at a request that a web page answers, that an address of this machine refuses, or that litellm's process does not serve.
 
-A proxy or a server may be restarting; a wrong address, or a server that nobody started, stays so. The waits are 6 s in all.
+A proxy or a server may be restarting; a wrong address, a server that nobody started or an incomplete installation stays so. The
+waits are 6 s in all.
 """
 
-_DOUBTFUL = frozenset({"page", LOCAL})
+_DOUBTFUL = frozenset({"page", LOCAL, PROCESS})
 
 MEDIA = "media"
 """The error code of a request whose media the provider rejects; it is sent once more without them."""

@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.provider import litellm_worker
+from opencode_tui.engine.provider.error.plain import PROCESS
 from opencode_tui.engine.provider.litellm_worker import LitellmLlm, LitellmWorker
 from opencode_tui.engine.provider.llm import FinishStep, LlmRequest, Usage
 from opencode_tui.engine.provider.provider import Endpoint
@@ -219,15 +220,24 @@ async def test_a_dead_child_can_be_tried_again_and_another_starts(server: ModelS
     [
         ("import time; time.sleep(3600)", "it did not start within 0.5 s"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "it did not start within 0.5 s"),
-        ("raise SystemExit(3)", "it exited during start-up"),
-        ("import os, sys, time; os.write(int(sys.argv[3]), b'[]\\n'); time.sleep(3600)", "it exited during start-up"),
+        ("raise SystemExit(3)", "it exited during start-up; see "),
+        (
+            "print('loading')\nimport no_such_module",
+            "it exited during start-up: ModuleNotFoundError: No module named 'no_such_module'; see ",
+        ),
+        (
+            "import os, sys, time; os.write(int(sys.argv[3]), b'[]\\n'); time.sleep(3600)",
+            "it exited during start-up; see ",
+        ),
     ],
-    ids=["silent", "stopped", "exits", "nonsense"],
+    ids=["silent", "stopped", "exits", "incomplete", "nonsense"],
 )
 async def test_a_child_that_does_not_start_is_given_up_and_the_next_one_serves(
-    server: ModelServer, monkeypatch: pytest.MonkeyPatch, entry: str, reason: str
+    server: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, entry: str, reason: str
 ) -> None:
-    owned = LitellmWorker()
+    log = tmp_path / "litellm.log"
+    log.write_text("a line of another child\n")
+    owned = LitellmWorker(log=log)
     llm = reach(server, owned, "openai")
     with monkeypatch.context() as patched:
         patched.setattr(litellm_worker, "_ENTRY", entry)
@@ -235,6 +245,7 @@ async def test_a_child_that_does_not_start_is_given_up_and_the_next_one_serves(
         heard = await ask(llm, asked("openai"))
     assert heard.error is not None and heard.error.failure.retryable
     assert f"cannot start litellm's process ({reason}" in str(heard.error)
+    assert heard.error.failure.kind == PROCESS and "reinstall opencode-tui" in str(heard.error)
     try:
         assert (await ask(llm, asked("openai"))).joined("text") == "Echo: hi"
     finally:

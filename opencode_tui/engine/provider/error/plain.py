@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from opencode_tui.network import Route
 
 
+PROCESS = "process"
+"""The kind of a failure of litellm's process: it ends in the same way each time where a part of the installation is missing."""
+
 LOCAL = "local"
 """The kind of a connection that an address of this machine refuses: nothing listens there, which time does not change."""
 
@@ -26,9 +29,9 @@ def truncated(provider_id: str, detail: str = "the response was cut off") -> Pro
     return error
 
 
-def unreachable(provider_id: str, detail: str) -> ProviderError:
-    """Return the error for a connection that failed or was lost."""
-    return _plain(provider_id, detail, kind="network", is_retryable=True)
+def no_process(provider_id: str, detail: str) -> ProviderError:
+    """Return the error for litellm's process that does not start, or ended; a few more tries may help."""
+    return _plain(provider_id, detail, kind=PROCESS, is_retryable=True)
 
 
 def no_connection(

@@ -75,6 +75,10 @@ ADVICE: dict[str, Advice] = {
         "the provider cannot be reached", "check the network, any proxy, and provider.{p}.options.baseURL"
     ),
     "local": Advice("nothing listens at this address", "start {s}, or check provider.{p}.options.baseURL"),
+    "process": Advice(
+        "the process of litellm, through which this provider is called, does not work",
+        f"read its log, reinstall opencode-tui if a part of it is missing, or {_OTHER_MODEL}",
+    ),
     "no_address": Advice("no address is known", "set provider.{p}.options.baseURL"),
     "overflow": Advice(
         "the request is too large",

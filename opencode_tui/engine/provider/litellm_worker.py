@@ -274,7 +274,8 @@ def _last_line(log: Path, start: int) -> str:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(start, size - _LAST_BYTES))
         lines = file.read().decode("utf-8", "replace").split("\n")
-        return next((shown for line in reversed(lines) if (shown := " ".join(line.split())[:_MAX_REASON])), "")
+        last = next((line for line in reversed(lines) if line.strip()), "")
+        return redact_text(" ".join(last.split()))[:_MAX_REASON]
     return ""
 
 

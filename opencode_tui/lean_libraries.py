@@ -71,7 +71,7 @@ _WITHOUT: "Mapping[str, tuple[str, ...]]" = {
     "hmac": ("_hashlib",),
     "msgspec._utils": ("typing_extensions",),
 }
-"""Modules that go on without others: Python has hashes of its own, and its `typing` has what msgspec looks for."""
+"""Modules that go on without others: most Pythons have hashes of their own, and `typing` has what msgspec looks for."""
 
 _TYPED = "textual"
 """A library that takes from `typing_extensions` what `typing` has too."""
@@ -320,6 +320,8 @@ class _Finder:
     ) -> "ModuleSpec | None":
         """Return how the module is loaded; None for all others."""
         late, without, is_typed = _LATE.get(name, ()), _WITHOUT.get(name, ()), _top_name(name) == _TYPED
+        if "_hashlib" in without and not _has_hashes():
+            return None
         if not (late or without or is_typed or name == _SCHEMAS):
             return None
         from importlib.machinery import PathFinder, SourceFileLoader
@@ -382,6 +384,18 @@ def _own_names(late: "Sequence[str]", without: "Sequence[str]", *, is_typed: boo
 
 def _has_type(name: str) -> bool:
     return hasattr(sys.modules.get(_TYPES[0]), name)
+
+
+@functools.cache
+def _has_hashes() -> bool:
+    """Return whether Python has hashes of its own: some distributions build it with those of OpenSSL only."""
+    of_version = ("_sha2",) if sys.version_info >= (3, 12) else ("_sha256", "_sha512")
+    try:
+        for name in ("_md5", "_sha1", "_sha3", *of_version):
+            importlib.import_module(name)
+    except ImportError:
+        return False
+    return True
 
 
 def _add_openssl(hashes: ModuleType) -> None:

@@ -107,6 +107,29 @@ def test_they_work_without_the_parts_that_are_left_out(tmp_path: Path) -> None:
     assert done.returncode == 0
 
 
+_OPENSSL_ALONE = """
+import sys
+from opencode_tui import lean_libraries
+sys.modules["_sha1"] = None
+lean_libraries.prepare({})
+import hashlib, hmac
+from opencode_tui.engine.snapshot.objects import sums
+assert "_hashlib" in sys.modules and hashlib.sha1(b"a").digest() == sums.sha1(b"a").digest()
+assert hmac.new(b"a", b"b", "sha256").digest() and hashlib.scrypt(b"a", salt=b"b", n=2, r=1, p=1)
+"""
+
+
+def test_a_python_without_hashes_of_its_own_takes_those_of_openssl() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _OPENSSL_ALONE],
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_file_is_locked_between_two_that_opened_it(tmp_path: Path) -> None:
     with (tmp_path / "file").open("w") as first, (tmp_path / "file").open() as second:
         assert (lock_descriptor(first.fileno()), lock_descriptor(second.fileno())) == (True, False)

@@ -5,10 +5,12 @@ grant that is off for one that holds. The worktrees of a project share it and se
 anything: without the record, or with a damaged one, questions are asked as ever. Source: docs/internals/permissions.md#memory.
 """
 
+import asyncio
 import logging
 import os
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 
 from opencode_tui.engine.permission.grants import Grant, Lock
@@ -82,19 +84,29 @@ class PermissionMemory:
         self._clock = clock
         self._start = start
         self._uses: Counter[_Name] = Counter()
-        self._is_writing = False
+        self._storing: asyncio.Task[None] | None = None
 
     def count_uses(self, grants: Iterable[Rule]) -> None:
         """Count grants that have decided; they are stored in the background."""
         self._uses.update((grant.permission, grant.pattern) for grant in grants)
-        if self._uses and not self._is_writing:
-            self._is_writing = True
-            self._start(self._store_uses())
+        if self._uses and self._storing is None:
+            self._start(self.flush())
 
     async def flush(self) -> None:
-        """Store what is counted."""
-        if self._uses:
-            await self._store_uses()
+        """Store what is counted; returns when it is stored, also what another task stores, which may be canceled meanwhile."""
+        while self._uses or self._storing is not None:
+            storing = self._storing
+            if storing is None:
+                counted, self._uses = self._uses, Counter()
+                storing = self._storing = asyncio.create_task(self._update(partial(self._with_uses, counted=counted)))
+            try:
+                await asyncio.shield(storing)
+            except OpencodeError as error:
+                if self._storing is storing:
+                    logger.warning("cannot count the use of a grant: %s", error)
+            finally:
+                if storing.done() and self._storing is storing:
+                    self._storing = None
 
     async def count_once(self, request: PermissionRequest) -> None:
         """Count an answer `once` to a question that has a rule; a failure is logged."""
@@ -198,17 +210,7 @@ class PermissionMemory:
 
         await self._update(add)
 
-    async def _store_uses(self) -> None:
-        try:
-            while self._uses:
-                counted, self._uses = self._uses, Counter()
-                await self._update(lambda memory, counted=counted: self._with_uses(memory, counted))
-        except OpencodeError as error:
-            logger.warning("cannot count the use of a grant: %s", error)
-        finally:
-            self._is_writing = False
-
-    def _with_uses(self, memory: Memory, counted: Counter[_Name]) -> Memory:
+    def _with_uses(self, memory: Memory, *, counted: Counter[_Name]) -> Memory:
         now, left = self._clock(), dict(counted)
         rows: list[GrantUse] = []
         for one in memory.uses:

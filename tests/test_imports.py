@@ -236,6 +236,8 @@ UNUSED = (
     "_strptime",
     "ssl",
     "_ssl",
+    "anyio",
+    "typing_extensions",
     "rapidfuzz",
     "importlib.metadata",
     "zipfile",

@@ -1,6 +1,7 @@
 """When the parts around the conversation are updated: at once for questions, else after a short delay."""
 
 import os
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,11 @@ IDLE_S = 20
 READABLE_MS = 3_000
 """Milliseconds for which a message is shown before the end of a run replaces it."""
 
-DELAY_S = 0.25
-"""Seconds between updates of numbers that grow with every token."""
+DELAY_S = 0.3
+"""Seconds between updates of numbers that grow with every token, while nothing else is drawn."""
+
+_JOIN_S = 0.25
+"""Seconds after which they are updated in a frame that is drawn anyway: one of their own costs as much again."""
 
 _SOON = "soon"
 
@@ -76,6 +80,8 @@ class ChromeRefresh:
         """What the session did at the last update."""
         self._check: CheckRow | None = None
         self._timer: Timer | None = None
+        self._asked_at = 0.0
+        parts.view.drawn.append(self._join_frame)
         parts.screen.set_interval(IDLE_S, self.refresh)
 
     def _run_notify(self, event: Event, words: str) -> None:
@@ -151,6 +157,13 @@ class ChromeRefresh:
             if self._timer is not None:
                 self._timer.stop()
             self._timer = self._parts.screen.set_timer(DELAY_S, self.refresh, name=_SOON)
+            self._asked_at = time.monotonic()
+
+    def _join_frame(self) -> None:
+        """Update in a frame of the conversation, if it is nearly time."""
+        timer = self._timer
+        if timer is not None and timer.name == _SOON and time.monotonic() - self._asked_at > _JOIN_S:
+            self.refresh()
 
     def refresh(self) -> None:
         """Update everything now."""

@@ -166,11 +166,11 @@ class ConversationView(LineView, can_focus=True):
         *,
         root: str = "",
         clock: Callable[[], float] = time.time,
-        drawn: Callable[[], object] = lambda: None,
         id: str | None = None,
     ) -> None:
-        """`drawn` is called in each frame of growing text, so that others can be drawn in the same one."""
         super().__init__(id=id)
+        self.drawn: list[Callable[[], object]] = []
+        """Called in each frame of growing text, so that others can be drawn in the same one."""
         self._transcript = transcript
         self._root = root
         self._scene = ViewState(now=int(clock() * 1000))
@@ -182,7 +182,6 @@ class ConversationView(LineView, can_focus=True):
             "item_leave": lambda: self.post_message(requests.Left()),
         }
         self._clock = clock
-        self._drawn = drawn
         self._drawn_at = 0.0
         self._copied = ("", -1)
         """The item whose code block was copied last, and the index of the block."""
@@ -414,7 +413,8 @@ class ConversationView(LineView, can_focus=True):
         if now - self._drawn_at > 0.9 / FRAMES_PER_SECOND or self.viewport.layout.is_behind:
             self._drawn_at = now
             self._frame()
-            self._drawn()
+            for join in self.drawn:
+                join()
 
     def _frame(self) -> None:
         """Apply changes and repaint the lines that differ."""

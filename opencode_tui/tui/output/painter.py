@@ -394,7 +394,7 @@ def _unique(rows: Sequence[Row]) -> dict[str, int]:
 def _cost(old: Sequence[Row], new: Sequence[Row]) -> int:
     """Return about how many bytes turn one screen into the other."""
     return sum(
-        _ROW_COST + sum(map(ne, one.text, other.text)) + sum(map(ne, one.pens, other.pens)) // 2
+        _ROW_COST + sum(map(ne, one.text, other.text))
         for one, other in zip(old, new, strict=True)
         if one is not other and one != other
     )

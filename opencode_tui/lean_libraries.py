@@ -327,36 +327,55 @@ class _Finder:
 
         found = PathFinder.find_spec(name, path)
         if found is not None and type(found.loader) is SourceFileLoader:
-            names = _names_of(_import) if name == _SCHEMAS else _own_names(late, without, is_typed=is_typed)
+            names = _Names(_import) if name == _SCHEMAS else _own_names(late, without, is_typed=is_typed)
             found.loader = _loader()(name, found.loader.path, names)
         return found
 
 
 @functools.cache
-def _loader() -> "Callable[[str, str, dict[str, Any]], Any]":
+def _loader() -> "Callable[[str, str, _Names], Any]":
     """Return a class of loaders that have a module run with these names in the place of Python's own."""
     from importlib.machinery import SourceFileLoader
 
     class Loader(SourceFileLoader):
-        def __init__(self, name: str, path: str, names: "dict[str, Any]") -> None:
+        def __init__(self, name: str, path: str, names: "_Names") -> None:
             super().__init__(name, path)
             self._names = names
 
         def exec_module(self, module: ModuleType) -> None:
-            module.__dict__["__builtins__"] = self._names
-            super().exec_module(module)
+            module.__dict__["__builtins__"] = self._names.names
+            with self._names:
+                super().exec_module(module)
             if module.__name__ == "hashlib":
                 _add_openssl(module)
 
     return Loader
 
 
-def _names_of(importing: "Callable[..., Any]") -> "dict[str, Any]":
-    return {**vars(builtins), "__import__": importing}
+class _Names:
+    """Python's own names, with another import while modules with them are loaded.
+
+    Their functions keep the names, and some of Textual's import modules for each key: Python's own import is an instruction there,
+    another one is a call.
+    """
+
+    def __init__(self, importing: "Callable[..., Any]") -> None:
+        self.names: dict[str, Any] = {**vars(builtins)}
+        self._importing = importing
+        self._loading = 0
+
+    def __enter__(self) -> None:
+        self._loading += 1
+        self.names["__import__"] = self._importing
+
+    def __exit__(self, *_: object) -> None:
+        self._loading -= 1
+        if not self._loading:
+            self.names["__import__"] = builtins.__import__
 
 
 @functools.cache
-def _own_names(late: "Sequence[str]", without: "Sequence[str]", *, is_typed: bool) -> "dict[str, Any]":
+def _own_names(late: "Sequence[str]", without: "Sequence[str]", *, is_typed: bool) -> _Names:
     """Return Python's own names with an import that imports modules at their first use, or does not find them.
 
     With `is_typed` it imports from `typing` what that has of `typing_extensions`. Modules share the names: there are many of them.
@@ -378,7 +397,7 @@ def _own_names(late: "Sequence[str]", without: "Sequence[str]", *, is_typed: boo
             return above
         return builtins.__import__(name, names, local, wanted or (), level)
 
-    return _names_of(find)
+    return _Names(find)
 
 
 def _has_type(name: str) -> bool:

@@ -31,6 +31,8 @@ adapter = pydantic.TypeAdapter(list[Point])
 assert adapter.validate_python([{"x": "1"}]) == [{"x": 1}]
 assert adapter.json_schema()["$defs"]["Point"]["required"] == ["x"]
 import asyncio, textual.app, textual.suggestions
+kept = textual.dom.DOMNode.screen.fget.__builtins__
+assert type(kept) is dict and kept["__import__"] is __import__, "its functions import slowly"
 async def talk():
     server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())

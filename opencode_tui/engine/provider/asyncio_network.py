@@ -104,9 +104,11 @@ class _Stream(AsyncNetworkStream):
         self, ssl_context: "ssl.SSLContext", server_hostname: str | None = None, timeout: float | None = None
     ) -> AsyncNetworkStream:
         """Return the connection in TLS. Raises ConnectTimeout, ConnectError, with the connection closed."""
-        inner, wire = self._wire.transport, _Wire()
+        inner, wire = self._wire.transport, _Wire(is_tls=True)
         try:
             with _raising(ConnectTimeout, ConnectError):
+                if self._wire.is_ended:  # nobody would tell the handshake
+                    raise ConnectionResetError("the connection was closed")
                 async with asyncio.timeout(timeout):
                     transport = await asyncio.get_running_loop().start_tls(
                         inner, wire, ssl_context, server_hostname=server_hostname
@@ -139,12 +141,14 @@ class _Wire(asyncio.Protocol):
     Without TLS nothing is received while nobody reads: many small pieces of a slow response are then received at once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_tls: bool = False) -> None:
         self.transport: asyncio.Transport
-        self._is_tls = False
+        self.is_ended = False
+        """Whether nothing more will arrive."""
+        self._is_tls = is_tls
+        self._is_open = False
         self._received = bytearray()
         self._failure: Exception | None = None
-        self._is_ended = False
         self._arrival: asyncio.Future[None] | None = None
         self._may_write = asyncio.Event()
         self._may_write.set()
@@ -152,13 +156,13 @@ class _Wire(asyncio.Protocol):
     @property
     def is_readable(self) -> bool:
         """Whether a read would return at once: a server that sends something between two responses closes the connection."""
-        if self._received or self._is_ended or self.transport.is_closing():
+        if self._received or self.is_ended or self.transport.is_closing():
             return True
         return is_socket_readable(self.transport.get_extra_info("socket"))
 
     async def read(self, most: int) -> bytes:
         """Return what has arrived, nothing at the end. Raises OSError."""
-        if not self._received and not self._is_ended:
+        if not self._received and not self.is_ended:
             self._arrival = asyncio.get_running_loop().create_future()
             self.transport.resume_reading()
             try:
@@ -181,26 +185,25 @@ class _Wire(asyncio.Protocol):
             raise self._failure
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Follow a new connection."""
-        self.transport = cast(asyncio.Transport, transport)
-        self._is_tls = transport.get_extra_info("ssl_object") is not None
+        """Follow a new connection; in TLS bytes may have arrived before."""
+        self.transport, self._is_open = cast(asyncio.Transport, transport), True
 
     def data_received(self, data: bytes) -> None:
         """Keep bytes for the reader."""
         self._received += data
-        if not self._is_tls or len(self._received) > _KEPT_BYTES:
+        if not self._is_tls or (self._is_open and len(self._received) > _KEPT_BYTES):
             self.transport.pause_reading()
         self._wake()
 
     def eof_received(self) -> bool:
         """Record the end; a server that sends no more may still receive."""
-        self._is_ended = True
+        self.is_ended = True
         self._wake()
         return not self._is_tls  # TLS ends both ways
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Record the end, and why."""
-        self._is_ended = True
+        self.is_ended = True
         self._failure = exc
         self._may_write.set()
         self._wake()
@@ -238,19 +241,27 @@ async def _first(attempts: "Sequence[Coroutine[object, object, _Wire]]") -> "_Wi
             done, running = await asyncio.wait(
                 running, timeout=_NEXT_ADDRESS_S if left else None, return_when=asyncio.FIRST_COMPLETED
             )
-            for task in done:
-                try:
-                    return task.result()
-                except OSError as error:
-                    failures.append(error)
+            failures += [error for task in done if isinstance(error := task.exception(), OSError)]
+            opened = [task.result() for task in done if not isinstance(task.exception(), OSError)]
+            for one in opened[1:]:
+                one.transport.abort()
+            if opened:
+                return opened[0]
     finally:
-        for one in left:
-            one.close()
+        for attempt in left:
+            attempt.close()
         for task in running:
+            task.add_done_callback(_abort)
             task.cancel()
     if len(failures) == 1:
         raise failures[0]
     raise OSError("; ".join(map(str, failures))) from ExceptionGroup("no address of the server accepts", failures)
+
+
+def _abort(attempt: asyncio.Task[_Wire]) -> None:
+    """Close a connection that nobody needs any more."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().transport.abort()
 
 
 @contextmanager

@@ -2,8 +2,10 @@
 
 import asyncio
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import cast
 
 import httpcore
@@ -11,6 +13,7 @@ import pytest
 
 from opencode_tui.engine.provider import asyncio_network
 from opencode_tui.network import is_refused
+from tests.support.provider.network_world import Authority, make_authority
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[object]]
 
@@ -28,7 +31,7 @@ def network(request: pytest.FixtureRequest) -> httpcore.AsyncNetworkBackend:
 
 
 @asynccontextmanager
-async def listening(talk: Talk) -> AsyncGenerator[int]:
+async def listening(talk: Talk, tls: ssl.SSLContext | None = None) -> AsyncGenerator[int]:
     """Yield the port of a server that talks to each connection."""
     talks: list[asyncio.Task[object]] = []
 
@@ -40,7 +43,7 @@ async def listening(talk: Talk) -> AsyncGenerator[int]:
             await talk(reader, writer)
         writer.close()
 
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
+    server = await asyncio.start_server(accept, "127.0.0.1", 0, ssl=tls)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
@@ -257,6 +260,85 @@ async def test_a_server_that_does_not_answer_a_handshake_is_a_timeout(network: h
         stream = await network.connect_tcp("127.0.0.1", port, timeout=20)
         with pytest.raises((asyncio_network.ConnectTimeout, httpcore.ConnectTimeout)):
             await stream.start_tls(httpcore.default_ssl_context(), server_hostname="localhost", timeout=0.1)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return make_authority(tmp_path, "localhost")
+
+
+async def in_tls(network: httpcore.AsyncNetworkBackend, port: int, authority: Authority) -> httpcore.AsyncNetworkStream:
+    stream = await network.connect_tcp("127.0.0.1", port, timeout=20)
+    context = ssl.create_default_context(cafile=authority.path)
+    return await stream.start_tls(context, server_hostname="localhost", timeout=20)
+
+
+async def test_what_is_sent_in_tls_comes_back(network: httpcore.AsyncNetworkBackend, authority: Authority) -> None:
+    async with listening(echo, authority.context) as port:
+        stream = await in_tls(network, port, authority)
+        sent = bytes(range(256)) * 400
+        await stream.write(sent, timeout=20)
+        assert await read_all(stream, len(sent)) == sent
+        assert stream.get_extra_info("ssl_object").version().startswith("TLS")
+        assert stream.get_extra_info("socket").fileno() > 0
+        await stream.aclose()
+
+
+async def test_what_a_server_says_first_in_tls_is_not_lost(
+    network: httpcore.AsyncNetworkBackend, authority: Authority
+) -> None:
+    said = b"welcome " * 100_000
+
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(said)
+        await writer.drain()
+
+    async with listening(talk, authority.context) as port:
+        stream = await in_tls(network, port, authority)
+        assert await read_all(stream, len(said)) == said
+        assert await stream.read(10, timeout=20) == b""
+        await stream.aclose()
+
+
+async def test_a_connection_in_tls_that_the_server_ended_is_not_used_again(
+    network: httpcore.AsyncNetworkBackend, authority: Authority
+) -> None:
+    go = asyncio.Event()
+
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"response")
+        await go.wait()
+
+    async with listening(talk, authority.context) as port:
+        stream = await in_tls(network, port, authority)
+        assert await read_all(stream, 8) == b"response"
+        go.set()
+        for _ in range(2_000):
+            if stream.get_extra_info("is_readable"):
+                break
+            await asyncio.sleep(0.005)
+        assert stream.get_extra_info("is_readable")
+        await stream.aclose()
+
+
+async def test_a_certificate_of_an_unknown_authority_is_named(
+    network: httpcore.AsyncNetworkBackend, authority: Authority
+) -> None:
+    async with listening(echo, authority.context) as port:
+        stream = await network.connect_tcp("127.0.0.1", port, timeout=20)
+        with pytest.raises((ERRORS[0], httpcore.ConnectError), match="CERTIFICATE_VERIFY_FAILED"):
+            await stream.start_tls(ssl.create_default_context(), server_hostname="localhost", timeout=20)
+
+
+async def test_a_server_that_closes_before_the_handshake_fails_at_once(network: httpcore.AsyncNetworkBackend) -> None:
+    async def talk(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        pass
+
+    async with listening(talk) as port:
+        stream = await network.connect_tcp("127.0.0.1", port, timeout=20)
+        assert await stream.read(10, timeout=20) == b""
+        with pytest.raises((ERRORS[0], httpcore.ConnectError)):
+            await stream.start_tls(ssl.create_default_context(), server_hostname="localhost", timeout=600)
 
 
 async def test_small_pieces_that_came_while_nobody_read_are_read_together() -> None:

@@ -43,6 +43,7 @@ _LATE: "Mapping[str, tuple[str, ...]]" = {
     "opencode_tui_httpcore._async.connection": ("ssl",),
     "opencode_tui_httpcore._async.connection_pool": ("ssl",),
     "opencode_tui_httpcore._async.http11": ("ssl",),
+    "opencode_tui_httpcore._backends.anyio": ("ssl",),
     "opencode_tui_httpcore._backends.base": ("ssl",),
     "opencode_tui_httpcore._models": ("ssl",),
     "markdown_it.common.utils": (".entities",),

@@ -236,8 +236,6 @@ UNUSED = (
     "_strptime",
     "ssl",
     "_ssl",
-    "anyio",
-    "typing_extensions",
     "rapidfuzz",
     "importlib.metadata",
     "zipfile",

@@ -23,7 +23,6 @@ def open_pool(url: str, route: "Route") -> "http_core.AsyncConnectionPool":
     Blocks: imports httpcore and, for https, loads the certificates (about 0.1 s).
     """
     from opencode_tui.engine.provider import http_core  # with the first request: it loads httpcore
-    from opencode_tui.engine.provider.asyncio_network import AsyncioNetwork
     from opencode_tui.network import tls_context  # only with the first request
 
     is_plain = route.proxy is None and url.startswith("http://")
@@ -40,7 +39,6 @@ def open_pool(url: str, route: "Route") -> "http_core.AsyncConnectionPool":
         max_keepalive_connections=8,
         keepalive_expiry=_KEEPALIVE_S,
         max_connections=None,
-        network_backend=AsyncioNetwork(),
     )
 
 

@@ -1,7 +1,6 @@
 """What `http.py` uses of httpcore, alone: all of it has each class once more for programs without an event loop, and HTTP/2.
 
-Its own way to the certificates loads a package that finds them; ours are those of `network.py`. Its own network and locks load
-anyio; ours are those of `asyncio_network.py`. Imported with the first request.
+Its own way to the certificates loads a package that finds them; ours are those of `network.py`. Imported with the first request.
 """
 
 import sys
@@ -9,11 +8,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from opencode_tui import lean_libraries
-from opencode_tui.engine.provider import asyncio_network
 from opencode_tui.network import tls_context
 
 _CERTIFICATES = "opencode_tui_httpcore._ssl"
-_LOCKS = "opencode_tui_httpcore._synchronization"
 
 if TYPE_CHECKING:
     from httpcore import (
@@ -34,7 +31,6 @@ else:
         module = ModuleType(_CERTIFICATES)
         module.default_ssl_context = tls_context
         sys.modules[_CERTIFICATES] = module
-        sys.modules[_LOCKS] = asyncio_network
         errors = lean_libraries.part("httpcore", "_exceptions")
         models = lean_libraries.part("httpcore", "_models")
         AsyncConnectionPool = lean_libraries.part("httpcore", "_async.connection_pool").AsyncConnectionPool

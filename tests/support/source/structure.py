@@ -105,7 +105,7 @@ def protocols(tree: SourceTree) -> list[str]:
         for module in tree.modules.values()
         if "Protocol" in module.source
         for node in classes_of(module)
-        if "Protocol" in {base_name(base) for base in node.bases if ast.unparse(base) != "asyncio.Protocol"}
+        if "Protocol" in {base_name(base) for base in node.bases}
     ]
     listed = [f"{path_of(tree, module)}:{node.lineno} {node.name}" for module, node in found]
     return sorted(listed, key=is_extra)

@@ -26,6 +26,7 @@ def program(tmp_path: Path) -> Any:
     return write
 
 
+@pytest.mark.usefixtures("patient_browser")
 @pytest.mark.parametrize(
     ("variables", "arguments"),
     [
@@ -50,6 +51,7 @@ async def test_a_browser_gets_the_address_and_no_key(
     assert "canary" not in "".join(shown)
 
 
+@pytest.mark.usefixtures("patient_browser")
 @pytest.mark.parametrize("browser", ["", "  ", "/nowhere/browser", "false", "'open quote", "/"])
 async def test_a_browser_that_cannot_be_started_is_no_error(environ: dict[str, str], browser: str) -> None:
     assert not await open_browser(URL, {**environ, "BROWSER": browser, "DISPLAY": ""}, Path("/nowhere"))

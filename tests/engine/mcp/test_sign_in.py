@@ -643,6 +643,7 @@ async def test_without_a_sign_in_a_refusal_is_a_failure(signed: Signed, settings
         assert oauth.seen("/.well-known") == []
 
 
+@pytest.mark.usefixtures("patient_browser")
 async def test_a_code_can_be_handed_over_by_hand_and_a_wrong_one_ends_nothing_else(signed: Signed) -> None:
     signed.environ["BROWSER"] = "false"
     with oauth_server() as oauth:
@@ -689,6 +690,7 @@ async def test_the_screen_names_servers_that_demand_a_sign_in_once(signed: Signe
         assert shown == ["MCP server one: it demands a sign-in; sign in with `opencode-tui mcp auth one`"]
 
 
+@pytest.mark.usefixtures("patient_browser")
 async def test_a_sign_out_deletes_the_tokens_and_ends_a_sign_in_that_waits(signed: Signed) -> None:
     with oauth_server() as oauth:
         async with signed.servers(oauth.mcp) as servers:

@@ -364,15 +364,18 @@ class _Names:
         self.names: dict[str, Any] = {**vars(builtins)}
         self._importing = importing
         self._loading = 0
+        self._lock = threading.Lock()  # several threads import
 
     def __enter__(self) -> None:
-        self._loading += 1
-        self.names["__import__"] = self._importing
+        with self._lock:
+            self._loading += 1
+            self.names["__import__"] = self._importing
 
     def __exit__(self, *_: object) -> None:
-        self._loading -= 1
-        if not self._loading:
-            self.names["__import__"] = builtins.__import__
+        with self._lock:
+            self._loading -= 1
+            if not self._loading:
+                self.names["__import__"] = builtins.__import__
 
 
 @functools.cache

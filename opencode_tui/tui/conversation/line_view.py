@@ -21,6 +21,7 @@ from opencode_tui.tui.conversation.links import href_of, underline_link
 from opencode_tui.tui.conversation.viewport import Viewport
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
+from opencode_tui.tui.widgets.row import filtered
 from opencode_tui.tui.widgets.wheel import Wheel
 
 MAX_LINES = 20_000
@@ -148,11 +149,8 @@ class LineView(ErrorBoundary, ScrollView):
             lines = [self.render_line(y) for y in crop.line_range]
         finally:
             self._is_painting = False
-        filters, background = self.get_line_filters(), self.background_colors[1]
-        for one in filters:
-            lines = [line.apply_filter(one, background) for line in lines]
         width = self.size.width
-        return [line.adjust_cell_length(width).crop(crop.x, crop.right) for line in lines]
+        return [line.adjust_cell_length(width).crop(crop.x, crop.right) for line in filtered(self, lines)]
 
     def render_line(self, y: int) -> Strip:
         """Return one line as it is painted, or, for the mouse, with the positions of its characters."""

@@ -78,6 +78,14 @@ def clip(pieces: Sequence[Piece], room: int, mark: str = "…") -> Sequence[Piec
     return kept
 
 
+def filtered(widget: Widget, lines: Sequence[Strip]) -> Sequence[Strip]:
+    """Return the lines of a widget after the filters of the app."""
+    background = widget.background_colors[1]
+    for one in widget.get_line_filters():
+        lines = [line.apply_filter(one, background) for line in lines]
+    return lines
+
+
 _log = logging.getLogger(__name__)
 
 
@@ -109,10 +117,7 @@ class Rows(ErrorBoundary, Widget):
             return super().render_lines(crop)
         width, fill = self.size.width, self.look.palette.area(self.area)
         lines = [self.render_line(y).adjust_cell_length(width, fill) for y in crop.line_range]
-        filters, background = self.get_line_filters(), self.background_colors[1]
-        for one in filters:
-            lines = [line.apply_filter(one, background) for line in lines]
-        return [line.crop(crop.x, crop.right) for line in lines]
+        return [line.crop(crop.x, crop.right) for line in filtered(self, lines)]
 
     def render_line(self, y: int) -> Strip:
         """Return one row for the compositor."""

@@ -17,10 +17,12 @@ from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING, TextIO, cast
 
+from textual import events
 from textual._xterm_parser import XTermParser
 from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Size
+from textual.keys import Keys
 from textual.message import Message
 
 from opencode_tui.instant import screen
@@ -42,6 +44,42 @@ _SURE = len("\x1b]1")
 """Characters from which the end of a chunk is the start of a reply and not a key."""
 
 _NOT_TYPED = re.compile(r"\x1b\]11;")
+
+_EXTENDED = re.compile(r"\x1b\[([\d:]*)((?:;[\d:]*){0,2});?([u~ABCDEFHPQRS])")
+"""A key of kitty's protocol: its code and alternate codes, its modifiers and kind of event with its text, the last letter."""
+_RELEASE = "3"
+
+
+class KeyParser(XTermParser):
+    """Reads keys as Textual does. A sequence of kitty's protocol that is not a key that was pressed does nothing.
+
+    Textual raises an exception for alternate codes, for kinds of events and for codes that are not characters. No terminal is asked
+    for the first two, but a mode that another program left behind can send them, and noise on a line can send anything.
+    """
+
+    def _parse_extended_key(self, sequence: str) -> list[events.Key] | None:  # pyright: ignore[reportIncompatibleVariableOverride] - cached
+        plain = sequence
+        if ":" in sequence and (match := _EXTENDED.fullmatch(sequence)) is not None:
+            codes, fields, end = match.groups()
+            modifiers, *text = fields.split(";")[1:] or [""]
+            modifiers, _, kind = modifiers.partition(":")
+            if kind == _RELEASE:
+                return _ignored(sequence)
+            plain = f"\x1b[{codes.partition(':')[0]};{';'.join([modifiers, *text])}{end}"
+        try:
+            keys = super()._parse_extended_key(plain)
+        except (ValueError, OverflowError):
+            return _ignored(sequence)
+        if keys is not None and any(
+            "\ud800" <= character <= "\udfff" for key in keys for character in key.character or key.key
+        ):
+            return _ignored(sequence)
+        return keys
+
+
+def _ignored(sequence: str) -> list[events.Key]:
+    """Return a key that Textual drops: without one it would type the characters of the sequence."""
+    return [events.Key(Keys.Ignore, sequence)]
 
 
 class AnswerFilter:
@@ -358,7 +396,7 @@ class TerminalInput(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until the app ends. Nothing wakes the thread while nothing is typed."""
-        parser, pastes, answers = XTermParser(self._debug), PasteFilter(), AnswerFilter()
+        parser, pastes, answers = KeyParser(self._debug), PasteFilter(), AnswerFilter()
         decode = getincrementaldecoder("utf-8")("replace").decode
         while (acquired := self._acquired) is not None:
             acquired.wait()

@@ -30,6 +30,7 @@ from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.redaction.cover import COVER
 from opencode_tui.schema.api.setting import ChangedSetting, SettingChange
 from opencode_tui.schema.error import ConfigError, StorageError
+from opencode_tui.schema.json_text import JsonError, load_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.locks import Locks
@@ -110,6 +111,8 @@ def change_setting(
     from opencode_tui.storage.locks import Locks  # only needed for writing
 
     path = tuple(change.path)
+    if not path:
+        raise ConfigError("the change names no setting")
     value = None if change.value is None else parse_json(change.value)
     wanted = _nested(path, value)
     if value is not None and without_covered(wanted) != wanted:
@@ -145,8 +148,8 @@ def change_setting(
 def parse_json(text: str) -> Any:
     """Return the value of a JSON text. Raises ConfigError."""
     try:
-        return json.loads(text)
-    except ValueError as error:
+        return load_json(text)
+    except JsonError as error:
         raise ConfigError(f"{text[:80]!r} is not JSON ({error})") from None
 
 

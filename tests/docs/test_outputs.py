@@ -33,7 +33,7 @@ def test_what_a_plugin_brings(
         "skills/summarize/scripts/count.py": "#!/usr/bin/env python3\n",
         "mcp.json": servers(
             db={"type": "stdio", "command": "npx", "args": ["--config", "db.json"]},
-            api={"type": "streamable-http", "url": "https://reports.example/mcp", "headers": {"X-Tenant": "a"}},
+            api={"type": "streamable-http", "url": "https://reports.example/mcp", "headers": {"X-Tenant": "acme"}},
             old={"type": "sse", "url": "https://reports.example/sse"},
         ),
     }

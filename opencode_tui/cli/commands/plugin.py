@@ -130,16 +130,26 @@ def update(names: Sequence[str]) -> None:
         known = {one.name: one for one in installer.store.all()}
         if missing := next((name for name in names if name not in known), None):
             raise ConfigError(f"no plugin {missing!r} is installed; see `opencode-tui plugin list`")
-        for name in names or tuple(known):
+        chosen, failed = names or tuple(known), 0
+        for name in chosen:
             one = known[name]
-            if is_commit(one.ref):
+            if is_commit(one.ref) and installer.read(one) is not None:
                 say(f"{name} stays at commit {one.ref[:12]}, by which it was installed; install another one")
                 continue
-            prepared = installer.again(one)
-            if prepared.record.digest == one.digest:
+            try:
+                prepared = installer.again(one)
+            except ConfigError as error:
+                if len(chosen) == 1:
+                    raise
+                say(f"{name} is not updated: {error}")
+                failed += 1
+                continue
+            if prepared.record.digest == one.digest and installer.read(one) is not None:
                 say(f"{name} is up to date")
                 continue
             _review(installer, prepared, is_agreed=False)
+        if failed:
+            raise ConfigError(f"{failed} of {len(chosen)} plugins were not updated, for the reasons above")
 
 
 @plugin.command(short_help="Remove plugins with all their files.")
@@ -180,18 +190,22 @@ def _review(installer: "Installer", prepared: "Prepared", *, is_agreed: bool) ->
     name = prepared.package.name
     _print(describe(prepared))
     installed = installer.store.find(name)
-    must_ask = True
+    must_ask, present = True, None
     if installed is not None:
-        before = installer.files_of(name)
+        present = installer.read(installed)
         if installed.source != prepared.record.source:
             print_result(f"It replaces {name} of {installed.source}.")
+        if present is None:
+            print_result(f"The files of the installed {name} are damaged or were changed. They are replaced.")
         else:
-            must_ask = runs_otherwise(installer.store.read(installed), before, prepared.package, prepared.files)
-        print_result(f"Changes since the installed {installed.commit[:12] or 'folder'}:")
-        _print(describe_change(before, prepared.files))
+            package, before = present
+            if installed.source == prepared.record.source:
+                must_ask = runs_otherwise(package, before, prepared.package, prepared.files)
+            print_result(f"Changes since the installed {installed.commit[:12] or 'folder'}:")
+            _print(describe_change(before, prepared.files))
     if must_ask and not is_agreed:
         question = (
-            "Something that runs has changed. Install this?" if installed is not None else "Trust and install this?"
+            "Something that runs has changed. Install this?" if present is not None else "Trust and install this?"
         )
         if not _is_at_terminal():
             raise TrustError(

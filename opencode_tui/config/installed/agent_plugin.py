@@ -18,6 +18,7 @@ from opencode_tui.config.installed.package import (
     Place,
     expand,
     find_skills,
+    is_path,
     is_regular,
     read_object,
 )
@@ -196,8 +197,8 @@ def _own_path(place: Place, written: str, field: str) -> Path:
     """Return a path relative to the root as one of the installed package (4.1). Raises PackageError."""
     if not written.startswith("./"):
         raise PackageError(f"`{field}` is a path, which must begin with ./")
-    if "\0" in written:
-        raise PackageError(f"`{field}` has a NUL character, which no path may have")
+    if not is_path(written):
+        raise PackageError(f"`{field}` has a character that no path may have")
     path = Path(os.path.normpath(place.root / written))
     if not (path == place.root or path.is_relative_to(place.root)) or not place.contains(path):
         raise PackageError(f"`{field}` leads out of the plugin's folder")
@@ -208,8 +209,8 @@ def _folder(place: Place, written: Any) -> Path:
     """Return the folder that a server starts in. Raises PackageError."""
     if not isinstance(written, str):
         raise PackageError("`cwd` must be a text")
-    if "\0" in written:
-        raise PackageError("`cwd` has a NUL character, which no path may have")
+    if not is_path(written):
+        raise PackageError("`cwd` has a character that no path may have")
     if written.startswith("./"):
         return _own_path(place, expand(written, place.variables), "cwd")
     for name, real, final in (

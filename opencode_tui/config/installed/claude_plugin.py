@@ -22,6 +22,7 @@ from opencode_tui.config.installed.package import (
     Place,
     expand,
     find_skills,
+    is_path,
     is_regular,
     read_object,
 )
@@ -148,6 +149,9 @@ class _Parts:
         if not isinstance(written, str):
             self._problems.append(f"`{key}`: expected a path; it is left out")
             return None
+        if not is_path(written):
+            self._problems.append(f"`{key}`: {written!a} has a character that no path may have; it is left out")
+            return None
         path = Path(os.path.normpath(self._place.root / written))
         is_inside = path == self._place.root or path.is_relative_to(self._place.root)
         if os.path.isabs(written) or not is_inside or not self._place.contains(path):
@@ -206,14 +210,16 @@ class _Parts:
         return found
 
     def _objects(self, key: str, usual: str) -> Iterator[JsonObject]:
-        """Yield the objects of a part, inline or in files."""
+        """Yield the objects of a part, inline or in files, each file once."""
+        read: set[str] = set()
         for written in self._named(key, usual):
             if isinstance(written, dict):
                 yield cast("JsonObject", written)
                 continue
             path = self._path(written, key)
-            if path is None:
+            if path is None or (real := os.path.realpath(path)) in read:
                 continue
+            read.add(real)
             try:
                 yield read_object(self._place, path)
             except PackageError as error:

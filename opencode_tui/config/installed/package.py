@@ -84,6 +84,11 @@ class Package(Struct, frozen=True, kw_only=True):
     problems: Sequence[str] = ()
 
 
+def is_path(text: str) -> bool:
+    """Return whether a text can be a path: NUL and halves of characters cannot."""
+    return "\0" not in text and not any("\ud800" <= one <= "\udfff" for one in text)
+
+
 def read_object(place: Place, path: Path) -> JsonObject:
     """Return the object in a JSON file of a package. Raises PackageError. Blocks."""
     shown = os.path.relpath(path, place.root)

@@ -19,8 +19,20 @@ from opencode_tui.schema.record import JsonObject
 
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
 _TEXTS = (".md", ".txt")
-_DESCRIBED = frozenset({"plugin.json", "mcp.json", ".mcp.json", ".claude-plugin/plugin.json", "hooks/hooks.json"})
+_TEXT_NAMES = frozenset({"license", "notice"})
+_DESCRIBED = frozenset(
+    {
+        "plugin.json",
+        "mcp.json",
+        ".mcp.json",
+        ".claude-plugin/plugin.json",
+        ".claude-plugin/marketplace.json",
+        "hooks/hooks.json",
+    }
+)
 """Files whose effect is a line of its own."""
+_OWN_VARIABLES = frozenset({"PLUGIN_ROOT", "PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"})
+"""Variables that this program sets for every server."""
 _LISTED_FILES = 20
 _DIFF_LINES = 400
 _COMPARED_LINES = 2_000
@@ -39,7 +51,7 @@ def describe(prepared: Prepared) -> Iterator[str]:
     where = f"{record.source}{f', folder {record.folder}' if record.folder not in ('', '.') else ''}"
     yield f"  from {where}{f', commit {record.commit}' if record.commit else ', as the folder is now'}"
     yield from describe_parts(package)
-    programs = [one.path for one in prepared.files if is_program(one)]
+    programs = [one.path for one in find_programs(package, prepared.files)]
     if programs:
         shown = ", ".join(programs[:_LISTED_FILES])
         more = len(programs) - _LISTED_FILES
@@ -94,12 +106,12 @@ def describe_running(package: Package) -> Iterator[str]:
         label = f"  server   {package.name}:{name}"
         if server["type"] == "local":
             names = sorted(cast("Mapping[str, str]", server.get("environment") or {}))
-            own = [f"{one}={server['environment'][one]}" for one in names if not one.endswith(("_ROOT", "_DATA"))]
+            own = [f"{one}={server['environment'][one]}" for one in names if one not in _OWN_VARIABLES]
             where = f" in {server['cwd']}" if server.get("cwd") else ""
             yield f"{label} runs{where}: {' '.join([*map(shlex.quote, own), shlex.join(server['command'])])}"
         else:
             headers = cast("Mapping[str, str]", server.get("headers") or {})
-            given = f" with the headers {', '.join(headers)}" if headers else ""
+            given = f" with the headers {', '.join(f'{one}: {headers[one]}' for one in headers)}" if headers else ""
             yield f"{label} connects to {server['url']}{given}"
 
 
@@ -126,11 +138,19 @@ def _short(text: str) -> str:
     return line if len(line) <= _LINE else f"{line[: _LINE - 1]}…"
 
 
-def is_program(entry: Entry) -> bool:
-    """Return whether a file may be run, or read by what runs: anything but texts and what is described by lines."""
-    name = entry.path.rpartition("/")[2]
-    is_text = name.lower().endswith(_TEXTS) or name.upper().startswith(("LICENSE", "NOTICE"))
-    return entry.is_executable or not (is_text or entry.path in _DESCRIBED or entry.path.startswith(".claude-plugin/"))
+def find_programs(package: Package, files: Sequence[Entry]) -> list[Entry]:
+    """Return the files that may be run, or read by what runs.
+
+    These are all but texts and files that lines describe. One of those counts too where a hook or a server names it.
+    """
+    lines = "\n".join(describe_running(package))
+    return [one for one in files if not _is_read_only_by_people(one) or one.path.rpartition("/")[2] in lines]
+
+
+def _is_read_only_by_people(entry: Entry) -> bool:
+    name = entry.path.rpartition("/")[2].lower()
+    is_text = name.endswith(_TEXTS) or name in _TEXT_NAMES
+    return not entry.is_executable and (is_text or entry.path in _DESCRIBED)
 
 
 def runs_otherwise(old: Package, before: Sequence[Entry], new: Package, after: Sequence[Entry]) -> bool:
@@ -140,8 +160,9 @@ def runs_otherwise(old: Package, before: Sequence[Entry], new: Package, after: S
 
 def _running(package: Package, files: Sequence[Entry]) -> object:
     snippets = [(one.name, _SNIPPET.findall(_head(one.path)[1])) for one in package.commands]
-    programs = sorted((one.path, one.data, one.is_executable, one.is_link) for one in files if is_program(one))
-    return list(describe_running(package)), [one for one in snippets if one[1]], programs
+    found = find_programs(package, files)
+    programs = sorted((one.path, one.data, one.is_executable, one.is_link) for one in found)
+    return package.hooks, package.servers, [one for one in snippets if one[1]], programs
 
 
 def describe_change(before: Sequence[Entry], after: Sequence[Entry]) -> Iterator[str]:

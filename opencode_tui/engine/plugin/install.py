@@ -31,6 +31,8 @@ FETCH_S = 300.0
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 _ADDRESS = re.compile(r"(?:https|ssh|file)://[^\s]+|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s]+")
+_ADDRESS_OF_REF = re.compile(r"(?:https|ssh|file)://[^\s/]*/[^\s]*[^\s/]|[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^\s]*[^\s/]")
+"""An address that `@REF` can follow: the `@` before a host or in a path such as `/@scope/` is no such one."""
 _REF = re.compile(r"(?!.*(?:\.\.|//|@\{))[A-Za-z0-9_][A-Za-z0-9._/+-]{0,200}")
 _PINNED = "refs/pinned"
 _RAW = "* -text -eol -filter -ident -working-tree-encoding -export-subst -export-ignore\n"
@@ -83,11 +85,13 @@ def parse_source(text: str, directory: Path, home: Path) -> Source:
     if folder is not None:
         return Source(str(folder), is_folder=True)
     address, ref = text, ""
-    if "@" in text.rpartition("/")[2]:
-        address, _, ref = text.rpartition("@")
-        if not _REF.fullmatch(ref):
-            raise ConfigError(f"{ref!r} is not the name of a branch, a tag or a commit")
-    folder = _folder_of(address, directory, home)
+    before, at, after = text.rpartition("@")
+    folder = _folder_of(before, directory, home) if at else None
+    if folder is not None or (at and (_SHORT.fullmatch(before) or _ADDRESS_OF_REF.fullmatch(before))):
+        if _REF.fullmatch(after) and not after.endswith(".git"):
+            address, ref = before, after
+        elif folder is not None or not _ADDRESS.fullmatch(text) or ":" not in after:
+            raise ConfigError(f"{after!r} is not the name of a branch, a tag or a commit")
     if folder is not None:
         return Source(str(folder), ref, is_folder=True)
     if _ADDRESS.fullmatch(address):
@@ -218,9 +222,13 @@ class Installer:
             raise ConfigError(f"{installed.source} has the plugin {prepared.record.name} now, not {installed.name}")
         return prepared
 
-    def files_of(self, name: str) -> list[Entry]:
-        """Return the files of an installed plugin. Raises ConfigError."""
-        return read_folder(self.store.place(name).root)
+    def read(self, installed: Installed) -> tuple[Package, list[Entry]] | None:
+        """Return an installed plugin with its files; None where they are not those that were installed."""
+        try:
+            files = read_folder(self.store.place(installed.name).root)
+            return (self.store.read(installed), files) if fingerprint(files) == installed.digest else None
+        except ConfigError:
+            return None
 
     def install(self, prepared: Prepared) -> None:
         """Put a prepared plugin in place of an earlier one of its name. Raises ConfigError."""

@@ -75,6 +75,7 @@ def _walk(folder: OpenFolder, above: str) -> Iterator[Entry]:
 def read_archive(data: bytes) -> list[Entry]:
     """Return the entries of a tar archive that git wrote. Raises ConfigError."""
     found: list[Entry] = []
+    total = 0
     with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
         for member in archive:
             if member.isdir() or member.name == "pax_global_header":
@@ -85,7 +86,8 @@ def read_archive(data: bytes) -> list[Entry]:
                 found.append(Entry(member.name, content.read(), is_executable=bool(member.mode & stat.S_IXUSR)))
             else:
                 raise ConfigError(f"{member.name} is neither a file nor a folder; a plugin may not contain it")
-            if len(found) > MAX_FILES:
+            total += member.size
+            if len(found) > MAX_FILES or total > MAX_BYTES:
                 raise _too_large("the commit")
     return found
 

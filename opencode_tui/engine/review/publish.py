@@ -27,7 +27,7 @@ _TOOLS = ("gh", "glab")
 
 async def create_branch(git: SafeGit, name: str) -> str:
     """Create a branch at the present commit and switch to it, files and index as they are; return its name. Raises ConfigError."""
-    if name.startswith("-"):
+    if name.startswith("-") or not name.isprintable():
         raise ConfigError(f"{name!r} is no name of a branch")
     try:
         await git.run("check-ref-format", "--branch", name)

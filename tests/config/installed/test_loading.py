@@ -1,7 +1,10 @@
 """Installed plugins in the settings: joined to the user's, weakest first, with their source; a wrong one costs nothing else."""
 
 import json
+from typing import Any
 
+from opencode_tui.config.installed.store import InstalledStore
+from tests.support.rows import each
 from tests.support.world.plugins import SKILL, install, servers, write_plugin
 from tests.support.world.settings import SettingsWorld
 
@@ -66,6 +69,50 @@ def test_hooks_of_plugins_are_joined_to_those_of_the_user(world: SettingsWorld) 
     commands = [one["hooks"][0]["command"] for one in loaded.effective["hooks"]["PreToolUse"]]
     assert [one.rpartition("/")[2] for one in commands] == ["check", "mine"]
     assert loaded.sources["hooks.PreToolUse"] == f"plugin team, {mine}"
+
+
+@each(
+    "named",
+    [
+        "./hooks/hooks.json",
+        "hooks/hooks.json",
+        ["./hooks/hooks.json", "./hooks/../hooks/hooks.json"],
+        "./hooks/link.json",
+    ],
+)
+def test_a_file_of_hooks_that_is_named_twice_counts_once(named: Any, world: SettingsWorld) -> None:
+    manifest = {"name": "team", "hooks": named}
+    folder = write_plugin(world.root / "p", {**CLAUDE, ".claude-plugin/plugin.json": manifest})
+    (folder / "hooks" / "link.json").unlink(missing_ok=True)
+    (folder / "hooks" / "link.json").symlink_to("hooks.json")
+    install(folder, world.environ)
+    hooks = world.load().effective["hooks"]["PreToolUse"]
+    assert [one["hooks"][0]["command"].rpartition("/")[2] for one in hooks] == ["check"]
+
+
+def test_hooks_of_the_manifest_are_joined_to_those_of_the_usual_file(world: SettingsWorld) -> None:
+    more = {"PreToolUse": [{"hooks": [{"type": "command", "command": "more"}]}]}
+    manifest = {"name": "team", "hooks": ["./more.json", {"hooks": more}]}
+    install(
+        write_plugin(
+            world.root / "p", {**CLAUDE, ".claude-plugin/plugin.json": manifest, "more.json": {"hooks": more}}
+        ),
+        world.environ,
+    )
+    hooks = world.load().effective["hooks"]["PreToolUse"]
+    assert [one["hooks"][0]["command"].rpartition("/")[2] for one in hooks] == ["check", "more", "more"]
+
+
+@each("written", ["./a\0b", "\0", "./\ud800", "\udfff/x"])
+@each("key", ["commands", "agents", "skills", "hooks", "mcpServers"])
+def test_a_path_that_no_file_can_have_is_named_and_costs_nothing_else(
+    key: str, written: str, world: SettingsWorld
+) -> None:
+    folder = write_plugin(world.root / "p", {**CLAUDE, ".claude-plugin/plugin.json": {"name": "team", key: written}})
+    install(folder, world.environ)
+    store = InstalledStore(paths=world.paths)
+    assert ["no path may have" in problem for one in store.all() for problem in store.read(one).problems] == [True]
+    assert "team:deploy" in world.load().effective["command"]
 
 
 def test_a_wrong_part_is_named_and_costs_nothing_else(world: SettingsWorld) -> None:

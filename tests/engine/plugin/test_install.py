@@ -117,6 +117,17 @@ def test_a_folder_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pyte
         read_folder(folder)
 
 
+def test_a_commit_that_is_too_large_is_refused(
+    repo: Repo, installer: Installer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write("large", "x" * 3_000)
+    repo.write("larger", "x" * 3_000)
+    repo.commit()
+    monkeypatch.setattr("opencode_tui.engine.plugin.trees.MAX_BYTES", 6_000)
+    with pytest.raises(ConfigError, match="the commit: a plugin has at most"):
+        installer.fetch(source(repo))
+
+
 def test_a_commit_is_pinned_and_its_files_are_as_git_stores_them(repo: Repo, installer: Installer) -> None:
     repo.write(".gitattributes", "*.txt export-ignore\nid.md ident export-subst\n* eol=crlf filter=mark\n")
     repo.write("kept.txt", "kept\n")
@@ -195,6 +206,23 @@ def test_what_does_not_exist_is_named(repo: Repo, installer: Installer) -> None:
         ("ssh://git@example.com/a.git", "ssh://git@example.com/a.git", ""),
         ("git@example.com:a/b.git@main", "git@example.com:a/b.git", "main"),
         ("owner/name@feature", "https://github.com/owner/name.git", "feature"),
+        ("owner/name@feature/x", "https://github.com/owner/name.git", "feature/x"),
+        ("https://example.com/a.git@feature/x", "https://example.com/a.git", "feature/x"),
+        ("https://example.com/a@release/1.2/fix", "https://example.com/a", "release/1.2/fix"),
+        ("https://you:key@example.com/a.git", "https://you:key@example.com/a.git", ""),
+        ("https://you:key@example.com/a.git@v1", "https://you:key@example.com/a.git", "v1"),
+        ("https://you@example.com/team/a", "https://you@example.com/team/a", ""),
+        ("https://example.com/@scope/a.git", "https://example.com/@scope/a.git", ""),
+        ("https://example.com/@scope/a.git@main", "https://example.com/@scope/a.git", "main"),
+        ("https://example.com/b/@scope/a.git", "https://example.com/b/@scope/a.git", ""),
+        ("ssh://git@example.com/team/a.git@feature/x", "ssh://git@example.com/team/a.git", "feature/x"),
+        ("ssh://git@example.com:22/a.git", "ssh://git@example.com:22/a.git", ""),
+        ("git@example.com:a.git", "git@example.com:a.git", ""),
+        ("git@127.0.0.1:plugins.git", "git@127.0.0.1:plugins.git", ""),
+        ("git@example.com:a/b.git", "git@example.com:a/b.git", ""),
+        ("git@example.com:a.git@v2", "git@example.com:a.git", "v2"),
+        ("git@example.com:a/b.git@feature/x", "git@example.com:a/b.git", "feature/x"),
+        ("file:///srv/a@feature/x", "file:///srv/a", "feature/x"),
     ],
 )
 def test_the_forms_of_a_source(text: str, address: str, ref: str, tmp_path: Path) -> None:
@@ -211,6 +239,10 @@ def test_the_forms_of_a_source(text: str, address: str, ref: str, tmp_path: Path
         "git://x/y",
         "owner/name@../x",
         "a/b@--x",
+        "a/b@x:y",
+        "https://example.com/a.git@../x",
+        "https://example.com/a.git@-f",
+        "git@example.com:a/b.git@x..y",
         "a b",
         "x@-f",
     ],
@@ -222,6 +254,10 @@ def test_other_transports_and_options_are_refused(text: str, tmp_path: Path) -> 
 
 def test_a_folder_is_meant_before_a_name_on_github(tmp_path: Path) -> None:
     (tmp_path / "owner" / "name").mkdir(parents=True)
+    assert parse_source("owner/name@feature/x", tmp_path, tmp_path).ref == "feature/x"
+    (tmp_path / "at@home").mkdir()
+    assert parse_source("at@home", tmp_path, tmp_path) == Source(os.path.realpath(tmp_path / "at@home"), is_folder=True)
+    assert parse_source("at@home@v1", tmp_path, tmp_path).ref == "v1"
     assert parse_source("owner/name", tmp_path, tmp_path).is_folder
     assert parse_source("owner/name@v1", tmp_path, tmp_path) == Source(
         os.path.realpath(tmp_path / "owner" / "name"), "v1", is_folder=True

@@ -41,7 +41,7 @@ async def test_a_branch_is_made_with_the_changes_as_they_are(tmp_path: Path) -> 
     before = repo.git("status", "--porcelain")
     assert await create_branch(git, "fix/last-row") == "fix/last-row"
     assert found.branch == "fix/last-row" and repo.git("status", "--porcelain") == before == "MM a.txt"
-    for wrong in ("main", "a..b", "-d", "@{-1}", "fix"):
+    for wrong in ("main", "a..b", "-d", "@{-1}", "fix", "a\0b", "\ud800", "a\nb"):
         with pytest.raises(OpencodeError):
             await create_branch(git, wrong)
     assert found.branch == "fix/last-row"

@@ -390,7 +390,7 @@ class _Plan:
         """Return the query for pages that a rule denies to webfetch."""
         if not self._scan.network:
             return []
-        patterns = dict.fromkeys(_ADDRESS.findall(self._scope.command) or ["*"])
+        patterns = dict.fromkeys([*_ADDRESS.findall(self._scope.command), *self._scan.addresses] or ["*"])
         denied = [one for one in patterns if evaluate_layers("webfetch", one, self._scope.layers).action == "deny"]
         return [_query("webfetch", denied)]
 

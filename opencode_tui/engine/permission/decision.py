@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.permission.grants import Grant
 from opencode_tui.engine.permission.path_forms import PathForms
-from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, matches
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, is_about, matches
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Approvals, Rule, Ruleset, ToolCallRef
 
@@ -93,7 +93,7 @@ def _grants_pattern(grant: Rule, pattern: str, query: Query) -> bool:
         return grant.pattern in query.texts(pattern)
     if pattern in query.steered:
         return _covers_steered(grant.pattern, pattern)
-    return any(matches(grant.pattern, text) for text in query.texts(pattern))
+    return is_about(grant, query.permission, query.texts(pattern))
 
 
 def _covers_steered(wildcard: str, pattern: str) -> bool:

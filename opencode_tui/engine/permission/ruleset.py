@@ -10,6 +10,7 @@ from typing import cast
 
 from opencode_tui.config.permission import compile_wildcard
 from opencode_tui.config.sources.project_file import fold, is_secret
+from opencode_tui.engine.permission import address_forms
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
@@ -50,8 +51,8 @@ def grantable(names: Iterable[str], suffix: str = "") -> list[str]:
 def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], forms: Sequence[str] = ()) -> Rule:
     """Return the rule that decides; later rulesets win over earlier ones. Without a match: ask for the whole permission.
 
-    `forms` are other spellings of the pattern: a rule that matches one of them matches. To read `.ENV` needs what `.env` needs as
-    well, because some file systems ignore case.
+    `forms` are other spellings of the pattern: a rule that matches one of them matches. Those of an address need not be given. To
+    read `.ENV` needs what `.env` needs as well, because some file systems ignore case.
     """
     name = pattern.rpartition("/")[2]
     if permission == "read" and is_secret(name) and name != fold(name):
@@ -63,16 +64,26 @@ def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], forms: Se
 def _evaluate(permission: str, texts: Sequence[str], rulesets: Sequence[Sequence[Rule]]) -> Rule:
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
-            if matches(rule.permission, permission) and any(_holds(rule, text) for text in texts):
+            if matches(rule.permission, permission) and is_about(rule, permission, texts):
                 return rule
     return Rule(permission=permission, pattern="*", action="ask")
 
 
-def _holds(rule: Rule, text: str) -> bool:
-    """Return whether a rule is about a text. One that does not allow also is if only the direction of slashes differs."""
-    if matches(rule.pattern, text):
+def is_about(rule: Rule, permission: str, texts: Sequence[str]) -> bool:
+    """Return whether the pattern of a rule or grant matches one of the spellings of what a permission is asked for."""
+    if permission != address_forms.PERMISSION:
+        return any(_holds(rule.pattern, rule.action, text) for text in texts)
+    forms = [address_forms.forms_of_address(text) for text in texts]
+    known = [text for one in forms for text in (one.normal if rule.action == "allow" else one.all)]
+    patterns = (rule.pattern, address_forms.normal_pattern(rule.pattern))
+    return any(_holds(pattern, rule.action, text) for pattern in patterns for text in known)
+
+
+def _holds(pattern: str, action: Action, text: str) -> bool:
+    """Return whether a pattern matches a text; that of a rule that does not allow also if only the direction of slashes differs."""
+    if matches(pattern, text):
         return True
-    return rule.action != "allow" and "\\" in text and matches(rule.pattern, text.replace("\\", "/"))
+    return action != "allow" and "\\" in text and matches(pattern, text.replace("\\", "/"))
 
 
 def merge(*rulesets: Sequence[Rule]) -> list[Rule]:

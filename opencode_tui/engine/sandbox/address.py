@@ -1,26 +1,14 @@
-"""Addresses of hosts: how they are written, what names resolve to, and which of them are no public ones."""
+"""Addresses of hosts: what names resolve to, and which of them are no public ones."""
 
 import asyncio
 import ipaddress
 import socket
 from collections.abc import Sequence
 
+from opencode_tui.engine.permission.address_forms import read_address
+
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
 """IPv6 addresses that a gateway translates to the IPv4 address in their last 32 bits."""
-
-_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-
-def read_address(host: str) -> _Address | None:
-    """Return the address that a host is, as the resolver reads it: also `127.1`, `0x7f000001`, `017700000001`; None for a name."""
-    try:
-        return ipaddress.ip_address(host.partition("%")[0].strip("[]"))
-    except ValueError:
-        pass
-    try:
-        return ipaddress.IPv4Address(socket.inet_aton(host)) if host and not any(map(str.isspace, host)) else None
-    except OSError:
-        return None
 
 
 def is_local_address(text: str) -> bool:

@@ -15,7 +15,8 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
-from opencode_tui.engine.sandbox.address import is_local_address, read_address, resolve
+from opencode_tui.engine.permission.address_forms import read_address
+from opencode_tui.engine.sandbox.address import is_local_address, resolve
 
 MOST_CONNECTIONS = 256
 """At once, of all commands of a folder: each needs two descriptors of this process."""

@@ -86,6 +86,7 @@ class Findings(Struct):
     renamed: bool = False
     complete: bool = True
     network: bool = False
+    addresses: dict[str, None] = {}
     loose_globs: bool = False
     listed: str | None = None
     stages_all: bool = False

@@ -1,5 +1,7 @@
 """Roles of a command's arguments: which are read, written, run, and how options take their values."""
 
+import itertools
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -37,7 +39,8 @@ class Role(StrEnum):
     )
     STEERS = "n"  # text that can make the program run others
     FORMAT = "O"  # text, the name of a file after an `@`, or a format that names a file to write
-    URL = "U"  # an address, or the name of a file after an `@`
+    URL = "U"  # an address, or the name of a file after an `@`; braces and brackets stand for several
+    ADDRESS = "a"  # an address
     CLIENT = "E"  # text for a client, in which an escape starts a program
     SPREAD = "*"  # no value; folders are read recursively
     GLOB = "g"  # a pattern of names, which may include hidden files
@@ -83,8 +86,17 @@ _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.
 _PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
 _FILE_URL = re.compile(r"file:(?://)?(?:localhost(?=/))?(?=/)", re.IGNORECASE)
 _CURL_GLOB = re.compile(r"[^:/]*[\[{][^:/]*:")
+_CURL_CHOICE = re.compile(r"(\{[^{}]*\}|\[[0-9a-zA-Z]+-[0-9a-zA-Z]+\])")
+_CURL_RANGE = re.compile(r"\[([0-9]{1,9}|[a-zA-Z])-([0-9]{1,9}|[a-zA-Z])\]")
+ADDRESS_LIMIT = 200
+"""Maximum number of addresses that are read out of one."""
+
 _NAMES_FILE = re.compile(r"@|.*%output", re.DOTALL)
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?=/)", re.IGNORECASE)
+_HOST = re.compile(r"[^@/][^/]*[.:/]|localhost\b|\d{8}|0x[0-9a-f]{8}", re.IGNORECASE)
+"""How the address of a page begins that has no scheme, and no value of an option that is in no list does."""
+
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
 _ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|system) ")
 """How editors, pagers and clients of databases begin a command line for the shell."""
@@ -315,6 +327,10 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
         call.steered()
         if found := _SSH_RUNS.match(word.text):
             call.run_text(word.text[found.end() :])
+    if role in (Role.URL, Role.ADDRESS):
+        is_several = role is Role.URL and word.known
+        for one in map(literal, _alternatives(word.text)) if is_several else (word,):
+            _record_address(call, one)
     if role is Role.URL and (word.text[:1] == "@" or _CURL_GLOB.match(word.text)):
         call.steered()  # braces may name another scheme
     if role is Role.STEERS or (role is Role.FORMAT and (not word.known or _NAMES_FILE.match(word.text))):
@@ -350,6 +366,35 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
     call.use(word, _MODES.get(role, "rw"), follows=role not in (Role.ENTRY, Role.MOVED))
     if role is Role.TREE:
         call.tree(word)
+
+
+def _record_address(call: Call, word: Word) -> None:
+    """Record the page that a word names, as far as it is known; one without a scheme is fetched over HTTP."""
+    text = word.text if word.known else f"{word.fixed}*"
+    scheme = _SCHEME.match(text)
+    if scheme is not None and scheme[0].lower() in ("http:", "https:"):
+        call.runner.findings.addresses[text] = None
+    elif scheme is None and _HOST.match(text if word.known else word.fixed):
+        call.runner.findings.addresses[f"http://{text}"] = None
+
+
+def _alternatives(text: str) -> Iterable[str]:
+    """Return the addresses that curl makes of one with braces and ranges; one with too many as it is. Source: curl(1), URL."""
+    choices = [_choices(piece) for piece in _CURL_CHOICE.split(text)]
+    return map("".join, itertools.product(*choices)) if math.prod(map(len, choices)) <= ADDRESS_LIMIT else [text]
+
+
+def _choices(piece: str) -> Sequence[str]:
+    if piece.startswith("{"):
+        return piece[1:-1].split(",")
+    found = _CURL_RANGE.fullmatch(piece)
+    if found is None:
+        return [piece]
+    first, last = found[1], found[2]
+    if first.isdigit() and last.isdigit():
+        numbers = range(int(first), min(int(last), int(first) + ADDRESS_LIMIT) + 1)
+        return [str(number).zfill(len(first)) for number in numbers]
+    return [chr(number) for number in range(ord(first[0]), ord(last[0]) + 1)]
 
 
 def _use_assumed(call: Call, word: Word) -> None:

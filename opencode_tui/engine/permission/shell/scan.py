@@ -72,10 +72,10 @@ class Scan(Struct, frozen=True):
 
     `outside` says why commands need the outside of the sandbox, `discards` what they discard at large, `inside` are the paths
     inside the project that they use, `below` the files of folders that they read as a whole. `swept` are those of `sensitive`
-    that are only read so. `losses` are what they remove or overwrite in the project. `always` are the patterns that can be
-    granted permanently. `parsed` is false when bash's grammar may not accept the text. `renamed`: the line may change what names
-    of commands stand for, as an assignment of PATH does. `complete` is false where a limit ended the scan, so that there may be
-    further commands.
+    that are only read so. `addresses` are the pages that curl and wget fetch. `losses` are what they remove or overwrite in the
+    project. `always` are the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the
+    text. `renamed`: the line may change what names of commands stand for, as an assignment of PATH does. `complete` is false where
+    a limit ended the scan, so that there may be further commands.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -84,6 +84,7 @@ class Scan(Struct, frozen=True):
     swept: list[str] = field(default_factory=list[str])
     opaque: bool = False
     network: bool = False
+    addresses: list[str] = field(default_factory=list[str])
     outside: list[Reason] = field(default_factory=list[Reason])
     discards: list[Reason] = field(default_factory=list[Reason])
     inside: list[ScannedPath] = field(default_factory=list[ScannedPath])
@@ -131,6 +132,7 @@ def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
         swept=[path for path in findings.swept if path not in findings.sensitive],
         opaque=opaque,
         network=findings.network,
+        addresses=list(findings.addresses),
         outside=[*findings.outside.values(), *_paths_outside(findings, home)],
         discards=list(findings.discards.values()),
         inside=[ScannedPath(path, mode) for path, mode in findings.inside.items()],

@@ -17,9 +17,11 @@ from urllib.parse import urljoin, urlsplit
 from msgspec import Struct
 
 from opencode_tui import __version__, network
+from opencode_tui.engine.permission.address_forms import origin_of, read_address
 from opencode_tui.engine.permission.decision import Query, open_patterns
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.provider.inflate import unpacker
-from opencode_tui.engine.sandbox.address import is_local_address, read_address, resolve
+from opencode_tui.engine.sandbox.address import is_local_address, resolve
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.programs import python_command, python_environ
@@ -162,12 +164,11 @@ def _query(url: str, metadata: dict[str, Any], *, is_local: bool) -> Query:
     """Return the query about an address; for one of this machine or network a built-in rule is not enough."""
     if not is_local:
         return Query(session_id="", permission="webfetch", patterns=[url], always=["*"], metadata=metadata)
-    parts = urlsplit(url)
     return Query(
         session_id="",
         permission="webfetch",
         patterns=[url],
-        always=[f"{parts.scheme}://{parts.netloc}/*"],
+        always=grantable([origin_of(url)], "/*"),
         metadata={**metadata, "reasons": [LOCAL_REASON], "local": True},
         by_user=[url],
     )

@@ -3,18 +3,20 @@
 An option or a command that is in no list makes the call opaque.
 """
 
+import fnmatch
+import glob
+import posixpath
 import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.losses import discarded_by_git
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
-from opencode_tui.engine.permission.shell.operands import spec_of, split_options
-from opencode_tui.engine.permission.shell.words import Word, listed, literal
+from opencode_tui.engine.permission.shell.operands import spec_of, split_options, tail
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal
 
 _READS = listed("git reads")
 _RECORDS = listed("git records")
@@ -184,6 +186,7 @@ def _record_secrets(call: Call, command: str, texts: list[str]) -> None:
 def _record_paths(call: Call, command: str, words: list[Word]) -> None:
     operands, _ = split_options(replace(call, arguments=words), spec_of("git"))
     mode: Mode = "r" if command in _READS or command in _RECORDS else "rw"
+    _record_contents(call, command, [word.text for word in words], operands, mode)
     for word in operands:
         text = word.text
         if not word.known and not word.fixed:
@@ -197,13 +200,102 @@ def _record_paths(call: Call, command: str, words: list[Word]) -> None:
         if re.match(r"[a-z+]+://|[\w.-]+@[\w.-]+:", text):
             call.network()
             continue
-        path = text.rpartition(":")[2]
-        if path != text and is_secret(path):
-            call.use_text(path, "r")
+        if command in _READS | {"archive"} and (text[:1] == ":" or _names_revision(call, text)):
             continue
         if not word.known and command in _READS | {"branch"}:
             continue
         call.use(word, mode)
+
+
+def _names_revision(call: Call, text: str) -> bool:
+    """Return whether a text is a path in a revision, not a file with a colon in its name."""
+    exists = call.runner.findings.filesystem.exists
+    return _REVISION.fullmatch(text) is not None and not any(
+        exists(f"{one}/{text}") for one in call.state.folders or ()
+    )
+
+
+_OTHER_REPOSITORIES = listed("git names other repositories")
+_PATHSPECS = listed("git pathspecs")
+_REVISION = re.compile(r"(?!:[/!^(])(?:[^:{]|\{[^}]*\})*:(?:(?<=^:)[0-3]:)?(?P<path>.*)", re.DOTALL)
+"""A path in a revision or in the index. In braces a colon is one of a date or message. Source: gitrevisions(7)."""
+
+_MAGIC = re.compile(r":(?:\((?P<words>[^)]*)\)|(?P<signs>[/!^]*):?)(?P<path>.*)", re.DOTALL)
+"""A path with words or signs that say how it is meant. Source: gitglossary(7), pathspec."""
+
+
+def _record_contents(call: Call, command: str, texts: list[str], operands: list[Word], mode: Mode) -> None:
+    """Record the files that a command reads in the repository: of a revision, and those that only git finds by their words."""
+    if command in _OTHER_REPOSITORIES:
+        return
+    if command == "grep" and not any(re.match(r"-e.|--regexp=", text) for text in texts):
+        operands = operands[1:]  # what is searched for
+    if call.stdin is not None and any(text.startswith(("--batch", "--stdin")) for text in texts):
+        operands = [*operands, *(literal(text) for text in call.stdin.split() if UNKNOWN not in text)]
+    reads_folders = command in ("archive", "grep")
+    for word in operands:
+        _record_revision(call, word, reads_folders=reads_folders)
+        if reads_folders:
+            call.tree(word, shows_hidden=False)
+    if command in _PATHSPECS and not given(texts, _ONLY_NAMES):
+        _record_pathspecs(call, [word.text for word in operands if word.known], mode)
+    for index, text in enumerate(texts if command in ("log", "show", "whatchanged") else ()):
+        lines = "".join(texts[index : index + 2]) if text == "-L" else text
+        if lines.startswith("-L") and ":" in lines:
+            call.use_text(lines.rpartition(":")[2], "r")
+
+
+def _record_revision(call: Call, word: Word, *, reads_folders: bool) -> None:
+    """Record the path that a word names in a revision, from the top of the repository unless it begins with a dot."""
+    found = _REVISION.fullmatch(word.text)
+    if found is None or not found["path"]:
+        return
+    path = tail(word, found.start("path"))
+    is_relative = re.match(r"\.\.?/", path.text) is not None
+    for folder in call.state.folders or () if is_relative else _tops(call):
+        full = Word(text=f"{folder}/{path.text}", fixed=f"{folder}/{path.fixed}")
+        if path.known or path.fixed:
+            call.runner.findings.path(full, "r", call.state.folders, follows=False)
+        if reads_folders:
+            call.tree(full, shows_hidden=False)
+
+
+def _tops(call: Call) -> list[str]:
+    """Return the folders of the repositories that the command may work in."""
+    findings = call.runner.findings
+    tops: list[str] = []
+    for folder in sorted(call.state.folders or (findings.root,)):
+        path = findings.real(folder)
+        while path and not findings.filesystem.exists(f"{path}/.git"):
+            path = path.rpartition("/")[0]
+        tops.append(path or findings.root)
+    return tops
+
+
+def _record_pathspecs(call: Call, texts: list[str], mode: Mode) -> None:
+    """Record the files of words that mean others than for the shell: from the top, with wildcards of git, in any case."""
+    findings = call.runner.findings
+    wanted: list[str] = []
+    for text in texts:
+        found = _MAGIC.fullmatch(text)
+        signs = {*(found["signs"] or ""), *(found["words"] or "").split(",")} if found else set[str]()
+        if signs & {"!", "^", "exclude"}:
+            continue
+        path = re.sub(r"\\(.)", r"\1", found["path"] if found else text)
+        for folder in _tops(call) if signs & {"/", "top"} else sorted(call.state.folders or ()):
+            if path != text:
+                call.use_text(f"{folder}/{path}", mode)
+            if "icase" in signs or ("literal" not in signs and re.search(r"[*?\[]", path)):
+                pattern = posixpath.normpath(f"{glob.escape(findings.real(folder))}/{path.replace('**/', '*')}")
+                wanted += [
+                    f"(?i:{one})" if "icase" in signs else one
+                    for one in map(fnmatch.translate, (pattern, f"{pattern}/*"))
+                ]
+    if wanted:
+        matching = re.compile("|".join(wanted))
+        findings.below |= {
+            file: None for file in findings.filesystem.files_below(findings.root) if matching.match(file)
+        }
 
 
 def _config(call: Call, texts: list[str]) -> None:

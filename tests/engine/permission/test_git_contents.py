@@ -198,6 +198,11 @@ async def test_a_rule_that_allows_one_folder_allows_its_files_in_a_revision(proj
     assert await explained(project, "git show HEAD:a.txt", *given) == "deny"
 
 
+@each("patterns", [" ".join(f"'*{number}*'" for number in range(200)), f"'{'*q' * 3_000}'"])
+async def test_more_patterns_than_are_compared_count_as_all_files(project: Path, patterns: str) -> None:
+    assert await explained(project, f"git log -p -- {patterns}", "read secrets/* deny") == "deny"
+
+
 async def test_a_link_in_a_revision_is_not_followed(project: Path) -> None:
     (project / "link").symlink_to("/root/elsewhere")
     assert await explained(project, "cat link") == "ask"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.call import Call
-from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.findings import PATH_LIMIT, Mode
 from opencode_tui.engine.permission.shell.losses import discarded_by_git
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
 from opencode_tui.engine.permission.shell.operands import spec_of, split_options, tail
@@ -224,6 +224,10 @@ _MAGIC = re.compile(r":(?:\((?P<words>[^)]*)\)|(?P<signs>[/!^]*):?)(?P<path>.*)"
 """A path with words or signs that say how it is meant. Source: gitglossary(7), pathspec."""
 
 
+PATTERN_LIMIT = 40
+"""Maximum number of patterns of one command that are compared with the files; more count as a pattern of all files."""
+
+
 def _record_contents(call: Call, command: str, texts: list[str], operands: list[Word], mode: Mode) -> None:
     """Record the files that a command reads in the repository: of a revision, and those that only git finds by their words."""
     if command in _OTHER_REPOSITORIES:
@@ -292,10 +296,10 @@ def _record_pathspecs(call: Call, texts: list[str], mode: Mode) -> None:
                     for one in map(fnmatch.translate, (pattern, f"{pattern}/*"))
                 ]
     if wanted:
-        matching = re.compile("|".join(wanted))
-        findings.below |= {
-            file: None for file in findings.filesystem.files_below(findings.root) if matching.match(file)
-        }
+        is_all = len(wanted) > PATTERN_LIMIT or sum(map(len, wanted)) > PATH_LIMIT
+        matching = re.compile("" if is_all else "|".join(wanted))
+        files = findings.filesystem.files_below(findings.root)
+        findings.below |= {file: None for file in files if matching.match(file)}
 
 
 def _config(call: Call, texts: list[str]) -> None:

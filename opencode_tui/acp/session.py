@@ -404,7 +404,7 @@ class OpenSession:
         self._is_refused = self._is_refused or (request.permission == "doom_loop" and answer.reply == "reject")
         try:
             await self._client.permissions.reply(request.id, answer.reply, host=answer.host)
-        except StorageError as error:  # it is allowed this once
+        except StorageError as error:  # it is allowed this once, but a host is not
             await self.send([message(f"{error}\n")])
         except OpencodeError:
             await self._client.permissions.reply(request.id, "reject")

@@ -9,7 +9,8 @@ from opencode_tui.cli.run.permission_prompt import PermissionPrompt, Question, r
 from opencode_tui.cli.run.terminal_lines import TerminalLines
 from opencode_tui.cli.style import PLAIN
 from opencode_tui.schema.event.event import PermissionAsked
-from opencode_tui.schema.permission import PermissionRequest, Rule, Verdict
+from opencode_tui.schema.permission import OpenPermission, PermissionRequest, Rule, Verdict
+from opencode_tui.storage.paths import find_paths
 from opencode_tui.text.cells import width
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.provider.model_script import Answer, Call
@@ -127,5 +128,27 @@ async def test_a_typed_x_ends_the_suggestion_and_the_question_stays(environ: dic
             assert "allowedBefore" not in last.metadata
             await permissions.reply(last.id, "once")
             await turn
+    os.close(typed)
+    os.close(keyboard)
+
+
+@pytest.mark.parametrize(("key", "said"), [("h", "not allowed"), ("a", "allowed this once"), ("y", "Allowed once")])
+async def test_a_host_that_cannot_be_stored_is_not_said_to_be_allowed(
+    environ: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], key: str, said: str
+) -> None:
+    shown_text, (typed, keyboard) = io.StringIO(), os.pipe()
+    facts = {"kind": "refused", "runs": "host", "tier": "bubblewrap", "host": "db", "allows": "db"}
+    async with opened(environ, tmp_path) as world:
+        session = await world.new_session()
+        given = OpenPermission(
+            session_id=session.id, permission="bash", patterns=["make"], always=["make *"], metadata={"sandbox": facts}
+        )
+        request = await world.client.permissions.open(given)
+        (find_paths(environ).data / "storage/permission").write_text("no folder")
+        os.write(keyboard, f"{key}\n".encode())
+        await PermissionPrompt(TerminalLines(typed, err=shown_text), world.client, PLAIN).ask(request)
+        assert await world.client.permissions.pending() == []
+    text = shown_text.getvalue() + capsys.readouterr().err
+    assert said in text and ("llowed once" in text) == (key != "h")
     os.close(typed)
     os.close(keyboard)

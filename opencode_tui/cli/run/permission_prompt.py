@@ -113,8 +113,8 @@ class PermissionPrompt:
                 request.id, answer.reply, answer.feedback or None, always=answer.always, host=answer.host
             )
         except StorageError as error:
-            say(f"{error}; allowed this once")
-            answer = _Answer("once")
+            say(f"{error}; {'not allowed' if answer.host else 'allowed this once'}")
+            answer = _Answer("reject" if answer.host else "once")
         terminal.show(self._decision(question, answer))
 
     async def _question(self, request: PermissionRequest) -> Question:

@@ -128,8 +128,8 @@ class _Rules:
     ) -> None:
         return
 
-    async def query(self, query: Query) -> None:
-        return
+    async def query(self, query: Query) -> bool:
+        return False
 
     async def is_always_outside(self, query: Query) -> bool:
         return False

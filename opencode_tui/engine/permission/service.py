@@ -57,11 +57,14 @@ _CHANGED = "Its definition has changed since you always allowed it."
 
 
 class _Pending(Struct, frozen=True):
-    """A pending request; `undecided` are the patterns that the user must allow, each with its query."""
+    """A pending request; `undecided` are the patterns that the user must allow, each with its query.
+
+    `answer` is whether only the host that it names was allowed.
+    """
 
     request: PermissionRequest
     undecided: Sequence[tuple[Query, str]]
-    answer: asyncio.Future[None]
+    answer: asyncio.Future[bool]
 
     @property
     def is_optional(self) -> bool:
@@ -72,11 +75,11 @@ class _Pending(Struct, frozen=True):
         """Return whether grants allow everything that the request is about."""
         return all(is_granted(query, pattern, grants) for query, pattern in self.undecided)
 
-    def resolve(self, error: RejectedError | None) -> None:
+    def resolve(self, error: PermissionRefused | None, *, is_host: bool) -> None:
         if self.answer.done():
             return
         if error is None:
-            self.answer.set_result(None)
+            self.answer.set_result(is_host)
         else:
             self.answer.set_exception(error)
 
@@ -113,26 +116,27 @@ class PermissionService:
         self._grants = grants
         self._pending: dict[str, _Pending] = {}
 
-    async def ask(self, query: Query, *, layers: Sequence[Ruleset], policy: Policy) -> None:
-        """Return when the call is allowed. `layers` are the rulesets that must all allow it: the session's and its parents'.
+    async def ask(self, query: Query, *, layers: Sequence[Ruleset], policy: Policy) -> bool:
+        """Return when the call is allowed, True if the user allowed only the host that it names, which keeps it in the sandbox.
 
-        Waits for the user without a limit. Raises DeniedError, RejectedError, or what the policy raises.
+        `layers` are the rulesets that must all allow it: the session's and its parents'. Waits for the user without a limit.
+        Raises DeniedError, RejectedError, PermissionRefused where an answer could not be stored, or what the policy raises.
         """
         undecided = [(one, pattern) for one in (query, *query.also) for pattern in open_patterns(one, layers)]
         if not undecided:
-            return
+            return False
         grants = await self._current_grants()
         undecided = self._without_granted(undecided, grants)
         if not undecided:
-            return
+            return False
         request = await self._marked(self._request(query, undecided), undecided)
         if any(has_changed_since_grant(one, pattern, grants) for one, pattern in undecided):
             request = request.changed(metadata={**request.metadata, "reasons": [_CHANGED]})
         if await self._is_advised(request) or policy.decide(request):
-            return
+            return False
         if self._memory is not None and (count := await self._memory.get().suggests(request)):
             request = request.changed(metadata={**request.metadata, ALLOWED_BEFORE: count})
-        await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
+        return await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
 
     def open(self, given: OpenPermission) -> PermissionRequest:
         """Return a request of a client, which waits for the user like those of tools; nothing here waits for the reply."""
@@ -169,14 +173,14 @@ class PermissionService:
         `always` stores the grant first (of the patterns `always`, else of the request's), then allows every pending request that
         it covers; with `host` it stores the host that the request names instead. `reject` rejects the other pending requests of
         the session too, with the same message. Raises ConfigError for an `always` that is not possible, StorageError when a grant
-        cannot be stored; then the one call is allowed all the same.
+        cannot be stored; then the one call is allowed all the same, and with `host` refused: it must not leave the sandbox.
         """
         pending = self._pending.get(request_id)
         if pending is None:
             return False
         if reply == "always":
             if host:
-                await self._allow_always(pending, NETWORK, [_host_of(pending.request)])
+                await self._allow_always(pending, NETWORK, [_host_of(pending.request)], is_host=True)
             else:
                 await self._allow_always(pending, pending.request.permission, _checked(pending.request, always))
             return True
@@ -275,18 +279,21 @@ class PermissionService:
             if version == self._grants.version:
                 return grants
 
-    async def _wait(self, pending: _Pending) -> None:
+    async def _wait(self, pending: _Pending) -> bool:
         request = pending.request
         self._pending[request.id] = pending
         self._publish(PermissionAsked.model_validate(request.to_dict()))
         try:
-            await pending.answer
+            return await pending.answer
         finally:
             if self._pending.pop(request.id, None) is not None:
                 self._publish_reply(pending, "reject")
 
-    async def _allow_always(self, pending: _Pending, permission: str, patterns: Sequence[str]) -> None:
+    async def _allow_always(
+        self, pending: _Pending, permission: str, patterns: Sequence[str], *, is_host: bool = False
+    ) -> None:
         self._pending.pop(pending.request.id)
+        is_stored = False
         try:
             if patterns:
                 facts = sandbox_of(pending.request.metadata)
@@ -295,8 +302,12 @@ class PermissionService:
                 subject = shown.subject if permission == shown.permission else ""
                 outside = is_refused and permission == "bash"
                 await self._grants.add(permission, patterns, outside=outside, subject=subject)
+            is_stored = True
         finally:
-            self._close(pending, "always")
+            if is_host and not is_stored:
+                self._close(pending, "reject", PermissionRefused(f"Access to {patterns[0]} could not be stored"))
+            else:
+                self._close(pending, "always", is_host=is_host)
         grants = await self._current_grants()
         for other in list(self._pending.values()):
             if other.is_covered(grants):
@@ -314,8 +325,10 @@ class PermissionService:
             self._pending.pop(rejected.request.id, None)
             self._close(rejected, "reject", RejectedError(message or None))
 
-    def _close(self, pending: _Pending, reply: Reply, error: RejectedError | None = None) -> None:
-        pending.resolve(error)
+    def _close(
+        self, pending: _Pending, reply: Reply, error: PermissionRefused | None = None, *, is_host: bool = False
+    ) -> None:
+        pending.resolve(error, is_host=is_host)
         self._publish_reply(pending, reply)
 
     def _publish_reply(self, pending: _Pending, reply: Reply) -> None:
@@ -392,15 +405,18 @@ class CallPermission(Struct, frozen=True):
             )
         )
 
-    async def query(self, query: Query) -> None:
-        """Return when the call is allowed; the query's session and call become those of this call. Raises PermissionRefused."""
+    async def query(self, query: Query) -> bool:
+        """Return when the call is allowed, True if only the host that it names was. Raises PermissionRefused.
+
+        The query's session and call become those of this call.
+        """
         mode = await self.service.approvals(self.session_id)
         asked = replace(query, session_id=self.session_id, tool=self.tool)
         if self.forms is not None:
             asked = with_forms(asked, self.forms)
         policy = self.service.policy_of(mode, self.policy)
         with self.waiting():
-            await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)
+            return await self.service.ask(with_approvals(asked, mode), layers=self.layers(), policy=policy)
 
     async def is_always_outside(self, query: Query) -> bool:
         """Return whether the user always lets the commands of a query run outside the sandbox."""

@@ -67,8 +67,11 @@ class Ask(Protocol):
         """
         ...
 
-    def query(self, query: Query) -> Awaitable[None]:
-        """Wait for the decision about a query; its session and call are filled in."""
+    def query(self, query: Query) -> Awaitable[bool]:
+        """Wait for the decision about a query; its session and call are filled in.
+
+        Return whether the user allowed only the host that it names, to be reached from inside the sandbox.
+        """
         ...
 
     def is_always_outside(self, query: Query) -> Awaitable[bool]:

@@ -41,10 +41,10 @@ class World:
         layers: Sequence[Ruleset] = ASKING,
         policy: Policy | None = None,
         **more: Any,
-    ) -> None:
+    ) -> bool:
         """Ask for patterns as a tool call does."""
         query = Query(session_id=session, permission=permission, patterns=patterns, tool=CALL, **more)
-        await self.service.ask(query, layers=layers, policy=policy or AskPerson())
+        return await self.service.ask(query, layers=layers, policy=policy or AskPerson())
 
     def told(self) -> list[tuple[str, str]]:
         """Return type and subject of each event: the first pattern of a question, the reply of an answer."""

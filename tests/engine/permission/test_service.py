@@ -18,6 +18,7 @@ from opencode_tui.schema.error import (
     ConfigError,
     DeniedError,
     OutsideRefusedError,
+    PermissionRefused,
     RejectedError,
     StorageError,
 )
@@ -29,7 +30,7 @@ from tests.support.world.rules import rules
 from tests.support.world.waiting import PATIENCE_S
 
 
-async def asked(world: World, *patterns: str, **more: Any) -> tuple[asyncio.Task[None], str]:
+async def asked(world: World, *patterns: str, **more: Any) -> tuple[asyncio.Task[bool], str]:
     """Start a call that asks, and return it with the id of its question once that is open."""
     before = len(world.service.pending())
     task = asyncio.create_task(world.ask(*patterns, **more))
@@ -185,14 +186,48 @@ async def test_a_cancelled_call_takes_its_question_along(world: World) -> None:
     assert await world.service.reply(request_id, "once") is False
 
 
-async def test_a_grant_that_cannot_be_stored_still_allows_the_one_act(world: World, tmp_path: Path) -> None:
+def damage_grants(tmp_path: Path) -> None:
     record = tmp_path / "home/.local/share/opencode-tui/storage/permission/global.json"
     record.parent.mkdir(parents=True)
     record.write_text("{")
+
+
+async def test_a_grant_that_cannot_be_stored_still_allows_the_one_act(world: World, tmp_path: Path) -> None:
+    damage_grants(tmp_path)
     task, request_id = await asked(world, "ls", always=["ls *"])
     with pytest.raises(StorageError):
         await world.service.reply(request_id, "always")
     await task
+
+
+REFUSED = {"sandbox": {"kind": "refused", "runs": "host", "tier": "bubblewrap", "host": "db", "allows": "db"}}
+
+
+async def test_an_answer_that_allows_a_host_is_told_from_one_that_lets_the_command_out(world: World) -> None:
+    more: dict[str, Any] = {"metadata": REFUSED, "is_optional": True, "always": ["npm test *"]}
+    task, request_id = await asked(world, "npm test", **more)
+    await world.service.reply(request_id, "always", host=True)
+    assert await task is True
+    assert [(grant.permission, grant.pattern) for grant in await world.grants.listed()] == [("network", "db")]
+    for reply in ("once", "always"):
+        task, request_id = await asked(world, "npm test", **more)
+        await world.service.reply(request_id, reply)
+        assert await task is False
+    assert await world.ask("npm test", **more) is False  # the grant allows it now
+
+
+async def test_a_host_that_cannot_be_stored_allows_nothing(world: World, tmp_path: Path) -> None:
+    damage_grants(tmp_path)
+    other, last = await asked(world, "ls")
+    task, request_id = await asked(world, "npm test", metadata=REFUSED, is_optional=True)
+    with pytest.raises(StorageError):
+        await world.service.reply(request_id, "always", host=True)
+    with pytest.raises(PermissionRefused, match="Access to db could not be stored"):
+        await task
+    assert world.told()[-1] == ("permission.replied", "reject")
+    assert [request.id for request in world.service.pending()] == [last]
+    await world.service.reply(last, "once")
+    assert await other is False
 
 
 async def test_the_strictest_of_all_layers_decides(world: World) -> None:

@@ -116,7 +116,7 @@ class _Ask:
     ) -> None:
         await self._bench.record(permission, patterns, always=always, metadata=metadata, must_ask=must_ask)
 
-    async def query(self, query: Query) -> None:
+    async def query(self, query: Query) -> bool:
         for one in (query, *query.also):
             await self._bench.record(
                 one.permission,
@@ -125,6 +125,7 @@ class _Ask:
                 metadata=query.metadata,
                 must_ask=[*one.must_ask, *one.by_user],
             )
+        return False
 
     async def is_always_outside(self, query: Query) -> bool:
         return False

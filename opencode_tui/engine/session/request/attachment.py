@@ -207,8 +207,9 @@ class _Allowed:
     async def __call__(self, *_: object, **__: object) -> None:
         """Return at once."""
 
-    async def query(self, query: Query) -> None:
+    async def query(self, query: Query) -> bool:
         """Return at once."""
+        return False
 
     async def is_always_outside(self, query: Query) -> bool:
         """Return no."""

@@ -330,7 +330,7 @@ def _reasons_afterwards(facts: SandboxFacts) -> list[str]:
         made = facts.reasons or () if len(facts.files or ()) <= _NAMED_FILES else ["The command made or changed them."]
         return [*made, "Such files can start programs later."]
     if facts.host:
-        return [f"It tried to reach {facts.host}."]
+        return [f"It tried to reach {facts.host}.", *(facts.reasons or ())[1:]]  # the first says the same
     return list(facts.reasons or ()) or ["The sandbox refused something that it did."]
 
 

@@ -267,6 +267,86 @@ async def test_always_inside_lets_no_command_out(environ, project: Repo, tmp_pat
     assert (explained.action, explained.runs) == ("allow", "sandbox")
 
 
+@pytest.fixture
+def attack(project: Repo, tmp_path: Path) -> Path:
+    """A program of the project, also as bin/git, that writes a file outside, which is returned."""
+    for name in ("attack", "bin/git"):
+        project.write(name, f"#!/bin/sh\necho owned > {tmp_path}/owned\n")
+        (project.path / name).chmod(0o755)
+    return tmp_path / "owned"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "line"),
+    [
+        ("git status*", "PATH=$PWD/bin:$PATH; git status"),
+        ("git status*", "for PATH in $PWD/bin:$PATH; do git status; done"),
+        ("*git status*", "PATH=$PWD/bin:$PATH git status"),
+    ],
+)
+async def test_a_refusal_lets_nothing_out_that_a_rule_for_a_kind_does_not_describe(
+    environ, project: Repo, attack: Path, tier: Tier, allowed: str, line: str
+):
+    settings = {"permission": {"bash": {allowed: "allow"}}}
+    async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
+        state = await story.bash(line)
+    assert not attack.exists() and state.metadata["sandbox"]["runs"] == "sandbox"
+    assert "Blocked by the sandbox" in state.output and "needs approval" in state.output
+
+
+async def test_a_refusal_lets_nothing_out_that_a_grant_for_a_kind_does_not_describe(
+    environ, project: Repo, attack: Path, tier: Tier
+):
+    async with confined(environ, project, tier) as story:
+        story.approvals = "ask"
+        await story.bash("git status", "always")
+        story.approvals = "normal"
+        state = await story.bash("PATH=$PWD/bin:$PATH; git status", "reject")
+    assert [asked.always for asked in story.asked] == [["git status *"], []]
+    assert story.sandbox["reasons"][1:] == ["It may change what the names of commands stand for."]
+    assert not attack.exists() and "chose not to run it outside" in state.output
+
+
+async def test_a_refusal_lets_out_what_a_rule_allows_but_not_beside_a_command_that_could_exchange_its_files(
+    environ, project: Repo, attack: Path, tier: Tier
+):
+    settings = {"permission": {"bash": {"sh *": "allow"}}}
+    async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
+        alone = await story.bash("sh attack")
+        assert attack.read_text() == "owned\n" and alone.metadata["sandbox"]["runs"] == "host"
+        attack.unlink()
+        start = {"command": "touch started; sleep 60", "description": "x", "background": True}
+        await story.world.prompt(f"go <<tool bash {json.dumps(start)}>>")
+        while not (project.path / "started").exists():
+            await asyncio.sleep(0.01)
+        beside = await story.bash("sh attack")
+        await story.world.client.background.end()
+    assert not attack.exists() and beside.metadata["sandbox"]["runs"] == "sandbox"
+    assert "needs approval" in beside.output
+
+
+async def test_a_refusal_lets_no_search_out_that_would_read_secrets(environ, project: Repo, tier: Tier):
+    if tier == "landlock":
+        pytest.skip("this tier hides no .env file, so the search asks before it runs")
+    project.write(".env", "KEY=unseen")
+    settings = {"permission": {"bash": {"grep *": "allow"}}}
+    async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
+        state = await story.bash("grep -rn KEY . /etc/missing-file")
+    assert state.metadata["sandbox"]["runs"] == "sandbox" and "unseen" not in state.output
+
+
+async def test_an_answer_that_keeps_a_command_inside_never_lets_it_out(
+    environ, project: Repo, attack: Path, tier: Tier
+):
+    project.write("says.sh", "echo could not resolve host: db.example; sh attack; exit 1\n")
+    async with confined(environ, project, tier) as story:
+        (find_paths(environ).data / "storage/permission").write_text("no folder")
+        state = await story.bash("bash says.sh", "host")
+    assert story.sandbox["allows"] == "db.example"
+    assert not attack.exists() and state.metadata["sandbox"]["runs"] == "sandbox"
+    assert "Access to db.example could not be stored." in state.output
+
+
 async def test_a_host_is_allowed_in_this_project_and_the_command_runs_again_inside(environ, project: Repo, tier: Tier):
     project.write("fetch.py", "import sys, urllib.request as r\nprint(r.urlopen(sys.argv[1], timeout=9).status)\n")
     project.write(

@@ -9,7 +9,7 @@ that may not edit leaves the sandbox only to read paths. Source: docs/internals/
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
@@ -66,7 +66,9 @@ class CommandPlan(Struct, frozen=True):
     empty; `advice` is what the model can do then. `read_only`: its project must not be changed. `notes` are why single patterns
     need the user, as in "this …". `is_known`: each program of the line is one whose effects are known by its name, so no file of
     the project may stand for it. `names_files`: it uses paths of the project, which a confined command could exchange;
-    `is_shared`: one ran when this was decided. `losses` are what it would remove or overwrite in the project.
+    `is_shared`: one ran when this was decided. `losses` are what it would remove or overwrite in the project. `outside` returns the
+    plan for leaving the sandbox after all, given whether a confined command runs in the project then; None where it runs on the
+    host anyway or must stay inside.
     """
 
     runs: Runs
@@ -82,6 +84,11 @@ class CommandPlan(Struct, frozen=True):
     names_files: bool = False
     is_shared: bool = False
     losses: "tuple[Loss, ...]" = ()
+    outside: "Callable[[bool], CommandPlan] | None" = None
+
+    def leaving(self) -> "CommandPlan | None":
+        """Return the plan for leaving the sandbox from the start; None where that is not possible or not needed."""
+        return None if self.outside is None else self.outside(self.is_shared)
 
 
 class CommandDecision(Struct, frozen=True):
@@ -96,7 +103,14 @@ class CommandDecision(Struct, frozen=True):
 
 def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
     """Return where a scanned command would run, and the permissions that it needs."""
-    plan = _Plan(scan, scope)
+    return _plan_command(_Plan(scan, scope), scan, scope)
+
+
+def _plan_command(plan: "_Plan", scan: "Scan", scope: CommandScope) -> CommandPlan:
+    def outside(is_shared: bool) -> CommandPlan:
+        then = replace(scope, is_shared=is_shared)
+        return _plan_command(_Plan(scan, then, leaves=True), scan, then)
+
     return CommandPlan(
         runs=plan.runs,
         kind=plan.kind,
@@ -113,6 +127,7 @@ def plan_command(scan: "Scan", scope: CommandScope) -> CommandPlan:
         is_known=scan.parsed
         and not (scan.opaque or scan.renamed)
         and not any(one.runs_project for one in scan.members),
+        outside=outside if plan.runs == "sandbox" and plan.may_edit else None,
     )
 
 
@@ -128,7 +143,8 @@ def decide_command(
     """Return the decision under rules, grants and the mode of approvals; `allows_outside`: the mode auto may leave the sandbox."""
     query = with_approvals(plan.query, approvals)
     known = list(grants)
-    runs: Runs = "host" if not plan.read_only and is_always_outside(plan.query, known) else plan.runs
+    leaving = plan.leaving()
+    runs: Runs = "host" if leaving is not None and is_always_outside(leaving.query, known) else plan.runs
     decision = CommandDecision("allow", runs, plan.kind, plan.reasons)
     if plan.refusal:
         return replace(decision, action="deny", reasons=(plan.refusal,))
@@ -151,23 +167,29 @@ def decide_command(
 
 
 class _Plan:
-    """The parts of a plan, computed from the scan in order."""
+    """The parts of a plan, computed from the scan in order.
 
-    def __init__(self, scan: "Scan", scope: CommandScope) -> None:
+    With `leaves` it is the plan for a command that leaves the sandbox after all: all that it needs inside was allowed before.
+    """
+
+    def __init__(self, scan: "Scan", scope: CommandScope, *, leaves: bool = False) -> None:
+        self._leaves = leaves
         self._scan = scan
         self._scope = scope
         self._forms = scope.forms or PathForms(scope.root, [scope.root])
         self.may_edit = evaluate_layers("edit", "*", scope.layers).action != "deny"
         self._written = {_pattern(external.folder) for external in scan.external if "w" in external.mode}
         self._folders = self._outside_folders()
-        unreadable = scan.swept if scope.tier in ("bubblewrap", "seatbelt") else []
-        sensitive = [path for path in scan.sensitive if path not in unreadable]
+        unreadable = scan.swept if scope.tier in ("bubblewrap", "seatbelt") else []  # in the sandbox
+        self._leaving = [reason for reason in scan.outside if reason.kind != "path"]
+        has_needs = bool(
+            self._leaving or not set(scan.sensitive) <= {*unreadable} or not all(map(self._is_built_in, self._folders))
+        )
+        self.runs: Runs = "host" if has_needs or leaves or scope.tier == "none" else "sandbox"
+        sensitive = [path for path in scan.sensitive if self.runs == "host" or path not in unreadable]
         self._paths = [os.path.normpath(os.path.join(scope.folder, path)) for path in sensitive]
         self._secrets = [path for path in self._paths if is_secret(path)]
         self._protected = [os.path.relpath(path, scope.root) for path in self._paths if not is_secret(path)]
-        self._leaving = [reason for reason in scan.outside if reason.kind != "path"]
-        has_needs = bool(self._leaving or self._paths or not all(map(self._is_built_in, self._folders)))
-        self.runs: Runs = "host" if has_needs or scope.tier == "none" else "sandbox"
         self._has_sandbox = scope.tier != "none"
         self._opaque = self._opaque_texts() if self.runs == "host" else []
         self.kind: CommandKind = "rule"
@@ -216,7 +238,7 @@ class _Plan:
 
     def _companions(self) -> list[str]:
         """Return the members that run outside because another one of the line needs it."""
-        if self.runs != "host" or not self._has_sandbox:
+        if self.runs != "host" or not self._has_sandbox or self._leaves:
             return []
         leaving = self._leaving_members()
         if len(self._scan.members) == 1:
@@ -235,9 +257,7 @@ class _Plan:
         return {member.texts[0] for member in self._scan.members if not named.isdisjoint(member.texts)}
 
     def _reasons(self) -> tuple[str, ...]:
-        found = [reason.words for reason in (*self._scan.discards, *self._scan.outside)]
-        if not any(reason.kind == "path" for reason in self._scan.outside):
-            found += [f"Accesses {folder.removesuffix('/*') or '/'}, outside the project." for folder in self._folders]
+        found = [] if self._leaves else self._needs()
         found += [f"Uses {os.path.basename(path)}, which may hold secrets." for path in self._secrets]
         found += [f"Changes {path}, which can start programs later." for path in self._protected]
         if companions := list(dict.fromkeys(self._companions())):
@@ -251,6 +271,12 @@ class _Plan:
         elif steered := [member.texts[0] for member in self._scan.members if member.steered]:
             found += [f"{_shortened(text)} can run other programs." for text in steered if self.runs == "host"]
         return tuple(dict.fromkeys(found))
+
+    def _needs(self) -> list[str]:
+        found = [reason.words for reason in (*self._scan.discards, *self._scan.outside)]
+        if not any(reason.kind == "path" for reason in self._scan.outside):
+            found += [f"Accesses {folder.removesuffix('/*') or '/'}, outside the project." for folder in self._folders]
+        return found
 
     def _unchecked(self) -> str:
         """Return why a line cannot be run that is too long to be held against a rule that denies commands."""
@@ -271,6 +297,9 @@ class _Plan:
         return f"This agent may not edit files, so its commands stay in the sandbox: {words}"
 
     def _query(self) -> Query:
+        secrets = _query("read", self._secrets, always_for={name: grantable([name]) for name in self._secrets})
+        if self._leaves:  # no built-in rule lets a command leave, as none allows one in the mode ask
+            return replace(with_approvals(self._command_query(), "ask"), also=[secrets] if self._secrets else [])
         also = [
             _query(
                 "external_directory",
@@ -278,7 +307,7 @@ class _Plan:
                 always_for={folder: _folder_grants([folder]) for folder in self._folders},
                 by_user=self._written,
             ),
-            _query("read", self._secrets, always_for={name: grantable([name]) for name in self._secrets}),
+            secrets,
             *self._path_queries(),
             *self._address_queries(),
         ]
@@ -310,16 +339,18 @@ class _Plan:
             dict.fromkeys(raced if steered else (), "uses files that a command in the background can change")
         )
         patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask, *steered]))
-        if not patterns and not scan.members:
+        if not patterns and (self._leaves or not scan.members):
             patterns = [command]
-        asked = {*leaving, *discards} if self._has_sandbox and self.runs == "host" else set(scan.patterns)
+        is_planned_outside = self._has_sandbox and self.runs == "host" and not self._leaves
+        asked = {*leaving, *discards} if is_planned_outside else set(scan.patterns)
         always = {
             text: grants if member.texts[0] in asked and not scan.renamed else ()
             for member in scan.members
             for text, grants in _grants_of(member, discards)
         }
         for text in (*must_ask, *by_user):
-            always.setdefault(text, () if "*" in text or "?" in text or text in steered else (text,))
+            is_for_once = "*" in text or "?" in text or text in (*found, *raced)
+            always.setdefault(text, () if is_for_once else (text,))
         return Query(
             session_id="",
             permission="bash",

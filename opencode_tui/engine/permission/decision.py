@@ -110,14 +110,19 @@ def _is_of_other(grant: Rule, query: Query) -> bool:
 
 
 def is_always_outside(query: Query, grants: Iterable[Rule]) -> bool:
-    """Return whether grants let all commands of a query run outside the sandbox."""
-    outside = [grant for grant in grants if isinstance(grant, Grant) and grant.is_outside]
-    return bool(outside) and any(
-        one.permission == "bash"
-        and bool(one.patterns)
-        and not one.is_steered
-        and all(is_granted(one, pattern, outside) for pattern in one.patterns)
-        for one in (query, *query.also)
+    """Return whether grants let all commands of a query run outside the sandbox, with all else that it needs."""
+    known = list(grants)
+    outside = [grant for grant in known if isinstance(grant, Grant) and grant.is_outside]
+    queries = (query, *query.also)
+    return (
+        bool(outside)
+        and any(one.permission == "bash" and one.patterns for one in queries)
+        and not any(one.is_steered for one in queries)
+        and all(
+            is_granted(one, pattern, outside if one.permission == "bash" else known)
+            for one in queries
+            for pattern in one.patterns
+        )
     )
 
 

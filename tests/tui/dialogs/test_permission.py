@@ -82,6 +82,12 @@ OUTSIDE = asked("outside", "npm install *", reasons=["Accesses the network."])
         (OUTSIDE, "n reject and tell the agent why", ["n", "enter"], ("reject", None, None)),
         (asked("discard", reasons=["Discards all uncommitted changes."]), "Discards all", ["y"], ("once", None, None)),
         (asked("refused", "x", host="db.local:5432"), "It tried to reach db.local:5432.", ["y"], ("once", None, None)),
+        (
+            asked("refused", host="db", reasons=["Reaches db.", "Is odd."]),
+            "reach db. Is odd.",
+            ["y"],
+            ("once", None, None),
+        ),
         (asked("refused", host="db", allows="db"), "h allow db in this project", ["h"], ("always", None, None, "host")),
         (asked("refused", "x *", reasons=["Uses /etc/x."]), "Uses /etc/x.", ["a"], ("always", None, None)),
         (asked("refused", host="db.local"), "Run it again outside the sandbox?", ["n"], ("reject", None, None)),

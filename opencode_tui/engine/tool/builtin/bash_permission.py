@@ -53,8 +53,8 @@ async def ask_for_command(
 
             metadata[KEY] = facts.changed(lost=rows_of(await context.watch.find_lost(lost))).to_dict()
         await context.ask.query(replace(plan.query, metadata=metadata))
-    if plan.runs == "sandbox" and not plan.read_only and await context.ask.is_always_outside(plan.query):
-        plan = replace(plan, runs="host")
+    if (leaving := plan.leaving()) is not None and await context.ask.is_always_outside(leaving.query):
+        plan = leaving
     return plan, lost
 
 

@@ -139,7 +139,7 @@ class CommandRun(Struct, frozen=True):
         """
         if self.sandbox is None or not self.plan.names_files or self.job is not None:
             return nullcontext()
-        if self.plan.runs == "host" and self.sandbox.is_shared and not self.plan.is_shared:
+        if self.sandbox.is_shared and not self.plan.is_shared:
             raise ToolError(
                 "another command has started that could exchange the files which this one names; run it again"
             )
@@ -167,17 +167,24 @@ class CommandRun(Struct, frozen=True):
         if self.job is not None:
             return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what}"])
         host = await self._allowable_host(refusal, sandbox)
+        outside = None if self.plan.outside is None else self.plan.outside(sandbox.is_shared)
+        is_inside, reason = False, "" if outside is not None else "This agent may not leave it."
         try:
-            reason = await self._ask_to_leave(refusal, confined.tier, host)
+            if outside is not None:
+                is_inside = await self._ask_to_leave(outside, refusal, confined.tier, host)
+        except RejectedError as error:
+            reason = with_feedback("The user chose not to run it outside", error.feedback)
         except PermissionRefused as error:
             reason = f"{error}."
             facts = facts.changed(refused=refused.changed(reason=reason))
-        if reason is not None:
+        if outside is None or reason:
             return Ran(ended, output, facts, [*messages, f"Blocked by the sandbox, probably: {refusal.what} {reason}"])
-        if host and await sandbox.allows(host) and (again := await self._confine()) is not None:
+        is_inside = is_inside or bool(host and await sandbox.allows(host))
+        if is_inside and (again := await self._confine()) is not None:
             said = [*messages, *again.messages, f"Ran again after the user allowed {host}."]
             return await self._run_confined(again, sandbox, said)
-        return await self._run_on_host(facts.changed(runs="host"), [*messages, "Ran again outside the sandbox."])
+        left = replace(self, plan=outside)
+        return await left._run_on_host(facts.changed(runs="host"), [*messages, "Ran again outside the sandbox."])
 
     async def _allowable_host(self, refusal: Refusal, sandbox: "Sandbox") -> str:
         """Return the refused host if the sandbox could let the command reach it, else nothing."""
@@ -185,28 +192,15 @@ class CommandRun(Struct, frozen=True):
             return ""
         return refusal.host
 
-    async def _ask_to_leave(self, refusal: Refusal, tier: str, host: str) -> str | None:
-        """Ask to run the command again on the host, or to allow a host; returns None when it may, else why not, in a sentence.
+    async def _ask_to_leave(self, outside: CommandPlan, refusal: Refusal, tier: str, host: str) -> bool:
+        """Ask to run the command again on the host, or to allow a host; return whether only the host was allowed.
 
-        Raises PermissionRefused when it could not be asked.
+        Raises PermissionRefused when it may not run again, or could not be asked.
         """
-        if self.plan.read_only:
-            return "This agent may not leave it."
-        facts = self._facts("refused", tier, [refusal.what]).changed(
+        facts = self._facts("refused", tier, [refusal.what, *outside.reasons]).changed(
             path=refusal.path, host=refusal.host, allows=host or None
         )
-        commands = next(
-            (one for one in (self.plan.query, *self.plan.query.also) if one.permission == "bash"),
-            Query(session_id="", permission="bash", patterns=[self.command.text]),
-        )
-        question = replace(
-            commands, by_user=commands.patterns, also=(), metadata={KEY: facts.to_dict()}, is_optional=True
-        )
-        try:
-            await self.context.ask.query(question)
-        except RejectedError as error:
-            return with_feedback("The user chose not to run it outside", error.feedback)
-        return None
+        return await self.context.ask.query(replace(outside.query, metadata={KEY: facts.to_dict()}, is_optional=True))
 
     async def _undo_unless_approved(
         self, files: Mapping[str, "Change"], tier: str, sandbox: "Sandbox"

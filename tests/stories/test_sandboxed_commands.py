@@ -267,6 +267,9 @@ async def test_always_inside_lets_no_command_out(environ, project: Repo, tmp_pat
     assert (explained.action, explained.runs) == ("allow", "sandbox")
 
 
+LONG = "ls > /dev/null; " * 501
+
+
 @pytest.fixture
 def attack(project: Repo, tmp_path: Path) -> Path:
     """A program of the project, also as bin/git, that writes a file outside, which is returned."""
@@ -282,6 +285,8 @@ def attack(project: Repo, tmp_path: Path) -> Path:
         ("git status*", "PATH=$PWD/bin:$PATH; git status"),
         ("git status*", "for PATH in $PWD/bin:$PATH; do git status; done"),
         ("*git status*", "PATH=$PWD/bin:$PATH git status"),
+        ("ls*", f"{LONG}sh attack"),
+        ("cat*", "cat <<E; sh attack\ny\nE"),
     ],
 )
 async def test_a_refusal_lets_nothing_out_that_a_rule_for_a_kind_does_not_describe(
@@ -333,6 +338,18 @@ async def test_a_refusal_lets_no_search_out_that_would_read_secrets(environ, pro
     async with confined(environ, project, tier, settings=settings, policy=RefuseQuestions()) as story:
         state = await story.bash("grep -rn KEY . /etc/missing-file")
     assert state.metadata["sandbox"]["runs"] == "sandbox" and "unseen" not in state.output
+
+
+@pytest.mark.parametrize("line", [f"{LONG}touch made", "ls; cat <<E; touch made\ny\nE"])
+async def test_a_rule_that_asks_also_holds_behind_the_part_of_a_line_that_is_read(
+    environ, project: Repo, tier: Tier, line: str
+):
+    settings = {"permission": {"bash": {"*": "ask", "ls*": "allow", "cat*": "allow"}}}
+    async with confined(environ, project, tier, settings=settings) as story:
+        state = await story.bash(line, "reject")
+        assert state.status == "error" and not (project.path / "made").exists()
+        await story.bash(line, "once")
+    assert len(story.asked) == 2 and story.sandbox["runs"] == "sandbox"
 
 
 async def test_an_answer_that_keeps_a_command_inside_never_lets_it_out(

@@ -10,6 +10,7 @@ that may not edit leaves the sandbox only to read paths. Source: docs/internals/
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
@@ -266,7 +267,9 @@ class _Plan:
             found.append(f"Also runs outside: {', '.join(shown)}{f', and {more} more' if more else ''}.")
         if self.runs == "host" and self._raced():
             found.append("A command that runs in the background can exchange the files that it names.")
-        if self.runs == "host" and self._scan.renamed:
+        if self._unread and (self.runs == "host" or self._asks_for_others):
+            found.append(f"It {self._unread}.")
+        elif self.runs == "host" and self._scan.renamed:
             found.append("It may change what the names of commands stand for.")
         elif steered := [member.texts[0] for member in self._scan.members if member.steered]:
             found += [f"{_shortened(text)} can run other programs." for text in steered if self.runs == "host"]
@@ -277,6 +280,18 @@ class _Plan:
         if not any(reason.kind == "path" for reason in self._scan.outside):
             found += [f"Accesses {folder.removesuffix('/*') or '/'}, outside the project." for folder in self._folders]
         return found
+
+    @property
+    def _unread(self) -> str:
+        """Why the line may hold more commands than were found; empty where it holds no others."""
+        if not self._scan.complete:
+            return "is too long to check all of its commands"
+        return "" if self._scan.parsed else "may hold commands that are not recognized"
+
+    @cached_property
+    def _asks_for_others(self) -> bool:
+        """Whether a rule does not allow some command, which could be among those that were not found."""
+        return any(map(_asks_about_commands, self._scope.layers))
 
     def _unchecked(self) -> str:
         """Return why a line cannot be run that is too long to be held against a rule that denies commands."""
@@ -322,14 +337,15 @@ class _Plan:
     def _command_query(self) -> Query:
         scan, command = self._scan, self._scope.command
         discards, leaving = self._texts_of(scan.discards), self._texts_of(self._leaving)
-        must_ask = list(discards)
+        partial = [command] if self._unread else []
+        must_ask = [*discards, *(partial if partial and self._asks_for_others else ())]
         is_known = scan.members and scan.parsed and (self._opaque or not scan.opaque)
         if self.runs == "host" and not is_known:
             must_ask.append(command)
         by_user = [*discards, *leaving, *self._opaque]
         raced = self._raced()
         found = [member.texts[0] for member in scan.members if member.steered] + [command] * scan.renamed
-        steered = [*found, *raced] if self.runs == "host" else []
+        steered = [*found, *raced, *partial] if self.runs == "host" else []
         outside = "leaves the sandbox" if self._scope.tier != "none" else "reaches outside the project"
         unknowable = "would also run outside the sandbox" if self._scope.tier != "none" else "runs arbitrary code"
         self.notes.update(dict.fromkeys((*self._opaque, *must_ask), unknowable))
@@ -338,7 +354,8 @@ class _Plan:
         self.notes.update(
             dict.fromkeys(raced if steered else (), "uses files that a command in the background can change")
         )
-        patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask, *steered]))
+        self.notes.update(dict.fromkeys(partial, self._unread))
+        patterns = list(dict.fromkeys([*scan.patterns, *by_user, *must_ask, *steered, *partial]))
         if not patterns and (self._leaves or not scan.members):
             patterns = [command]
         is_planned_outside = self._has_sandbox and self.runs == "host" and not self._leaves
@@ -358,7 +375,8 @@ class _Plan:
             must_ask=must_ask,
             by_user=by_user,
             steered=steered,
-            is_steered=bool(found or raced),
+            partial=partial,
+            is_steered=bool(found or raced or partial),
             always=list(dict.fromkeys(grant for grants in always.values() for grant in grants)),
             always_for=always,
         )
@@ -443,6 +461,17 @@ _NAMED_MEMBERS = 20
 """Members that a question names; the whole command is shown above."""
 
 _NAMED_CHARACTERS = 80
+
+
+def _asks_about_commands(layer: Ruleset) -> bool:
+    """Return whether rules of a layer leave some command to the user: one for everything decides about all before it."""
+    for rule in reversed(layer):
+        if matches(rule.permission, "bash"):
+            if rule.action != "allow":
+                return True
+            if rule.pattern and not rule.pattern.strip("*"):
+                return False
+    return True  # without a match
 
 
 def _shortened(text: str) -> str:

@@ -24,6 +24,7 @@ class Query(Struct, frozen=True):
     `must_ask` is granted only by exactly this pattern, and unless it is in `by_user` too, also only allowed by such a rule.
     One in `steered` is a command that its kind does not describe, as with a settings file of the project: only a rule of the user
     or a grant with exactly this pattern covers it, or one for everything. No grant moves an `is_steered` query outside the sandbox.
+    One in `partial` is a line that may hold more commands than were found: where each command needs the user, it is `steered`.
     `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
     question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server, a plugin), like a
     command, but outside the sandbox. A grant that was given for another `subject` (the definition of a server's tool) does not
@@ -39,6 +40,7 @@ class Query(Struct, frozen=True):
     must_ask: Collection[str] = ()
     by_user: Collection[str] = ()
     steered: Collection[str] = ()
+    partial: Collection[str] = ()
     always_for: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     also: "Sequence[Query]" = ()
     is_steered: bool = False
@@ -70,12 +72,12 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
 def is_allowed_by_rules(query: Query, pattern: str, layers: Sequence[Ruleset]) -> bool:
     """Return whether in every layer the deciding rule is strong enough to allow the pattern; `layers` all allow it."""
     rules = [evaluate(query.permission, pattern, layer, forms=query.forms.get(pattern, ())) for layer in layers]
+    if pattern in query.must_ask and pattern not in query.by_user:
+        return pattern != "*" and all(rule.pattern in query.texts(pattern) for rule in rules)
     if pattern in query.steered and not all(_covers_steered(rule.pattern, pattern) for rule in rules):
         return False
     if pattern in query.by_user or pattern in query.steered:
         return all(not isinstance(rule, BuiltInRule) for rule in rules)
-    if pattern in query.must_ask:
-        return pattern != "*" and all(rule.pattern in query.texts(pattern) for rule in rules)
     return True
 
 
@@ -147,7 +149,8 @@ def with_approvals(query: Query, approvals: Approvals) -> Query:
     asked = replace(query, also=[with_approvals(one, approvals) for one in query.also])
     if query.permission not in ("bash", "edit") and not query.is_foreign:
         return asked
-    return replace(asked, by_user=[*query.by_user, *(p for p in query.patterns if p not in query.must_ask)])
+    by_user = [*query.by_user, *(p for p in query.patterns if p not in query.must_ask)]
+    return replace(asked, by_user=by_user, steered=[*query.steered, *query.partial])
 
 
 def _rules_about(permission: str, layers: Sequence[Ruleset]) -> list[Rule]:

@@ -43,7 +43,9 @@ def from_response(reported: Reported, *, now_ms: int) -> ProviderError:
     return _classified(found, read, row=PAGE if is_foreign else find_row(found, fallback=UNKNOWN), now_ms=now_ms)
 
 
-def from_stream(provider_id: str, body: JsonObject, *, secrets: tuple[str, ...] = (), now_ms: int = 0) -> ProviderError:
+def from_stream(
+    provider_id: str, body: JsonObject, *, secrets: tuple[str, ...] = (), now_ms: int = 0, has_media: bool = True
+) -> ProviderError:
     """Return the error for an error object inside a stream; one of unknown kind can be retried."""
     read = read_object(body)
     reported = Reported(
@@ -53,6 +55,7 @@ def from_stream(provider_id: str, body: JsonObject, *, secrets: tuple[str, ...] 
         message=read.message,
         code=read.code,
         secrets=secrets,
+        has_media=has_media,
     )
     return _classified(reported, read, row=find_row(reported, fallback=UNKNOWN_IN_STREAM), now_ms=now_ms)
 

@@ -272,6 +272,16 @@ class LlmRequest(Struct, frozen=True):
     """Whether the provider searches the web itself, in the place of the tool for it."""
 
 
+def has_media(request: LlmRequest) -> bool:
+    """Return whether a request has an image or a document."""
+    for entry in request.messages:
+        if isinstance(entry, UserEntry) and any(isinstance(block, MediaBlock) for block in entry.content):
+            return True
+        if isinstance(entry, ToolEntry) and any(result.media for result in entry.results):
+            return True
+    return False
+
+
 def provider_searches(request: LlmRequest, provider: str, key: str) -> dict[str, Any]:
     """Return what a provider needs back with its own searches, by their call IDs; empty when it does not search now.
 

@@ -47,6 +47,7 @@ from opencode_tui.engine.provider.llm import (
     ToolInputStart,
     Usage,
     UsageSoFar,
+    has_media,
 )
 from opencode_tui.schema.record import JsonObject
 
@@ -56,6 +57,8 @@ _THINK_OPEN = "<think>"
 _THINK_CLOSE = "</think>"
 _LEADING_SPACE_LIMIT = 4_096
 """Characters of white space after which the text of an answer begins without a tag."""
+
+_UNNAMED_ERROR: JsonObject = {"error": {"message": "the provider ended the answer with an error"}}
 
 Piece = tuple[Literal["text", "thought"], str]
 
@@ -73,7 +76,16 @@ class _Block:
 class Normalizer:
     """Converts the deltas of one response to events; metadata is stored under `metadata_key`."""
 
-    def __init__(self, metadata_key: str, *, tools: Collection[str] = (), used_ids: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        metadata_key: str,
+        *,
+        tools: Collection[str] = (),
+        used_ids: Collection[str] = (),
+        has_media: bool = True,
+    ) -> None:
+        self.has_media = has_media
+        """Whether the request may have an image or a document, which an error can be about."""
         self._metadata_key = metadata_key
         self._assembler = CallAssembler(tools=tools, used_ids=used_ids)
         self._blocks: dict[tuple[bool, int | None], _Block] = {}
@@ -92,6 +104,11 @@ class Normalizer:
     def is_whole(self) -> bool:
         """Whether the response has a finish reason, or the provider marked the end of a response with content."""
         return self._reason is not None or (self._has_end and not self.is_empty)
+
+    @property
+    def failure(self) -> JsonObject | None:
+        """The provider's error object, or one for an answer that ended in an error without saying which; None without one."""
+        return self.error or (_UNNAMED_ERROR if self._reason == "error" else None)
 
     @property
     def has_end(self) -> bool:
@@ -289,7 +306,12 @@ def normalizing(metadata_key: str, request: LlmRequest, on_usage: OnUsage) -> Ge
 
     At the end, also of a response that was cut off, `on_usage` is called with what was reported.
     """
-    normalizer = Normalizer(metadata_key, tools=[tool.name for tool in request.tools], used_ids=_call_ids(request))
+    normalizer = Normalizer(
+        metadata_key,
+        tools=[tool.name for tool in request.tools],
+        used_ids=_call_ids(request),
+        has_media=has_media(request),
+    )
     try:
         yield normalizer
     finally:
@@ -300,10 +322,10 @@ def closing_events(
     normalizer: Normalizer, provider_id: str, *, secrets: tuple[str, ...], now_ms: int
 ) -> Sequence[StreamEvent]:
     """Return the last events of a response. Raises ProviderError for the provider's error or a missing end."""
-    if normalizer.error is not None:
+    if (error := normalizer.failure) is not None:
         from opencode_tui.engine.provider.failure import from_stream  # only for failed calls
 
-        raise from_stream(provider_id, normalizer.error, secrets=secrets, now_ms=now_ms)
+        raise from_stream(provider_id, error, secrets=secrets, now_ms=now_ms, has_media=normalizer.has_media)
     if not normalizer.is_whole:
         raise truncated(provider_id, "the response is empty" if normalizer.is_empty else "the response was cut off")
     return normalizer.finish()

@@ -293,19 +293,20 @@ class SessionLoop(Struct, frozen=True):
         return await run_subtasks(step, work, scope, self.store, self.messages)
 
     async def _mark_end(self, step: StepProcessor) -> None:
-        """Store and report that an answer was refused, or that nothing was answered; one with a text or a call stays as it is."""
+        """Store and report that an answer was refused, was stopped for another reason, or is none; any other stays as it is."""
         message = step.message
         if message.finish is None or message.finish == "tool-calls":
             return
         has_answer, is_refused = self._has_answer(message), message.finish == "content-filter"
-        if has_answer and not is_refused:
+        is_stopped = message.finish == "other" and step.finish is not None and bool(step.finish.said)
+        if has_answer and not is_refused and not is_stopped:
             return
         if message.finish == "length":
             error = StoredOutputLengthError()
         else:
             from opencode_tui.engine.provider.error.remedy import describe_end  # only for such answers
 
-            error = describe_end(message, step.finish)
+            error = describe_end(message, step.finish, has_answer=has_answer)
         await step.amend(
             **{"error" if message.finish == "length" or (is_refused and not has_answer) else "ending": error}
         )

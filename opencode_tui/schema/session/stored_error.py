@@ -124,6 +124,9 @@ REFUSED = "content_filter"
 EMPTY = "empty_answer"
 """The code of an answer without a text or a call."""
 
+STOPPED = "stopped_answer"
+"""The code of an answer that the provider stopped for a reason of its own."""
+
 
 def is_refusal(error: StoredError | None) -> bool:
     """Return whether an error is that of a refused answer."""

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from opencode_tui.schema.api.request import PromptInput, TextInput
+from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.event.event import SessionFailed
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.message import AssistantMessage
-from opencode_tui.schema.session.part import TextPart, ToolPart
+from opencode_tui.schema.session.part import RetryPart, TextPart, ToolPart
 from opencode_tui.schema.session.stored_error import StoredApiError
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.conversation import to_markdown
@@ -112,6 +113,64 @@ async def test_a_refusal_in_the_middle_keeps_the_text_and_runs_no_call(environ, 
     assert info.ending is not None and "refused to answer" in info.ending.data.message
     assert [event.error for event in failed if isinstance(event, SessionFailed)] == [info.ending]
     assert [isinstance(part.state, ToolStateError) for part in parts if isinstance(part, ToolPart)] == [True]
+
+
+@pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource", "abort"])
+async def test_an_answer_that_ended_in_an_error_is_asked_for_again(environ, tmp_path, quick_retries, reason):
+    (tmp_path / "a.txt").write_text("inside")
+    broken = Answer(text="partial answ", calls=(Call("read", {"filePath": "a.txt"}),), finish=reason)
+    async with opened(environ, tmp_path, broken, Answer(text="all of it")) as world:
+        info = await ask(world)
+        parts = (await world.client.messages.list(info.session_id))[-1].parts
+        assert len(world.server.bodies) == 2
+    assert (info.failure, [part.text for part in parts if isinstance(part, TextPart)]) == (None, ["all of it"])
+    (retry,) = [part for part in parts if isinstance(part, RetryPart)]
+    assert "ended the answer with an error" in retry.error.data.message
+
+
+async def test_an_answer_that_always_ends_in_an_error_is_a_failure(environ, tmp_path, monkeypatch):
+    monkeypatch.setattr("opencode_tui.engine.session.retry.FIRST_DELAY_MS", 1)
+    monkeypatch.setattr("opencode_tui.engine.session.retry.MAX_DELAY_MS", 1)
+    async with opened(environ, tmp_path, *[Answer(text="partial", finish="error")] * 8) as world:
+        with pytest.raises(ProviderError, match="ended the answer with an error; still failing after 8 attempts"):
+            await ask(world)
+        assert len(world.server.bodies) == 8
+
+
+def gemini(reason: str, message: str = "") -> Answer:
+    said = {"finishReason": reason, "content": {"role": "model", "parts": [{"text": "half of"}]}}
+    return whole({"candidates": [said | ({"finishMessage": message} if message else {})]})
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "said"),
+    [
+        ("gemini", gemini("OTHER"), "OTHER"),
+        ("gemini", gemini("TOO_MANY_TOOL_CALLS", "Too many calls."), "Too many calls."),
+        ("responses", whole({**RESPONSES, "incomplete_details": {"reason": "new"}, "output": [
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "half of"}]}
+        ]}), "new"),
+    ],
+)  # fmt: skip
+async def test_an_answer_that_the_provider_stopped_keeps_its_text_and_says_so(environ, tmp_path, name, answer, said):
+    async with opened(environ, tmp_path, answer, Answer(text="fine"), has_all=True) as world:
+        info = await ask(world, name)
+        assert (info.error, info.finish, len(world.server.bodies)) == (None, "other", 1)
+        assert info.ending is not None
+        text = info.ending.data.message
+        assert text.startswith(f"{FORMATS[name]}: the provider stopped the answer before its end: {said}; fix:")
+        model = ModelRef(provider_id=FORMATS[name], model_id="fake-model")
+        again = PromptInput(model=model, parts=[TextInput(text="continue")])
+        after = await world.client.prompts.prompt(info.session_id, again)
+        assert isinstance(after.info, AssistantMessage) and after.info.failure is None
+        assert "half of" in json.dumps(world.server.bodies[-1])
+
+
+async def test_a_whole_answer_without_a_reason_is_one(environ, tmp_path):
+    said = {"object": "chat.completion", "choices": [{"message": {"content": "all"}, "finish_reason": None}]}
+    async with opened(environ, tmp_path, whole(said)) as world:
+        info = await ask(world)
+    assert (info.failure, info.finish) == (None, "other")
 
 
 async def until_idle(events):

@@ -27,6 +27,7 @@ from opencode_tui.engine.provider.decode.response import (
 from opencode_tui.engine.provider.llm import FinishReason, Usage
 from opencode_tui.schema.record import JsonObject
 
+# Besides OpenAI's: api-docs.deepseek.com/api/create-chat-completion, docs.z.ai/api-reference/llm/chat-completion, vLLM and SGLang.
 FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
     "end_turn": "stop",
@@ -37,9 +38,13 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "model_length": "length",
     "content_filter": "content-filter",
     "safety": "content-filter",
+    "sensitive": "content-filter",
     "error": "error",
+    "abort": "error",
+    "network_error": "error",
+    "insufficient_system_resource": "error",
 }
-_THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
+THOUGHT_FIELDS = ("reasoning_content", "reasoning", "reasoning_text")
 
 
 _MOST_PAID = 1e6
@@ -79,6 +84,8 @@ class OpenAiChatDecoder(StreamDecoder):
             if len(deltas) == before and not self._is_heard:
                 self._read_delta(as_object(choice.get("message")), deltas)
             self._is_heard = self._is_heard or len(deltas) > before
+            if self._thought_details and any(isinstance(one, WireText | WireCall) for one in deltas[before:]):
+                self._thought_details = []  # a thought that follows is another block, with details of its own
             if reason := choice.get("finish_reason"):
                 deltas.append(WireFinish(FINISH_REASONS.get(str(reason).lower(), "unknown"), _filters(choice)))
         if usage := event.get("usage") or _hidden_usage(event, choice):
@@ -102,7 +109,7 @@ class OpenAiChatDecoder(StreamDecoder):
 
     def _read_thoughts(self, delta: JsonObject, deltas: list[WireDelta]) -> None:
         details = delta.get("reasoning_details")
-        for field in _THOUGHT_FIELDS:
+        for field in THOUGHT_FIELDS:
             text = delta.get(field)
             if isinstance(text, str) and text:
                 deltas.append(WireReasoning(text, None, self._metadata(field, details)))

@@ -287,7 +287,8 @@ class ResponsesDecoder(StreamDecoder):
         elif kind.endswith("completed") and not reason:
             deltas += (WireFinish("stop"), WireEnd())
         else:
-            deltas += (WireFinish(INCOMPLETE.get(reason, "other")), WireEnd())
+            known = INCOMPLETE.get(reason)
+            deltas += (WireFinish(known) if known else WireFinish("other", reason or "incomplete"), WireEnd())
 
     def read_whole(self, body: JsonObject, deltas: list[WireDelta]) -> None:
         """Append the deltas of a complete response of a server that does not stream."""

@@ -32,6 +32,8 @@ class Reported(Struct, frozen=True):
     """The setting that the key is from; empty for a stored one or that of a variable."""
     model_id: str = ""
     """The model that was asked, empty where it is not known."""
+    has_media: bool = True
+    """Whether the request may have had an image or a document, which an error can be about."""
 
 
 class ErrorBody(Struct, frozen=True):

@@ -27,7 +27,7 @@ class Row(Struct, frozen=True):
 
     def fits(self, reported: Reported) -> bool:
         """Return whether a failure is of this kind."""
-        if reported.status in self.never_with:
+        if reported.status in self.never_with or (self.kind == "media" and not reported.has_media):
             return False
         if reported.status in self.statuses:
             return True

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.provider.known_provider import find_known
 from opencode_tui.schema.error import with_remedy
-from opencode_tui.schema.session.stored_error import EMPTY, REFUSED, ApiData, StoredApiError
+from opencode_tui.schema.session.stored_error import EMPTY, REFUSED, STOPPED, ApiData, StoredApiError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.llm import FinishStep
@@ -146,6 +146,7 @@ ADVICE: dict[str, Advice] = {
         "the model refused to answer", f"take the request back with /undo and rephrase it, or {_OTHER_MODEL}"
     ),
     "empty": Advice("the model ended without an answer", f"send `continue`, or {_OTHER_MODEL}"),
+    "stopped": Advice("the provider stopped the answer before its end", f"send `continue`, or {_OTHER_MODEL}"),
     "page": Advice(
         "a web page in place of a response",
         "check provider.{p}.options.baseURL, and the network: a proxy or a login page may have answered",
@@ -192,15 +193,15 @@ def sentence(cause: str, provider_id: str, detail: str, *, status: int = 0) -> s
     return f"{provider_id}{separator}{lead}{detail}{f' (HTTP {status})' if status else ''}"
 
 
-def describe_end(info: "AssistantMessage", finish: "FinishStep | None") -> StoredApiError:
-    """Return what is said of an answer: it was refused, with the provider's reason, or it is empty."""
+def describe_end(info: "AssistantMessage", finish: "FinishStep | None", *, has_answer: bool = False) -> StoredApiError:
+    """Return what is said of an answer: it was refused or stopped, with the provider's reason, or it is empty."""
     is_refused = info.finish == "content-filter"
-    cause = "refused" if is_refused else "empty"
+    cause = "refused" if is_refused else "stopped" if has_answer else "empty"
     said = " ".join(finish.said.split())[:_MAX_DETAIL] if finish is not None else ""
     detail = phrase_for(cause, "")
     text = sentence(cause, info.provider_id, f"{detail}: {said}" if said else detail)
     remedy = remedy_for(cause, info.provider_id)
     if finish is not None and finish.model:
         remedy = f"switch to {info.provider_id}/{finish.model}, which the provider recommends for it (/models, or -m), or {remedy}"
-    code = REFUSED if is_refused else EMPTY
+    code = {"refused": REFUSED, "stopped": STOPPED}.get(cause, EMPTY)
     return StoredApiError(data=ApiData(message=with_remedy(text, remedy), metadata={"code": code}))

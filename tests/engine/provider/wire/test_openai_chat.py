@@ -15,7 +15,7 @@ from opencode_tui.engine.provider.decode.delta import (
     WireUsage,
 )
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder, read_usage
-from opencode_tui.engine.provider.llm import Usage
+from opencode_tui.engine.provider.llm import FinishReason, Usage
 from tests.support.rows import each
 
 
@@ -124,6 +124,47 @@ def test_a_message_that_repeats_what_was_said_does_not_count() -> None:
     for delta, message in (("a", "a"), ("b", "ab"), ("", "ab")):
         decoder.read_event({"choices": [{"delta": {"content": delta}, "message": {"content": message}}]}, deltas)
     assert deltas == [WireText("a"), WireText("b")]
+
+
+@each(
+    ("reason", "read_as"),
+    [
+        ("error", "error"),
+        ("abort", "error"),
+        ("network_error", "error"),
+        ("insufficient_system_resource", "error"),
+        ("sensitive", "content-filter"),
+        ("content_filter", "content-filter"),
+        ("stop", "stop"),
+        ("length", "length"),
+        ("something_new", "unknown"),
+    ],
+)
+def test_the_reason_of_an_end_is_read(reason: str, read_as: FinishReason) -> None:
+    assert read(delta={}, finish_reason=reason) == [WireFinish(read_as)]
+
+
+def test_thoughts_around_a_text_have_details_of_their_own() -> None:
+    decoder = OpenAiChatDecoder()
+    deltas: list[WireDelta] = []
+    for delta in (
+        {"reasoning": "a", "reasoning_details": [{"type": "reasoning.text", "text": "a", "index": 0}]},
+        {"content": "between"},
+        {"reasoning": "b", "reasoning_details": [{"type": "reasoning.text", "text": "b", "index": 0}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "data": "E"}], "content": ""},
+        {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "read", "arguments": "{}"}}]},
+        {"reasoning_details": [{"type": "reasoning.encrypted", "data": "F"}]},
+    ):
+        decoder.read_event({"choices": [{"delta": delta}]}, deltas)
+    found = [delta.metadata["details"] for delta in deltas if isinstance(delta, WireReasoning) and delta.metadata]
+    first, second, again, last = found
+    assert first == [{"type": "reasoning.text", "text": "a", "index": 0}]
+    assert (
+        second
+        == again
+        == [{"type": "reasoning.text", "text": "b", "index": 0}, {"type": "reasoning.encrypted", "data": "E"}]
+    )
+    assert last == [{"type": "reasoning.encrypted", "data": "F"}]
 
 
 @pytest.mark.parametrize("reason", ["", None])

@@ -66,7 +66,7 @@ class Credentials(Struct, frozen=True):
         if entry.get("type") == CHATGPT:
             return _plan_token(entry)
         key = entry.get("key")
-        return key if entry.get("type") == "api" and isinstance(key, str) and key.strip() else None
+        return (key.strip() or None) if entry.get("type") == "api" and isinstance(key, str) else None
 
     def faults(self) -> list[str]:
         """Return a line for each entry that is not used, with the remedy; none contains a key."""

@@ -69,7 +69,7 @@ def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
 
     for secret in secrets:
         if len(secret) >= _MIN_SECRET:
-            text = text.replace(secret, MASK)
+            text = text.replace(secret, MASK).replace(repr(secret)[1:-1], MASK)  # libraries quote what they do not send
     return mask_keys(text)
 
 

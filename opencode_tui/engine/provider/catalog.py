@@ -6,6 +6,7 @@ format; absent values are None or missing.
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
@@ -169,7 +170,11 @@ class Catalog(Struct, frozen=True):
     def own_lists(self) -> list[tuple[str, str, Endpoint]]:
         """Return the names in the table, the addresses, and the endpoints of the usable providers with a list of their own."""
         found = ((provider, provider.list_address()) for provider in self._providers())
-        return [(*place, provider.endpoint()) for provider, place in found if place is not None]
+        lists: list[tuple[str, str, Endpoint]] = []
+        for provider, place in found:
+            with suppress(ProviderError):  # a key that cannot be sent; the first request to the provider says so
+                lists += [] if place is None else [(*place, provider.endpoint())]
+        return lists
 
     def default_model(self) -> ModelRef:
         """Return the default model; see `choose_default`."""

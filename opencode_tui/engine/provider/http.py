@@ -24,7 +24,7 @@ from opencode_tui.engine.provider.decode.response import WebPageError
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.inflate import unpacker
-from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, ignore_usage
+from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, has_media, ignore_usage
 from opencode_tui.engine.provider.normalize import closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.waits import Waiting, waiting
@@ -98,18 +98,24 @@ class HttpProvider:
         return tuple(secret for secret in (self._endpoint.api_key, *named, *words) if secret)
 
     async def post(
-        self, path: str, body: bytes, *, wait: Waiting, headers: Mapping[str, str] = _NO_HEADERS, model_id: str = ""
+        self,
+        path: str,
+        body: bytes,
+        *,
+        wait: Waiting,
+        headers: Mapping[str, str] = _NO_HEADERS,
+        request: LlmRequest | None = None,
     ) -> AsyncGenerator[bytes]:
         """Yield the decompressed bytes of the response as they arrive. Raises ProviderError for every failure.
 
-        Closing the generator or canceling its task closes the connection. `wait` follows whether there is one. `model_id` is
-        for errors.
+        Closing the generator or canceling its task closes the connection. `wait` follows whether there is one. `request` is
+        what the body was made of, for errors.
         """
         client = await self._open()
         limit = self._endpoint.timeout_ms
         deadline = None if limit is None else asyncio.get_running_loop().time() + limit / 1000
         url = self._endpoint.base_url.rstrip("/") + path
-        async with aclosing(self._received(client, url, body, headers, wait=wait, model_id=model_id)) as chunks:
+        async with aclosing(self._received(client, url, body, headers, wait=wait, request=request)) as chunks:
             while True:
                 try:
                     if deadline is None:
@@ -167,7 +173,7 @@ class HttpProvider:
         *,
         wait: Waiting,
         method: str = "POST",
-        model_id: str = "",
+        request: LlmRequest | None = None,
     ) -> AsyncGenerator[bytes]:
         # already imported by `_open`; not at module level, because most commands do not need it
         from opencode_tui.engine.provider import http_core
@@ -181,20 +187,22 @@ class HttpProvider:
                 wait.restart("first_byte", limit_s=self._endpoint.silence_s)
 
         has_answer = False
+        model_id = request.model.model_id if request is not None else ""
+        own = plain.sendable(self._provider_id, headers, f"provider.{self._provider_id}.models.{model_id}.headers")
         try:
             for _ in range(_MAX_REDIRECTS + 1):
-                sent = {**self._headers, **headers}
+                sent = {**self._headers, **own}
                 try:
-                    request = new_request(method, url, sent, body, {"trace": trace, "timeout": self._limits})
+                    posted = new_request(method, url, sent, body, {"trace": trace, "timeout": self._limits})
                 except ValueError as error:
                     raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
-                async with aclosing(await self._answered(client, request)) as response:
+                async with aclosing(await self._answered(client, posted)) as response:
                     _acknowledge(response)
                     if response.status in _REDIRECTS and _header(response, "location") is not None:
                         url = self._redirected(url, response)
                         continue
                     if not 200 <= response.status < 300:
-                        raise await self._refused(response, model_id)
+                        raise await self._refused(response, request)
                     has_answer = True
                     async for chunk in self._decoded(response):
                         yield chunk
@@ -244,7 +252,7 @@ class HttpProvider:
             detail = f"{plain.host(self._endpoint.base_url)} sent no response within {limit_s:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
 
-    async def _refused(self, response: "http_core.Response", model_id: str) -> Exception:
+    async def _refused(self, response: "http_core.Response", request: LlmRequest | None) -> Exception:
         """Return the error for a response with another status than success, by what arrives of its body within some seconds."""
         from opencode_tui.engine.provider import failure  # only for failed calls
         from opencode_tui.engine.provider.error.body import Reported
@@ -263,7 +271,8 @@ class HttpProvider:
             headers={name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers},
             secrets=self.secrets,
             key_setting=self._endpoint.key_setting,
-            model_id=model_id,
+            model_id=request.model.model_id if request is not None else "",
+            has_media=request is None or has_media(request),
         )
         return failure.from_response(reported, now_ms=self._clock())
 
@@ -340,9 +349,7 @@ class DirectLlm:
         ):
             decoder = self._format.decoder()
             path, body, headers = self._format.path(request), self._format.encode(request), request.model.headers
-            async with aclosing(
-                self._http.post(path, body, wait=wait, headers=headers, model_id=request.model.model_id)
-            ) as chunks:
+            async with aclosing(self._http.post(path, body, wait=wait, headers=headers, request=request)) as chunks:
                 try:
                     async for chunk in chunks:
                         if events := normalizer.push_metered(decoder.feed(chunk)):

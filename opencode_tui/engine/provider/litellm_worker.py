@@ -21,7 +21,7 @@ from opencode_tui.engine.provider.decode.response import as_index, as_list, as_o
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.failure import from_child
-from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, Usage, ignore_usage
+from opencode_tui.engine.provider.llm import LlmRequest, OnUsage, StreamEvent, Usage, has_media, ignore_usage
 from opencode_tui.engine.provider.normalize import closing_events, normalizing
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.waits import waiting
@@ -296,7 +296,9 @@ def litellm_call(request: LlmRequest, endpoint: Endpoint) -> JsonObject:
         call["api_base"] = endpoint.base_url.removesuffix("/v1") if is_anthropic else endpoint.base_url
     if endpoint.api_key:
         call["api_key"] = endpoint.api_key
-    if headers := {**endpoint.headers, **request.model.headers}:
+    setting = f"provider.{endpoint.provider_id}.models.{request.model.model_id}.headers"
+    own = plain.sendable(endpoint.provider_id, request.model.headers, setting)
+    if headers := {**endpoint.headers, **own}:
         call["extra_headers"] = headers
     return call
 
@@ -326,7 +328,7 @@ class LitellmLlm:
                     if message["op"] == "end":
                         break
                     if message["op"] != "batch":
-                        raise self._failure(message)
+                        raise self._failure(message, request)
                     deltas: list[WireDelta] = []
                     for chunk in as_list(message.get("chunks")):
                         decoder.read_event(as_object(chunk), deltas)
@@ -382,7 +384,7 @@ class LitellmLlm:
                 self._endpoint.provider_id, f"cannot start litellm's process ({describe(error)})"
             ) from error
 
-    def _failure(self, message: _Message) -> ProviderError:
+    def _failure(self, message: _Message, request: LlmRequest) -> ProviderError:
         if message["op"] == "gone":
             return plain.no_process(
                 self._endpoint.provider_id, "litellm's process exited in the middle of the response"
@@ -408,5 +410,6 @@ class LitellmLlm:
             headers={name: as_text(value) for name, value in as_object(message.get("headers")).items()},
             secrets=self._secrets,
             key_setting=self._endpoint.key_setting,
+            has_media=has_media(request),
         )
         return from_child(reported, now_ms=self._clock())

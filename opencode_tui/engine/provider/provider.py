@@ -9,7 +9,13 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Struct, field
 
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
-from opencode_tui.engine.provider.error.plain import missing_address, missing_key
+from opencode_tui.engine.provider.error.plain import (
+    find_unsendable,
+    missing_address,
+    missing_key,
+    sendable,
+    unsendable_key,
+)
 from opencode_tui.engine.provider.known_provider import KnownProvider, find_package
 from opencode_tui.engine.provider.model_facts import default_models, is_of_group, with_facts
 from opencode_tui.engine.provider.model_pattern import short_name
@@ -193,22 +199,29 @@ class Provider:
         return listed.retires if listed is not None and listed.is_retired(self._today) else ""
 
     def endpoint(self) -> Endpoint:
-        """Return its URL and credentials. Raises AuthError when a required key is missing, ProviderError without an address."""
+        """Return its URL and credentials. Raises AuthError when a required key is missing.
+
+        Raises ProviderError too where there is no address, or a key or a header that no request can have.
+        """
         if not self.has_address:
             raise missing_address(self.id)
         key = self._key()
         if key is None and self._needs_key() and not self._has_own_credentials():
             raise missing_key(self.id, next(iter(self._variables()), None))
+        key_setting = f"provider.{self.id}.options.apiKey" if as_text(self._options.get("apiKey")).strip() else ""
+        if key is not None and find_unsendable({"key": key}) is not None:
+            raise unsendable_key(self.id, key_setting)
+        headers = {name: str(value) for name, value in as_object(self._options.get("headers")).items()}
         total, chunk = self._options.get("timeout"), self._options.get("chunkTimeout")
         return Endpoint(
             provider_id=self.id,
             base_url=self.base_url or "",
             api_key=key,
-            headers={name: str(value) for name, value in as_object(self._options.get("headers")).items()},
+            headers=sendable(self.id, headers, f"provider.{self.id}.options.headers"),
             timeout_ms=total if isinstance(total, int) and total else None,
             chunk_timeout_ms=_NEVER_MS if chunk is False else chunk or CHUNK_TIMEOUT_MS,
             proxy=self._proxy(),
-            key_setting=f"provider.{self.id}.options.apiKey" if as_text(self._options.get("apiKey")) else "",
+            key_setting=key_setting,
         )
 
     @property
@@ -239,8 +252,9 @@ class Provider:
         return "" if asked is False else as_text(asked) or None
 
     def _key(self) -> str | None:
-        own = as_text(self._options.get("apiKey")) or self._stored_key()
-        return own or next(filter(None, map(self._environment.get, self._variables())), None)
+        """Return the key without the blanks and line breaks around it, with which files and clipboards give it."""
+        own = as_text(self._options.get("apiKey")).strip() or (self._stored_key() or "").strip()
+        return own or next(filter(None, (self._environment.get(name, "").strip() for name in self._variables())), None)
 
     def _variables(self) -> list[str]:
         own = [as_text(name) for name in as_list(self._given.get("env"))]

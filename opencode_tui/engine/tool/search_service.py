@@ -29,7 +29,7 @@ def find_service(
     """
     for service in SERVICES:
         if chosen in (None, "auto", "provider", service.id) and (
-            key := environ.get(service.variable) or stored(service.id)
+            key := environ.get(service.variable, "").strip() or stored(service.id)
         ):
             return SearchService(service.name, service.id, service.variable, service.url, key)
     return None

@@ -3,6 +3,8 @@
 The text of each is one line, what happened and then the remedy.
 """
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
@@ -20,6 +22,11 @@ PROCESS = "process"
 
 LOCAL = "local"
 """The kind of a connection that an address of this machine refuses: nothing listens there, which time does not change."""
+
+
+_HEADER_NAME = r"[-!#$%&'*+.^_`|~0-9A-Za-z]+"
+_UNSENDABLE = "[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
+"""Characters that the value of a header must not have, and bytes of a variable that are no text."""
 
 
 def truncated(provider_id: str, detail: str = "the response was cut off") -> ProviderError:
@@ -116,6 +123,32 @@ def missing_key(provider_id: str, variable: str | None = None) -> AuthError:
     title, remedy = f"no API key for {provider_id}", f"run `opencode-tui auth login {provider_id}`{place}"
     words = FailureWords(f"{title[:1].upper()}{title[1:]}", remedy=remedy)
     return AuthError(with_remedy(title, remedy), provider_id=provider_id, failure=Failure(kind="auth", words=words))
+
+
+def unsendable_key(provider_id: str, key_setting: str) -> AuthError:
+    """Return the error for a key that no request can have; it does not contain the key."""
+    title = f"the API key of {provider_id} has a line break or another character that cannot be sent"
+    remedy = remedy_for("auth", provider_id, key_setting=key_setting)
+    words = FailureWords(f"{title[:1].upper()}{title[1:]}", remedy=remedy)
+    return AuthError(with_remedy(title, remedy), provider_id=provider_id, failure=Failure(kind="auth", words=words))
+
+
+def sendable(provider_id: str, headers: Mapping[str, str], setting: str) -> dict[str, str]:
+    """Return the headers of a setting without blanks around their values. Raises ProviderError for one that cannot be sent."""
+    kept = {name: value.strip() for name, value in headers.items()}
+    if (name := find_unsendable(kept)) is not None:
+        title = f"{provider_id}: the header {name!r} has a line break or another character that cannot be sent"
+        failure = Failure(kind="invalid_request")
+        raise ProviderError(with_remedy(title, f"correct {setting}"), provider_id=provider_id, failure=failure)
+    return kept
+
+
+def find_unsendable(headers: Mapping[str, str]) -> str | None:
+    """Return the name of the first header that HTTP does not permit, by its name or its value; None without one."""
+    for name, value in headers.items():
+        if not re.fullmatch(_HEADER_NAME, name) or re.search(_UNSENDABLE, value):
+            return name
+    return None
 
 
 def missing_address(provider_id: str) -> ProviderError:

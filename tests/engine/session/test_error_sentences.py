@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from opencode_tui.engine.provider.llm import MediaBlock, TextBlock, UserEntry
 from opencode_tui.schema.api.request import FileInput
 from opencode_tui.schema.error import ProviderError, split_remedy
 from opencode_tui.schema.session.message import AssistantMessage
@@ -17,6 +18,8 @@ from tests.support.world.engine import opened
 
 LINES = [line for line in error_lines() if line.get("via", "http") == "http" and not line.get("headers")]
 MODEL = "fake-model"
+BIG = frozenset(("openai", "openrouter", "mistral", "azure", "anthropic", "google", "amazon-bedrock"))
+SEEN = (UserEntry((TextBlock("see"), MediaBlock("image/png", "UE5H", "x.png"))),)
 SAMPLES = {
     "openai": [line for line in LINES if line["provider"] in ("openai", "openrouter", "mistral", "azure")][::6],
     "anthropic": [line for line in LINES if line["provider"] == "anthropic"][::3],
@@ -36,7 +39,7 @@ async def test_a_refusal_over_a_connection_says_the_same(adapter):
         llm = direct(server, adapter)
         for line in SAMPLES[adapter]:
             server.script(answer(line))
-            heard = await ask(llm, request(adapter=adapter))
+            heard = await ask(llm, request(adapter=adapter, messages=SEEN))
             assert str(heard.error) == str(error_of({**line, "provider": "fake"}, MODEL))
         await llm.close()
 
@@ -122,3 +125,31 @@ async def test_a_document_that_a_provider_rejects_is_not_sent_again(environ, tmp
         session = await world.prompt("read", picture("a.png"))
         await world.prompt("again", session=session)
         assert sent_images(world) == [1, 0, 0]
+
+
+PDF = FileInput(mime="application/pdf", filename="spec.pdf", url="data:application/pdf;base64,JVBERi0xLjQK")
+REJECTED = [line for line in error_lines() if line["class"] == "media" and line["provider"] not in BIG]
+
+
+async def test_a_server_that_knows_no_documents_costs_one_request_and_the_session_goes_on(environ, tmp_path):
+    assert len(REJECTED) >= 9
+    async with opened(environ, tmp_path) as world:
+        for line in REJECTED:
+            before = len(world.server.bodies)
+            world.server.script_anew(answer(line), Answer(text="seen"))
+            session = await world.prompt("read", PDF)
+            assert await world.answer(session) == "seen", line
+            await world.prompt("again", session=session)
+            bodies = [json.dumps(body["messages"]) for body in world.server.bodies[before:]]
+            assert ['"file_data"' in body for body in bodies] == [True, False, False], line
+            assert all("[attachment spec.pdf left out: the provider rejected" in body for body in bodies[1:]), line
+
+
+async def test_words_about_media_are_not_about_a_request_without_them(environ, tmp_path):
+    refusal = failure(400, "invalid message format")
+    async with opened(environ, tmp_path, refusal, refusal, Answer(text="seen")) as world:
+        with pytest.raises(ProviderError) as raised:
+            await world.prompt("go")
+        assert (raised.value.failure.kind, len(world.server.bodies)) == ("invalid_request", 1)
+        session = await world.prompt("read", PDF)
+        assert await world.answer(session) == "seen"

@@ -1,8 +1,8 @@
 """The errors of providers in tests/engine/provider/data/errors.jsonl, and the error that each of them becomes.
 
 One JSON object per line: `provider`, `via` (http, stream, or litellm for the text of an exception), `status`, `headers`, `body`;
-the expected `kind`, `retry`, `wait_ms`, `cause` and `remedy` (words of the sentence); `source` is where its words are from,
-`invented` whether the body, or a part of it, was constructed.
+the expected `kind`, `retry`, `wait_ms`, `cause` and `remedy` (words of the sentence); `media` is false for a request without images
+and documents; `source` is where its words are from, `invented` whether the body, or a part of it, was constructed.
 """
 
 import json
@@ -35,5 +35,6 @@ def error_of(line: dict[str, Any], model_id: str = "") -> ProviderError:
             return failure.from_child(Reported(provider, status=status, message=body), now_ms=NOW_MS)
         case _:
             headers = line.get("headers", {})
-            reported = Reported(provider, status=status, body=body, headers=headers, model_id=model_id)
+            media = line.get("media", True)
+            reported = Reported(provider, status=status, body=body, headers=headers, model_id=model_id, has_media=media)
             return failure.from_response(reported, now_ms=NOW_MS)

@@ -116,6 +116,7 @@ class Parameters(Record):
     `temperature` and `top_p` are its provider's advice; with `sampling` false it rejects both. `cache` is how its provider caches a
     prompt: by a `key` in the request or by `marks` at its parts. `order` names rules for the order and the IDs of messages,
     `rejects` the fields of chat completions, of their messages and the types of content parts that its provider rejects.
+    `thoughts` is set where each answer in a request needs the field `reasoning_content`: its text for one without a thought.
     `search` says whether its provider searches the web itself. `images` and `tools` are limits of one request; with `parallel`
     false, only one tool call per step is allowed. `sources` are the origins of all values, including those of the variants.
     """
@@ -129,6 +130,7 @@ class Parameters(Record):
     cache: Literal["key", "marks"] | None = absent()
     order: Literal["mistral"] | None = absent()
     rejects: list[str] | None = absent()
+    thoughts: str | None = absent()
     images: int | None = absent()
     tools: int | None = absent()
     search: bool | None = absent()

@@ -175,6 +175,7 @@ _PARAMETER_WORDS = {
     "cache": "cache by",
     "order": "order of messages",
     "rejects": "not sent",
+    "thoughts": "without thoughts",
     "images": "images per request",
     "tools": "tools per request",
 }
@@ -183,4 +184,6 @@ _PARAMETER_WORDS = {
 def _shown(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, cast("list[object]", value)))
+    if isinstance(value, str):
+        return value if value.strip() else json.dumps(value)
     return ("accepted" if value else "not accepted") if isinstance(value, bool) else str(value)

@@ -49,6 +49,7 @@ class _Facts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     cache: Literal["key", "marks"] | UnsetType = UNSET
     order: Literal["mistral"] | UnsetType = UNSET
     rejects: list[str] | UnsetType = UNSET
+    thoughts: str | UnsetType = UNSET
     images: int | UnsetType = UNSET
     tools: int | UnsetType = UNSET
     search: bool | UnsetType = UNSET

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from itertools import pairwise
 
 import pytest
 
@@ -11,6 +12,7 @@ from opencode_tui.schema.model import ModelRef
 from tests.support.provider import strict_anthropic, strict_chat, strict_gemini, strict_openai, strict_responses
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer, provider_config
+from tests.support.provider.wire_prefix import share
 from tests.support.world.engine import World
 
 PNG = base64.b64decode(
@@ -43,7 +45,6 @@ STRICT = {
     "openai": strict_responses.violations,
     "google": strict_gemini.violations,
     "zai": strict_openai.violations,
-    "moonshotai": strict_openai.violations,
 }
 
 
@@ -105,6 +106,38 @@ async def test_no_field_is_rejected_before_and_after_a_switch_of_the_model(envir
     assert [check(body) if check else strict_chat.violations(provider, body) for body in own] == [[]] * 6
 
 
+@pytest.mark.parametrize("provider", ["deepseek", "moonshotai"])
+async def test_each_request_has_a_thought_of_each_answer_and_begins_with_the_request_before(
+    environ, tmp_path, provider
+):
+    """Also of answers that another model gave, of those without a thought, and of whole turns without calls."""
+    (tmp_path / "a.txt").write_text("inside")
+    model = MODELS[provider][0]
+    turns = (
+        ("fake", "fake-model", (Answer(calls=(READ,)), Answer(text="It says inside."))),
+        (provider, model, (Answer(reasoning="I look.", text="Reading.", calls=(READ,)), Answer(text="So."))),
+        (provider, model, (Answer(calls=(READ,)), Answer(reasoning="Hm.", text="Again."))),
+        (provider, model, (Answer(text="Only a text."),)),
+        (provider, model, (Answer(reasoning="Well.", text="The end."),)),
+    )
+    with ModelServer() as server:
+        variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(settings(server))}
+        async with open_client(variables, tmp_path) as client:
+            world = World(client, server)
+            session = await world.new_session()
+            for name, one, answers in turns:
+                server.script(*answers)
+                await world.prompt("go on", session=session, model=ModelRef(provider_id=name, model_id=one))
+        own = [body for body in server.bodies if body["model"] == model]
+    assert [strict_chat.violations(provider, body) for body in own] == [[]] * 6
+    assert [share("openai", one, two) for one, two in pairwise(own)] == [1.0] * 5
+    empty = {"deepseek": "", "moonshotai": " "}[provider]
+    thoughts = [one["reasoning_content"] for one in own[-1]["messages"] if one["role"] == "assistant"]
+    assert thoughts == [empty, empty, "I look.", empty, empty, "Hm.", empty]
+    others = [body for body in server.bodies if body["model"] != model]
+    assert "reasoning_content" not in json.dumps(others)
+
+
 def test_a_strict_provider_rejects_what_the_others_accept():
     user = {
         "role": "user",
@@ -117,5 +150,6 @@ def test_a_strict_provider_rejects_what_the_others_accept():
         "mistral", "groq", "perplexity",
     ]  # fmt: skip
     assert found["deepseek"] == ["messages[0].content: a part 'image_url'", "messages[2].content: a part 'image_url'"]
+    assert found["moonshotai"] == []
     assert (found["openrouter"], found["xai"]) == ([], [])
     assert found["mistral"][-1] == "messages[1].reasoning_content: not permitted"

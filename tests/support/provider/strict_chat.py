@@ -37,6 +37,8 @@ class Rules:
     roles: frozenset[str] = frozenset({"system", "user", "assistant", "tool"})
     cache_marks: bool = False
     efforts: frozenset[str] = field(default_factory=frozenset)
+    needs_thoughts: str = ""
+    """Whether each answer needs `reasoning_content`: `any`, also an empty one, or `filled`; empty for no."""
 
 
 def _rules(*fields: str, **more: Any) -> Rules:
@@ -125,6 +127,16 @@ RULES: Mapping[str, Rules] = {
         thoughts={"reasoning_content"},
         parts={"text"},
         efforts={"low", "medium", "high", "max"},
+        needs_thoughts="any",
+    ),
+    # https://platform.kimi.ai/docs/api/chat; on the thoughts: theopenco/llmgateway#2093, MoonshotAI/kimi-cli#2498.
+    "moonshotai": _rules(
+        *("stream_options", "thinking", "reasoning_effort", "response_format", "prompt_cache_key", "safety_identifier"),
+        *("max_completion_tokens", "n", "presence_penalty", "frequency_penalty"),
+        thoughts={"reasoning_content"},
+        parts={"text", "image_url", "file"},
+        efforts={"low", "high", "max"},
+        needs_thoughts="filled",
     ),
     # PyPI cerebras_cloud_sdk 1.91.0: types/chat/completion_create_params.py.
     "cerebras": _rules(
@@ -169,6 +181,13 @@ def _message(message: dict[str, Any], rules: Rules) -> list[str]:
         else {"name"}
     )
     found = [f"{name}: not permitted" for name in message if name not in allowed]
+    thought = message.get("reasoning_content")
+    if (
+        role == "assistant"
+        and rules.needs_thoughts
+        and not (thought if rules.needs_thoughts == "filled" else thought is not None)
+    ):
+        found.append("reasoning_content: must be passed back")
     if role not in rules.roles:
         found.append(f"role: {role!r}")
     for part in message["content"] if isinstance(message.get("content"), list) else []:

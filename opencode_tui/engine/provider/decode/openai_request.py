@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any, assert_never
 
-from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
+from opencode_tui.engine.provider.decode.openai_chat import THOUGHT_FIELDS, OpenAiChatDecoder
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.engine.provider.formats import ProviderFormat
@@ -81,7 +81,7 @@ def build_messages(request: LlmRequest) -> list[JsonObject]:
     marks_cache = request.model.parameters.cache == "marks"
     messages = _system(request, marks_cache)
     for entry in request.messages:
-        messages += _entry(entry, marks_cache)
+        messages += _entry(entry, marks_cache, request.model.parameters.thoughts)
     if rejected := request.model.parameters.rejects:
         for message in messages:
             for name in rejected:
@@ -123,12 +123,12 @@ def _system(request: LlmRequest, marks_cache: bool) -> list[JsonObject]:
     return [{"role": role, "content": "\n\n".join(segments)}]
 
 
-def _entry(entry: ModelMessage, marks_cache: bool) -> list[JsonObject]:
+def _entry(entry: ModelMessage, marks_cache: bool, no_thought: str | None) -> list[JsonObject]:
     match entry:
         case UserEntry(content):
             return [{"role": "user", "content": _user_content(content, marks_cache)}]
         case AssistantEntry():
-            return _assistant(entry)
+            return _assistant(entry, no_thought)
         case ToolEntry():
             return _tool_results(entry)
         case _:
@@ -160,7 +160,11 @@ def _media_part(block: MediaBlock) -> JsonObject:
     return {"type": "file", "file": {"filename": name, "file_data": f"data:{block.mime};base64,{block.data}"}}
 
 
-def _assistant(entry: AssistantEntry) -> list[JsonObject]:
+def _assistant(entry: AssistantEntry, no_thought: str | None) -> list[JsonObject]:
+    """Return the message of an answer. `no_thought` is what an answer without a thought has in its place, None for nothing.
+
+    Models for which it is a text need the thought of each answer, also of one without calls, that another model gave.
+    """
     text = "".join(block.text for block in entry.content if isinstance(block, TextBlock))
     calls = [_call(block) for block in entry.content if isinstance(block, CallBlock)]
     if not text and not calls:
@@ -168,7 +172,11 @@ def _assistant(entry: AssistantEntry) -> list[JsonObject]:
     message: JsonObject = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = calls
-        message.update(_thoughts(entry))
+    if calls or no_thought is not None:
+        thoughts = _thoughts(entry)
+        if no_thought is not None and not any(thoughts.get(field) for field in THOUGHT_FIELDS):
+            thoughts["reasoning_content"] = no_thought
+        message.update(thoughts)
     return [message]
 
 

@@ -13,6 +13,7 @@ from opencode_tui.engine.provider.llm import CallBlock, LlmRequest, TextBlock, T
 from opencode_tui.engine.provider.model_facts import with_facts
 from opencode_tui.schema.model import Model
 from tests.engine.provider.wire.conversation import PAPER, PICTURE, READ, SCHEMA, assistant, call, request, result, user
+from tests.support.rows import each
 
 CLAUDE = with_facts(Model(provider_id="openrouter", model_id="anthropic/claude-sonnet-4.5", adapter="openai"))
 
@@ -66,6 +67,71 @@ def test_thoughts_go_back_with_a_call_under_the_name_they_came_with() -> None:
     (with_call,) = build_messages(request(assistant(thought, call())))
     (without,) = build_messages(request(assistant(thought, TextBlock("a"))))
     assert (with_call["reasoning_content"], "reasoning_content" in without) == ("hm", False)
+
+
+NEEDS_THOUGHTS = {
+    "deepseek/deepseek-v4-pro": "",
+    "deepseek/deepseek-chat": "",
+    "elsewhere/deepseek-ai/DeepSeek-V4-Flash": "",
+    "elsewhere/deepseek-reasoner": "",
+    "moonshotai/kimi-k2.6": " ",
+    "moonshotai/kimi-k3": " ",
+    "kimi-for-coding/k3": " ",
+    "elsewhere/Pro/moonshotai/Kimi-K2.5": " ",
+    "elsewhere/mimo-v2.5-pro": " ",
+    "elsewhere/deepseek-r1": None,
+    "elsewhere/gpt-5.2": None,
+    "elsewhere/glm-5.3": None,
+    "elsewhere/qwen3-coder": None,
+    "elsewhere/kimi-k2-instruct": None,
+    "groq/moonshotai/kimi-k2.5": None,
+    "mistral/deepseek-v4-pro": None,
+}
+"""What stands in `reasoning_content` of an answer without a thought, None for no field."""
+OWN = {"openai": {"field": "reasoning_content"}}
+
+
+@each("name", NEEDS_THOUGHTS)
+def test_each_answer_has_a_thought_where_the_model_needs_it_and_only_there(name: str) -> None:
+    provider_id, _, model_id = name.partition("/")
+    model = with_facts(Model(provider_id=provider_id, model_id=model_id, adapter="openai"))
+    empty = NEEDS_THOUGHTS[name]
+    talk = (
+        assistant(TextBlock("of another model"), call()),
+        result(),
+        assistant(ThinkingBlock("hm", OWN), call("c2")),
+        result("c2"),
+        assistant(ThinkingBlock("", OWN), call("c3")),
+        result("c3"),
+        assistant(ThinkingBlock("so", OWN), TextBlock("done")),
+        user("next"),
+        assistant(TextBlock("plain")),
+    )
+    sent = [one for one in build_messages(request(user("hi"), *talk, model=model)) if one["role"] == "assistant"]
+    thoughts = [one.get("reasoning_content") for one in sent]
+    if empty is not None:
+        assert thoughts == [empty, "hm", empty, "so", empty]
+    elif provider_id in ("groq", "mistral"):
+        assert thoughts == [None] * 5
+    else:
+        assert thoughts == [None, "hm", "", None, None]
+
+
+def test_a_thought_under_another_name_is_no_missing_one() -> None:
+    model = with_facts(Model(provider_id="openrouter", model_id="deepseek/deepseek-v4-pro", adapter="openai"))
+    details = [{"type": "reasoning.text", "text": "hm"}]
+    thought = ThinkingBlock("hm", {"openai": {"field": "reasoning", "details": details}})
+    (message,) = build_messages(request(assistant(thought, TextBlock("a")), model=model))
+    assert (message["reasoning"], message["reasoning_details"]) == ("hm", details)
+    assert "reasoning_content" not in message
+
+
+def test_no_file_is_sent_to_servers_that_know_texts_and_images_only() -> None:
+    for provider_id in ("ollama", "lmstudio", "llamacpp", "vllm", "zai", "xai"):
+        model = with_facts(Model(provider_id=provider_id, model_id="gemma", adapter="openai"))
+        (message,) = build_messages(request(user("see", PICTURE, PAPER), model=model))
+        assert [part["type"] for part in message["content"]] == ["text", "image_url", "text"], provider_id
+        assert "y.pdf" in message["content"][-1]["text"]
 
 
 def test_signed_thoughts_go_back_whole() -> None:

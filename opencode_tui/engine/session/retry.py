@@ -74,9 +74,11 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int, is_shown: bo
         return GiveUp()
     if failure.kind == BAD_CALL:
         return GiveUp("the same when it was asked again") if is_shown else Wait(0)
-    delay = failure.retry_after_ms if failure.retry_after_ms is not None else backoff(attempt)
+    asked = failure.retry_after_ms or 0
+    # A short wait that did not help is no measure for the next one: all attempts would be used up within seconds.
+    delay = asked if asked and attempt == 1 else max(asked, backoff(attempt))
     if waited_ms + delay > RETRY_BURST_MS:
-        if failure.retry_after_ms is not None:
+        if delay == asked:
             return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: 5 min)")
         return GiveUp(f"still failing after {attempt} attempts")
     if attempt >= most_attempts(error):

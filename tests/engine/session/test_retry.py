@@ -19,8 +19,35 @@ def test_waits_double_up_to_thirty_seconds():
     assert [backoff(attempt) for attempt in range(1, 8)] == [2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]
 
 
-def test_what_the_provider_asks_for_is_respected():
-    assert next_try(failure(retry_after_ms=1_500), attempt=4, waited_ms=0) == Wait(1_500)
+@pytest.mark.parametrize(
+    ("asked", "attempt", "waited"),
+    [
+        (1_500, 1, 1_500),
+        (20, 1, 20),
+        (0, 1, 2_000),
+        (None, 1, 2_000),
+        (60_000, 1, 60_000),
+        (60_000, 4, 60_000),
+        (1_000, 2, 4_000),
+        (1_500, 4, 16_000),
+        (0, 7, 30_000),
+    ],
+)
+def test_what_the_provider_asks_for_is_respected_and_a_short_wait_that_did_not_help_is_no_measure(
+    asked: int | None, attempt: int, waited: int
+):
+    assert next_try(failure(retry_after_ms=asked), attempt=attempt, waited_ms=0) == Wait(waited)
+
+
+@pytest.mark.parametrize("asked", [None, 0, 1_000])
+def test_eight_attempts_last_two_minutes_whatever_short_wait_is_asked_for(asked: int | None):
+    waited = 0
+    for attempt in range(1, RETRY_ATTEMPTS):
+        decision = next_try(failure(retry_after_ms=asked), attempt=attempt, waited_ms=waited)
+        assert isinstance(decision, Wait)
+        waited += decision.delay_ms
+    assert 119_000 <= waited <= 120_000
+    assert isinstance(next_try(failure(retry_after_ms=asked), attempt=RETRY_ATTEMPTS, waited_ms=waited), GiveUp)
 
 
 def test_a_failure_that_will_not_pass_is_not_tried_again():
@@ -33,6 +60,7 @@ def test_a_failure_that_will_not_pass_is_not_tried_again():
         (failure(), 8, 0, "8 attempts"),
         (failure(), 3, 299_000, "3 attempts"),
         (failure(retry_after_ms=301_000), 1, 0, "301 s"),
+        (failure(retry_after_ms=1_000), 6, 290_000, "6 attempts"),
         (failure(kind="page"), 3, 0, "3 attempts"),
         (refused("http://localhost:1/v1"), 3, 6_000, "3 attempts"),
         (refused("http://[::1]:1/v1"), 3, 6_000, "3 attempts"),

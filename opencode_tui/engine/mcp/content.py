@@ -6,6 +6,7 @@ from typing import Any, cast
 from msgspec import Struct
 
 from opencode_tui.engine.mcp.lists import clean
+from opencode_tui.engine.tool.files.media_type import as_it_is
 from opencode_tui.schema.record import JsonObject
 
 
@@ -63,4 +64,5 @@ def read_contents(contents: Any) -> Content:
 
 
 def _file(mime: str, data: str, name: str) -> JsonObject:
-    return {"type": "file", "mime": mime, "filename": name, "url": f"data:{mime};base64,{data}"}
+    mime, url = as_it_is(mime, f"data:{mime};base64,{data}")
+    return {"type": "file", "mime": mime, "filename": name, "url": url}

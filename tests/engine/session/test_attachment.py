@@ -1,9 +1,11 @@
 """Attachments of a request: files, ranges of lines, folders, images, PDF, data."""
 
 import base64
+from itertools import product
 
 import pytest
 
+from opencode_tui.engine.mcp.content import read_blocks
 from opencode_tui.engine.session.request.attachment import MAX_BYTES, file_input
 from opencode_tui.schema.api.request import FileInput, PromptInput
 from opencode_tui.schema.session.part import FilePart, FilePartSource, TextPart
@@ -72,6 +74,51 @@ async def test_images_and_pdf_are_sent_unchanged(environ, tmp_path, name, data, 
         _, file = await parts_of(world, file_input(tmp_path / name))
         assert isinstance(file, FilePart)
         assert (file.mime, file.url) == (mime, f"data:{mime};base64,{base64.b64encode(data).decode()}")
+
+
+KINDS = {
+    "image/png": PNG,
+    "image/jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF\0\1",
+    "image/gif": b"GIF89a\1\0\1\0\0\0\0",
+    "image/webp": b"RIFF\x1a\0\0\0WEBPVP8L",
+    "image/bmp": b"BM\x3a\0\0\0\0\0\0\0\x36\0\0\0",
+    "application/pdf": b"%PDF-1.7\n%\xe2\xe3",
+}
+
+
+def address(mime: str, data: bytes) -> str:
+    return f"data:{mime};base64,{base64.b64encode(data).decode()}"
+
+
+async def test_a_picture_is_what_its_content_is_whatever_its_name_or_its_client_says(environ, tmp_path):
+    wrong = []
+    async with opened(environ, tmp_path) as world:
+        for name, mime in product(("a.jpg", "a.png", "a.pdf"), KINDS):
+            (tmp_path / name).write_bytes(KINDS[mime])
+            given = file_input(tmp_path / name)
+            as_data = given.changed(url=address(given.mime, KINDS[mime]))
+            files = [part for part in await parts_of(world, given, as_data) if isinstance(part, FilePart)]
+            found = [(file.mime, file.url, file.filename) for file in files]
+            wrong += [] if found == [(mime, address(mime, KINDS[mime]), name)] * 2 else [(name, mime, found)]
+    assert wrong == []
+
+
+async def test_a_picture_of_an_unknown_kind_is_what_its_name_says(environ, tmp_path):
+    async with opened(environ, tmp_path) as world:
+        for data in (b"nothing known", b"\0\1\2\3", b"BM is a text", b"RIFF\0\0\0\0WAVE"):
+            (tmp_path / "a.png").write_bytes(data)
+            _, file = await parts_of(world, file_input(tmp_path / "a.png"))
+            assert isinstance(file, FilePart)
+            assert (file.mime, file.url) == ("image/png", address("image/png", data))
+
+
+def test_a_picture_of_a_server_is_what_its_content_is():
+    data = base64.b64encode(KINDS["image/png"]).decode()
+    block = {"type": "image", "mimeType": "image/jpeg", "data": data}
+    resource = {"type": "resource", "resource": {"uri": "a://b/c.jpg", "mimeType": "image/jpeg", "blob": data}}
+    broken = {"type": "image", "mimeType": "image/jpeg", "data": "!"}
+    found = [(one["mime"], one["url"]) for one in read_blocks([block, resource, broken]).attachments]
+    assert found == [("image/png", f"data:image/png;base64,{data}")] * 2 + [("image/jpeg", "data:image/jpeg;base64,!")]
 
 
 async def test_a_too_large_image_is_not_sent_and_reported(environ, tmp_path):

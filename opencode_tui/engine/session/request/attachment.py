@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.engine.permission.decision import Query
+from opencode_tui.engine.tool.files.media_type import as_it_is
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.request import FileInput
@@ -190,6 +191,7 @@ class Attachments(Struct, frozen=True):
         )
 
     def _part(self, message: UserMessage, given: FileInput, url: str, mime: str) -> FilePart:
+        mime, url = (mime, url) if mime in (TEXT, FOLDER) else as_it_is(mime, url)
         return FilePart(
             id=given.id or self.identifier.ascending("prt"),
             session_id=message.session_id,

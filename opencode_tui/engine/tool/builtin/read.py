@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from opencode_tui.cancellation import to_cancellable_thread
 from opencode_tui.engine.permission.ruleset import grantable
+from opencode_tui.engine.tool.files.media_type import media_type
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp, stamp_of
 from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
 from opencode_tui.engine.tool.files.transaction import explain
@@ -29,14 +30,6 @@ LINE_LIMIT_CHARACTERS = 2_000
 MEDIA_LIMIT_BYTES = 20 * 1024 * 1024
 _SAMPLE_BYTES = 256 * 1024
 _PIECE_CHARACTERS = 64 * 1024
-_MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-    (b"BM", "image/bmp"),
-    (b"%PDF-", "application/pdf"),
-)
 
 
 class Window(Struct, frozen=True):
@@ -104,15 +97,6 @@ def _read_file(descriptor: int, path: Path, lines: tuple[int, int], stop: thread
         errors = found.errors if found.errors != "strict" else "replace"
         text = TextIOWrapper(file, encoding=found.encoding, errors=errors, newline="\n")
         return _collect(text, lines, stamp_of(status), stop)
-
-
-def media_type(sample: bytes) -> str | None:
-    """Return the type of an image or PDF by its first bytes, or None for anything else."""
-    if sample[:4] == b"RIFF" and sample[8:12] == b"WEBP":
-        return "image/webp"
-    if sample[:2] == b"BM" and not is_binary(sample):
-        return None
-    return next((mime for magic, mime in _MAGIC if sample.startswith(magic)), None)
 
 
 def _collect(text: TextIOWrapper, lines: tuple[int, int], stamp: Stamp, stop: threading.Event) -> Window:

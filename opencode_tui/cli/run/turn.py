@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct
 
+from opencode_tui.cancellation import consume_error
 from opencode_tui.cli.engine_access import with_client, with_server, with_session_client
 from opencode_tui.cli.environment import say_warnings
 from opencode_tui.cli.errors import CHECK_FAILS, DONE
@@ -425,6 +426,7 @@ async def answer(
         scope = RunScope()
         follower = asyncio.create_task(_follow(events, scope, reporter, prompts, partial(_belongs, client, session.id)))
         turn = asyncio.create_task(send(client, session.id, request))
+        turn.add_done_callback(consume_error)  # a second signal ends the wait for it
         try:
             await asyncio.wait({follower, turn}, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -1,5 +1,6 @@
 """Conversion of the parser's nodes to words and simple commands: unknown values become unknown pieces."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -78,7 +79,6 @@ _DUPLICATES = frozenset({">&", "<&", ">&-", "<&-"})
 _SYSTEM_PROGRAM = re.compile(r"(?:/usr|/usr/local|/opt/homebrew)?/s?bin/([^/]+)")
 _PLAIN_NAME = re.compile(r"[\w.+:-]+", re.ASCII)
 _NEW_DESCRIPTOR = re.compile(rb"\{\w+\}")
-_BLANKS = re.compile(r"[ \t]+")
 _SKIPPED = frozenset({"comment", "ERROR"})
 
 
@@ -108,19 +108,16 @@ class SimpleCommand(Struct):
     blocks: "list[Node]" = []
 
     def texts(self, shown: str) -> tuple[str, ...]:
-        """Return the texts that rules must allow: the source, and the plain words where quoting or blanks hide them."""
+        """Return the texts that rules must allow: the source, and the plain words where the source does not show just them."""
         words = self.words
-        resolved = " ".join([word.text for word in words])
-        if resolved == shown and shown[:1] != "/":
-            return (shown,)
-        if not words or UNKNOWN in resolved:
+        resolved = " ".join([word.text for word in words if word.text])
+        if not words or not words[0].known:
             return (shown,)
         texts = [shown]
-        is_bare = shown == self.source and (self.declares or not self.assignments)
-        if is_bare or _BLANKS.sub(" ", self.source) != resolved:
-            texts.append(resolved)
+        if not _shows(shown, resolved):
+            texts.append(_readable(resolved))
         if program := system_program(words[0].text):
-            texts.append(" ".join((program, *(word.text for word in words[1:]))))
+            texts.append(_readable(" ".join((program, *(word.text for word in words[1:] if word.text)))))
         return tuple(dict.fromkeys(texts))
 
     def plain_words(self) -> tuple[str, ...] | None:
@@ -133,9 +130,28 @@ class SimpleCommand(Struct):
         return tuple([word.text for word in words])
 
 
+def _shows(source: str, resolved: str) -> bool:
+    """Return whether a source is a command word for word, where unknown pieces may stand for any text."""
+    first, *others = resolved.split(UNKNOWN)
+    if not others:
+        return source == first
+    *middle, last = others
+    place = len(first)
+    for piece in middle:
+        place = source.find(piece, place)
+        if place < 0:
+            return False
+        place += len(piece)
+    return source.startswith(first) and source.endswith(last) and place + len(last) <= len(source)
+
+
+def _readable(text: str) -> str:
+    return text.replace(UNKNOWN, "…")
+
+
 def system_program(path: str) -> str | None:
     """Return the name of a program whose path is in a system folder."""
-    found = _SYSTEM_PROGRAM.fullmatch(path) if path[:1] == "/" else None
+    found = _SYSTEM_PROGRAM.fullmatch(f"/{posixpath.normpath(path).lstrip('/')}") if path[:1] == "/" else None
     return found.group(1) if found else None
 
 
@@ -372,7 +388,7 @@ class Expander:
                 command.blocks.append(child)
             elif kind == "concatenation" and self._is_descriptor(child):
                 self._runner.assign(node_text(child)[1:-1], UNKNOWN, state)
-            elif kind not in _SKIPPED:
+            elif kind not in _SKIPPED and not (kind == "number" and self._precedes_redirection(child)):
                 command.words.extend(self.words(child, state))
                 if len(command.words) > WORD_LIMIT:
                     break
@@ -387,8 +403,10 @@ class Expander:
 
     def _is_descriptor(self, node: "Node") -> bool:
         """Return whether a word is the `{name}` before a redirection, which assigns a free descriptor."""
-        follows = self._source[node.end_byte : node.end_byte + 1]
-        return follows in (b"<", b">") and _NEW_DESCRIPTOR.fullmatch(node.text or b"") is not None
+        return self._precedes_redirection(node) and _NEW_DESCRIPTOR.fullmatch(node.text or b"") is not None
+
+    def _precedes_redirection(self, node: "Node") -> bool:
+        return self._source[node.end_byte : node.end_byte + 1] in (b"<", b">")
 
 
 def _inner_expansions(node: "Node") -> "Iterator[Node]":

@@ -144,7 +144,7 @@ class Walker:
         self._budget.depth += 1
         command = SimpleCommand(" ".join([word.text for word in words]), words=words)
         command.redirections.stdin = stdin
-        member = FoundMember(texts=(command.source,), words=command.plain_words())
+        member = FoundMember(texts=command.texts(command.source), words=command.plain_words())
         self.findings.members.append(member)
         self._run(member, command, state)
         self._budget.depth -= 1

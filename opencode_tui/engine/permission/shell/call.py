@@ -52,7 +52,7 @@ class Runner(Protocol):
         ...
 
     def mark_steered(self) -> None:
-        """Record that a word of the current command can make it another command than its name says."""
+        """Record that a word of the current command can make it another one than its name says, or names any file."""
         ...
 
     def poison(self, *, renames: bool = True) -> None:
@@ -74,10 +74,13 @@ class Call(Struct, frozen=True):
         """The program's name without its folder."""
         return self.program.text.rsplit("/", 1)[-1]
 
-    def use(self, word: Word, mode: Mode, *, follows: bool = True) -> None:
-        """Record that the command uses a path; one that is not fully known makes the command opaque."""
+    def use(self, word: Word, mode: Mode, *, follows: bool = True, is_sure: bool = True) -> None:
+        """Record that the command uses a path; without `is_sure` the word may be something else.
+
+        A path that is not fully known can be any file, so that no approval of the command's kind covers it.
+        """
         if not self.runner.findings.path(word, mode, self.state.folders, follows=follows):
-            self.runner.mark_opaque()
+            self.steered() if is_sure else self.opaque()
             if mode != "w" and not word.known:
                 self.use_listed()
 
@@ -93,12 +96,17 @@ class Call(Struct, frozen=True):
     def guess(self, word: Word) -> None:
         """Record that the command names a path whose use is unknown: rules for changing files do not hold for it."""
         self.runner.findings.is_guess = True
-        self.use(word, "rw")
+        self.use(word, "rw", is_sure=False)
         self.runner.findings.is_guess = False
 
     def tree(self, word: Word, pattern: str = "*", *, shows_hidden: bool = True) -> None:
         """Record that the command reads everything under a folder whose name matches; without hidden files, no secrets."""
         self.runner.findings.tree(word, self.state.folders, pattern, shows_hidden=shows_hidden)
+
+    def links(self, word: Word, mode: Mode) -> None:
+        """Record where the links below a folder lead, because the command follows them."""
+        if not self.runner.findings.links(word, mode, self.state.folders):
+            self.steered()
 
     def opaque(self) -> None:
         """Record that the effects of the command can't be determined in advance."""
@@ -109,7 +117,7 @@ class Call(Struct, frozen=True):
         self.runner.mark_project()
 
     def steered(self) -> None:
-        """Record that a word can make the command another one: no approval of its kind covers it."""
+        """Record that a word can make the command another one, or names any file: no approval of its kind covers it."""
         self.runner.mark_steered()
 
     def network(self) -> None:

@@ -14,6 +14,9 @@ from pathlib import PurePosixPath
 ENTRY_LIMIT = 5_000
 """Maximum number of names in or under one folder that are searched for secrets."""
 
+LINKED_LIMIT = 50_000
+"""Maximum number of names under one folder that are searched for links; where there are more, they are unknown."""
+
 LINK_LIMIT = 40
 """Links followed in one path before it counts as a cycle. Source: Linux, path_resolution(7)."""
 
@@ -75,6 +78,26 @@ class ShellFileSystem:
             if seen >= ENTRY_LIMIT:
                 return
 
+    def links_below(self, folder: str) -> list[str] | None:
+        """Return the paths of all links under a folder, None where it holds more than `LINKED_LIMIT` names."""
+        found: list[str] = []
+        waiting = [folder]
+        seen = 0
+        while waiting:
+            try:
+                with os.scandir(waiting.pop()) as entries:
+                    for entry in entries:
+                        seen += 1
+                        if seen > LINKED_LIMIT:
+                            return None
+                        if entry.is_symlink():
+                            found.append(entry.path)
+                        elif entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+            except (OSError, ValueError):
+                continue
+        return found
+
 
 class VirtualFileSystem(ShellFileSystem):
     """A project that exists only as a list: `files` (a folder ends with `/`) and `symlinks`, relative to the root."""
@@ -113,6 +136,11 @@ class VirtualFileSystem(ShellFileSystem):
         """Return the paths of files under a folder."""
         start = folder.rstrip("/") + "/"
         return [path for path in self._files if path.startswith(start)]
+
+    def links_below(self, folder: str) -> list[str] | None:
+        """Return the paths of links under a folder."""
+        start = folder.rstrip("/") + "/"
+        return [path for path in self._links if path.startswith(start)]
 
 
 GLOB_LIMIT = 500

@@ -12,6 +12,7 @@ from opencode_tui.engine.permission.shell.filesystem import (
     ShellFileSystem,
     expand_glob,
     glob_folder,
+    is_available_inside,
     is_device,
     is_inside,
     is_network_device,
@@ -26,6 +27,10 @@ Mode = Literal["r", "w", "rw"]
 PATH_LIMIT = 4_096
 """Maximum length of a path in the kernel; links in longer paths do not matter. Source: Linux, PATH_MAX."""
 
+DEPTH_LIMIT = 100
+"""Maximum number of folders above a path that are resolved one by one."""
+
+_INTERPRETER = re.compile(r"(?:pypy|python)[\d.]*t?")
 _BRACES = re.compile(r"\{.*\}")
 
 GLOB_LIMIT = 200
@@ -52,7 +57,8 @@ class Loss(Struct, frozen=True):
 class FoundMember(Struct):
     """A command that would run: the texts that rules are matched against (the first is the source), and what is known of it.
 
-    `runs_project`: it runs what files of the project say. `steered`: a word of it can make it another command than its name says.
+    `runs_project`: it runs what files of the project say. `steered`: a word of it can make it another command than its name says,
+    or names a file that is not known.
     """
 
     texts: tuple[str, ...]
@@ -101,6 +107,7 @@ class Findings(Struct):
     _resolved: dict[str, str] = {}
     _expanded: dict[str, list[str]] = {}
     _searched: set[tuple[str, str, bool]] = set()
+    _followed: set[tuple[str, Mode]] = set()
 
     def path(self, word: Word, mode: Mode, folders: frozenset[str] | None, *, follows: bool = True) -> bool:
         """Record that a command uses the path that a word names, and return whether that path is known.
@@ -188,14 +195,13 @@ class Findings(Struct):
         return known
 
     def _follow(self, path: str) -> str:
-        """Resolve only the last part when the folders above are known."""
+        """Resolve only the last part, after the folders above, which other paths share."""
         if len(path) > PATH_LIMIT:
             return posixpath.normpath(path)
         folder, _, name = path.rpartition("/")
-        if name in ("", ".", "..") or not folder or folder not in self._resolved:
-            self._resolved[folder] = resolve(folder, self.filesystem) if folder else "/"
+        if name in ("", ".", "..") or not folder or path.count("/") > DEPTH_LIMIT:
             return resolve(path, self.filesystem)
-        step = f"{self._resolved[folder].rstrip('/')}/{name}"
+        step = f"{self.real(folder).rstrip('/')}/{name}"
         is_link = not step.startswith("/proc/") and self.filesystem.link_target(step) is not None
         return resolve(step, self.filesystem) if is_link else step
 
@@ -222,9 +228,60 @@ class Findings(Struct):
         for path in self.filesystem.files_below(folder):
             if not fnmatch.fnmatchcase(posixpath.basename(path).casefold(), names):
                 continue
-            self.below[path] = None
-            if shows_hidden and is_secret(path):
-                self.swept[path] = None
+            self._record_below(path, shows_hidden=shows_hidden)
+
+    def _record_below(self, path: str, *, shows_hidden: bool = True) -> None:
+        self.below[path] = None
+        if shows_hidden and is_secret(path):
+            self.swept[path] = None
+
+    def links(self, word: Word, mode: Mode, folders: frozenset[str] | None) -> bool:
+        """Record where the links below a folder lead, for a command that follows them, and return whether all were found."""
+        if not word.known:
+            return True
+        return all(
+            [
+                self._follow_links(self.real(folder), mode)
+                for path in self._absolute(word.text, folders)
+                for folder in (self._expand(path) if word.glob else [path])
+            ]
+        )
+
+    def _follow_links(self, folder: str, mode: Mode) -> bool:
+        waiting = [folder]
+        while waiting:
+            folder = waiting.pop()
+            if (folder, mode) in self._followed or not is_inside(folder, self.root):
+                continue
+            links = self.filesystem.links_below(folder)
+            if links is None:
+                return False
+            self._followed.add((folder, mode))
+            for path in links:
+                real = self._linked(path)
+                if not is_inside(real, folder):
+                    self._record_link(path, real, mode)
+                    waiting.append(real)
+        return True
+
+    def _linked(self, path: str) -> str:
+        """Return where a link in a folder without links leads."""
+        folder, target = path.rpartition("/")[0], self.filesystem.link_target(path) or path
+        while target.startswith("../"):
+            folder, target = folder.rpartition("/")[0], target[3:]
+        return self.real(target if target.startswith("/") else f"{folder}/{target}")
+
+    def _record_link(self, path: str, real: str, mode: Mode) -> None:
+        """Record the use of a link's target; what every command may read outside needs nothing."""
+        if not is_inside(real, self.root):
+            is_interpreter = _INTERPRETER.fullmatch(posixpath.basename(real)) and self._is_interpreter(path)
+            if not is_interpreter and not is_available_inside(real, writes=mode != "r", filesystem=self.filesystem):
+                self.absolute_path(path, mode)
+        elif mode == "r":
+            self._record_below(real)
+            self._search(real, "*", shows_hidden=True)
+        else:
+            self.absolute_path(path, mode)
 
     def _record_pattern(self, path: str, mode: Mode, *, follows: bool) -> None:
         folder = self.real(glob_folder(path))

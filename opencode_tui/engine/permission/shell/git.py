@@ -204,7 +204,7 @@ def _record_paths(call: Call, command: str, words: list[Word]) -> None:
             continue
         if not word.known and command in _READS | {"branch"}:
             continue
-        call.use(word, mode)
+        call.use(word, mode, is_sure=False)
 
 
 def _names_revision(call: Call, text: str) -> bool:

@@ -14,7 +14,7 @@ from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.losses import deletes
 from opencode_tui.engine.permission.shell.needs import given
-from opencode_tui.engine.permission.shell.words import Word, literal, rows
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal, rows
 
 
 class Role(StrEnum):
@@ -24,6 +24,7 @@ class Role(StrEnum):
     READ = "r"
     WRITE = "w"
     BOTH = "b"
+    MAYBE = "?"  # a path that is read and written, or something else, such as an address
     ENTRY = "e"  # written as an entry of its folder: a link itself, not its target
     MOVED = "m"  # read, and removed as an entry
     TREE = "T"  # read with everything under it
@@ -32,6 +33,7 @@ class Role(StrEnum):
     PATTERN_FILE = "q"  # a file that is read; replaces the first operand
     NO_PATTERN = "0"  # no value; there is no first operand of another kind
     DATA = "@"  # text, or the name of a file after an `@`
+    FORM = "f"  # the same, also after `NAME=`
     PROGRAM = "x"  # a command line that will be run
     FLAG = "!"  # no value; what the command does is unknown with it
     SETTINGS = (
@@ -43,6 +45,9 @@ class Role(StrEnum):
     ADDRESS = "a"  # an address
     CLIENT = "E"  # text for a client, in which an escape starts a program
     SPREAD = "*"  # no value; folders are read recursively
+    FOLLOWS = "F"  # no value; links inside folders are followed
+    SPREAD_FOLLOWS = "R"  # no value; both
+    KEEPS = "P"  # no value; links inside folders are not followed
     GLOB = "g"  # a pattern of names, which may include hidden files
     INCLUDE = "I"  # a pattern of the names that are read in folders
     LIST = "L"  # a file that names other files
@@ -65,7 +70,8 @@ class Spec(Struct, frozen=True):
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
     nothing is known about the command, so that unknown words and options count as paths. What `unpacks` may create links, so
     that no later path is known. With `hosts` operands may be on another computer. What `searches` reads folders as a
-    whole, without hidden files. What `runs_project` runs what files of the project say.
+    whole, without hidden files. What `follows` also reads what links lead to in folders that it reads recursively. What
+    `runs_project` runs what files of the project say.
     """
 
     rest: Role = Role.BOTH
@@ -79,6 +85,7 @@ class Spec(Struct, frozen=True):
     unpacks: bool = False
     hosts: bool = False
     searches: bool = False
+    follows: bool = False
     runs_project: bool = False
 
 
@@ -98,6 +105,13 @@ _HOST = re.compile(r"[^@/][^/]*[.:/]|localhost\b|\d{8}|0x[0-9a-f]{8}", re.IGNORE
 """How the address of a page begins that has no scheme, and no value of an option that is in no list does."""
 
 _DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
+_UNKNOWN_STARTS = {
+    Role.DATA: re.compile(rf"[\w-]*{UNKNOWN}"),
+    Role.FORM: re.compile(rf"[\w-]*=?{UNKNOWN}"),
+    Role.URL: re.compile(rf"(?:f(?:i(?:l(?:e:?)?)?)?)?{UNKNOWN}", re.IGNORECASE),
+}
+"""How texts start that may turn out to be `@FILE`, `NAME=@FILE` or `file:…`, as their start is unknown."""
+
 _ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|system) ")
 """How editors, pagers and clients of databases begin a command line for the shell."""
 
@@ -126,7 +140,10 @@ _RISKY = frozenset({
     Role.WRITE, Role.TARGET, Role.BOTH, Role.ENTRY, Role.PROGRAM, Role.FLAG, Role.SETTINGS, Role.STEERS, Role.CLIENT, Role.FORMAT,
     Role.SETTING,
 })  # fmt: skip
-_VALUELESS = frozenset({Role.FLAG, Role.SPREAD, Role.NO_PATTERN, Role.NONE, Role.PACKS, Role.LISTS, Role.CHANGES})
+_VALUELESS = frozenset({
+    Role.FLAG, Role.SPREAD, Role.FOLLOWS, Role.SPREAD_FOLLOWS, Role.KEEPS, Role.NO_PATTERN, Role.NONE, Role.PACKS, Role.LISTS,
+    Role.CHANGES,
+})  # fmt: skip
 _MODES: Mapping[Role, Mode] = {
     Role.READ: "r",
     Role.TREE: "r",
@@ -137,6 +154,7 @@ _MODES: Mapping[Role, Mode] = {
     Role.TARGET: "w",
     Role.ENTRY: "w",
     Role.BOTH: "rw",
+    Role.MAYBE: "rw",
     Role.FOLDER: "rw",
 }
 
@@ -155,7 +173,9 @@ def apply_spec(call: Call, spec: Spec) -> None:
     patterns = {word.text for word in seen.get(Role.INCLUDE, ())}
     pattern = patterns.pop() if len(patterns) == 1 else "*"
     first, rest, last = spec.first, spec.rest, None if Role.TARGET in seen else spec.last
-    spread = spec.spreads or Role.SPREAD in seen
+    spread = spec.spreads or not seen.keys().isdisjoint((Role.SPREAD, Role.SPREAD_FOLLOWS))
+    follows = (spec.follows and spread) or not seen.keys().isdisjoint((Role.FOLLOWS, Role.SPREAD_FOLLOWS))
+    follows = follows and Role.KEEPS not in seen
     if Role.CHANGES in seen:
         rest = Role.WRITE
     if Role.PACKS in seen:
@@ -165,13 +185,15 @@ def apply_spec(call: Call, spec: Spec) -> None:
     if first is Role.TEXT and seen.keys() & {Role.PATTERN, Role.PATTERN_FILE, Role.NO_PATTERN}:
         first = None
     for index, word in enumerate(operands):
-        if not word.known and not word.fixed and not _RISKY.isdisjoint(spec.options.values()):
+        if not word.known and not word.fixed and _has_risk(spec):
             call.steered()  # it may turn out to be an option
         role = rest
         if first is not None and index == 0:
             role = first
         elif last is not None and index == len(operands) - 1 and index > 0:
             role = last
+        elif follows and role in _MODES:
+            call.links(word, _MODES[role])
         if spec.opaque and (found := _ESCAPE.match(word.text)):
             call.run_text(word.text[found.end() :])
         if word.text[:1] == "@" and role in (Role.READ, Role.BOTH):
@@ -191,6 +213,8 @@ def apply_spec(call: Call, spec: Spec) -> None:
             deletes(call, word)
     if (spread or spec.searches) and not operands[1 if first else 0 :]:
         call.tree(literal("."), pattern, shows_hidden=spread)
+        if follows:
+            call.links(literal("."), "r")
 
 
 _MIRRORS = "--delete --delete-before --delete-during --delete-delay --delete-after --delete-excluded --del"
@@ -268,6 +292,8 @@ def split_options(call: Call, spec: Spec) -> tuple[list[Word], Mapping[Role, lis
     """Return the operands, and the values of the options that were given by role; the use of the values is recorded."""
     options, operands = read_options(call.arguments, spec.options, permutes=True)
     known = {option.word.text for option in options if option.role is not None}
+    if any(option.role is None and _is_unsure(option.word) for option in options) and _has_risk(spec):
+        call.steered()  # it may turn out to be another option
     seen: dict[Role, list[Word]] = {}
     for option in options:
         if option.role is not None:
@@ -302,9 +328,18 @@ def _record_unknown(call: Call, spec: Spec, word: Word) -> None:
     elif _URL.match(text):
         call.network()
     elif _PATH_START.search(text) or ".env" in text:
-        use_operand(call, at_home(tail(word, len(name) + 1), call.state.home), Role.BOTH, assumed=False)
+        use_operand(call, at_home(tail(word, len(name) + 1), call.state.home), Role.MAYBE, assumed=False)
     if spec.assumed and not word.known:
         call.opaque()
+
+
+def _is_unsure(option: Word) -> bool:
+    """Return whether the name of an option is not fully known."""
+    return not option.known and UNKNOWN in option.text.partition("=")[0]
+
+
+def _has_risk(spec: Spec) -> bool:
+    return not _RISKY.isdisjoint(spec.options.values())
 
 
 def _could_be_path(word: Word) -> bool:
@@ -319,8 +354,10 @@ def tail(word: Word, start: int) -> Word:
 
 def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
     """Record the use of one argument."""
-    if role is Role.DATA and (found := _DATA_FILE.search(word.text)):
+    if role in (Role.DATA, Role.FORM) and (found := _DATA_FILE.search(word.text)):
         call.use(tail(word, found.end()), "r")
+    elif (start := _UNKNOWN_STARTS.get(role)) and start.match(word.text):
+        call.steered()  # it may turn out to name a file
     if found := _FILE_URL.match(word.text):
         call.use(tail(word, found.end()), "r")
     if role is Role.SETTING and not _SSH_HARMLESS.fullmatch(word.text):
@@ -345,10 +382,12 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
             source = value.partition(":")[0]
             if key in ("", "src", "source") and source[:1] in ("/", ".", "~"):
                 call.use(at_home(literal(source), call.state.home), "rw")
+            elif key in ("", "src", "source") and source.startswith(UNKNOWN):
+                call.steered()  # it may turn out to be a folder
     if role is Role.BLOCKS and (found := _BLOCKS.match(word.text)):
         word, role = at_home(tail(word, 3), call.state.home), Role.READ if found.group() == "if=" else Role.WRITE
     elif role is Role.BLOCKS and not word.known:
-        call.opaque()
+        call.steered()
     if role is Role.VARIABLE and (found := _VARIABLE.match(word.text)):
         if re.search(r"\s", word.text[found.end() :]):
             call.run_text(word.text[found.end() :])
@@ -363,7 +402,7 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
     if assumed:
         _use_assumed(call, word)
         return
-    call.use(word, _MODES.get(role, "rw"), follows=role not in (Role.ENTRY, Role.MOVED))
+    call.use(word, _MODES.get(role, "rw"), follows=role not in (Role.ENTRY, Role.MOVED), is_sure=role is not Role.MAYBE)
     if role is Role.TREE:
         call.tree(word)
 
@@ -443,7 +482,7 @@ ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts", "searches", "project"})
+_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts", "searches", "follows", "project"})
 
 
 def find_spec(name: str) -> Spec | None:
@@ -486,6 +525,7 @@ def _parse_spec(operands: str, options: str) -> Spec:
         unpacks="unpacks" in words,
         hosts="hosts" in words,
         searches="searches" in words,
+        follows="follows" in words,
         runs_project="project" in words,
     )
 

@@ -115,8 +115,11 @@ def run_find(call: Call) -> None:
     starts = [word for word in words[:count] if not word.text.startswith("-")]
     deletes = any(word.text == "-delete" for word in words)
     listed = _listed(call.texts())
+    follows = not {"-L", "-follow"}.isdisjoint(call.texts())
     for start in starts or [literal(".")]:
         call.use(start, "rw" if deletes else "r")
+        if follows:
+            call.links(start, "rw" if deletes else "r")
         if any(word.text in _EXECUTES for word in words):
             call.tree(start, listed)
     if deletes and not any(word.text in _SELECTS for word in words):
@@ -168,9 +171,11 @@ def run_fd(call: Call) -> None:
         None,
     )
     before = call.arguments if place is None else call.arguments[:place]
-    operands, _ = split_options(replace(call, arguments=before), spec_of("fd"))
+    operands, seen = split_options(replace(call, arguments=before), spec_of("fd"))
     for word in operands[1:]:
         call.use(word, "r")
+    for word in (operands[1:] or [literal(".")]) if Role.FOLLOWS in seen else ():
+        call.links(word, "r")
     if place is not None:
         call.opaque()
         call.use_listed()

@@ -56,7 +56,7 @@ class Member(Struct, frozen=True):
 
     `moves_only` marks a `cd` and similar commands, which only need approval for the folder. `always` are the patterns that an
     "always" reply to a question about this member grants. `runs_project`: it runs what files of the project say. `steered`: a word
-    of it, such as the name of a settings file, can make it another command than its name says.
+    of it, such as the name of a settings file, can make it another command than its name says, or names a file that is not known.
     """
 
     texts: tuple[str, ...]

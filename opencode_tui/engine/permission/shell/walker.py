@@ -87,7 +87,7 @@ class Walker:
             member.runs_project = True
 
     def mark_steered(self) -> None:
-        """Record that a word of the current command can make it another command than its name says."""
+        """Record that a word of the current command can make it another one than its name says, or names any file."""
         self.mark_opaque()
         if self._members:
             self._members[-1].steered = True
@@ -429,7 +429,7 @@ class Walker:
         """Record the files that redirections open, and analyze what they run."""
         for word, mode in redirections.opened:
             if not self.findings.path(word, mode, state.folders):
-                self.mark_opaque()
+                self.mark_steered()
         for text in redirections.programs:
             if _EVALUATED.search(text):
                 self.mark_opaque()

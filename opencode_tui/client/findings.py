@@ -60,7 +60,12 @@ Changed files:
 
 
 async def find_problems(
-    client: Client, changes: ReviewedChanges, *, model: ModelRef | None = None, parent_id: str | None = None
+    client: Client,
+    changes: ReviewedChanges,
+    *,
+    model: ModelRef | None = None,
+    variant: str | None = None,
+    parent_id: str | None = None,
 ) -> Findings:
     """Return what the model finds in changes, the worst first.
 
@@ -72,6 +77,7 @@ async def find_problems(
     wanted = PromptInput(
         agent=AGENT,
         model=model,
+        variant=variant,
         format=OutputFormat(type="json_schema", schema=SCHEMA),
         parts=[TextInput(text=_prompt(changes))],
     )

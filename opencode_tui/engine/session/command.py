@@ -162,11 +162,14 @@ class SessionCommands(Struct, frozen=True):
         if is_subtask:
             parts = [self._subtask(command, given, agent, text), *(given.parts or [])]
         parts = await change_command(self.hooks, session_id, given, parts)
+        wanted = _model(given.model)
+        model = wanted if is_subtask else self._model(command, given, agent)
         return PromptInput(
             message_id=given.message_id,
             agent=given.agent if is_subtask else agent.name,
-            model=_model(given.model) if is_subtask else self._model(command, given, agent),
-            variant=given.variant,
+            model=model,
+            variant=given.variant if wanted in (None, model) else None,  # it was chosen for the model that was wanted
+            delivery=given.delivery,
             parts=parts,
         )
 

@@ -47,6 +47,7 @@ class SessionShell(Struct, frozen=True):
             message_id=given.message_id,
             agent=given.agent,
             model=given.model,
+            variant=given.variant,
             parts=[TextInput(text=REQUEST_TEXT, synthetic=True)],
         )
         target = await self.users.address(session_id, prompt)

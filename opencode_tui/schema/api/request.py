@@ -86,7 +86,7 @@ class PromptInput(Record):
 
 
 class CommandInput(Record):
-    """A slash command with its arguments; `model` is `provider/model`, `parts` are additional attachments."""
+    """A slash command with its arguments; `model` is `provider/model`, `delivery` that of a prompt, `parts` are attachments."""
 
     command: str
     arguments: str = ""
@@ -94,6 +94,7 @@ class CommandInput(Record):
     model: str | None = absent()
     agent: str | None = absent()
     variant: str | None = absent()
+    delivery: Delivery | None = absent()
     parts: list[FileInput] | None = absent()
 
 
@@ -104,6 +105,7 @@ class ShellInput(Record):
     message_id: str | None = absent()
     model: ModelRef | None = absent()
     agent: str | None = absent()
+    variant: str | None = absent()
 
 
 class CreateSession(Record):

@@ -80,7 +80,8 @@ async def start_review(chat: Chat, words: str = "") -> None:
         await chat.sender.command("review", name, stored=lambda _: None, given=lambda: None)
         return
     chat.show_note("note", "Reviewing", screen_line(changes.name))
-    found = await find_problems(client, changes, model=chat.control.choice.model, parent_id=session_id)
+    choice = chat.control.choice
+    found = await find_problems(client, changes, model=choice.model, variant=choice.variant, parent_id=session_id)
     comments = [Comment(one.file, one.line, one.text, severity=one.severity) for one in found.findings]
     if found.head is None:
         _KEPT[chat] = _with_changes(_KEPT.get(chat), await client.review.changes())

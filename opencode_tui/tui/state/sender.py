@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 
-from opencode_tui.schema.api.request import CommandInput, PromptInput, PromptPart, ShellInput, TextInput
+from opencode_tui.schema.api.request import CommandInput, FileInput, PromptInput, PromptPart, ShellInput, TextInput
 from opencode_tui.schema.session.message import Delivery
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.tui.state.controller import SessionController
 
 
@@ -126,21 +127,43 @@ class Sender:
             model=choice.model,
             agent=choice.agent,
             variant=choice.variant,
-            delivery="queue" if self.delivery == "queue" and self._control.is_busy else None,
+            delivery=self._delivery,
             parts=[TextInput(text=text), *attached, *(await client.prompts.expand(text))[1:]],
         )
         give()
         await client.prompts.prompt(session.id, request, stored=stored)
 
+    @property
+    def _delivery(self) -> Delivery | None:
+        return "queue" if self.delivery == "queue" and self._control.is_busy else None
+
+    async def _session_in_turn(self) -> SessionInfo:
+        """Return the session once the requests before this one are stored: the first of them creates it."""
+        async with self._send_lock:
+            return await self._control.session()
+
     async def command(
-        self, name: str, arguments: str, *, stored: Callable[[str], None], given: Callable[[], None]
+        self,
+        name: str,
+        arguments: str,
+        attached: Sequence[FileInput] = (),
+        *,
+        stored: Callable[[str], None],
+        given: Callable[[], None],
     ) -> None:
         """Run a custom slash command, with the callbacks of `send`. Raises OpencodeError."""
         with self._call(given) as give:
             choice = self._control.choice
-            session = await self._control.session()
-            model = str(choice.model) if choice.model else None
-            request = CommandInput(command=name, arguments=arguments, model=model, agent=choice.agent)
+            session = await self._session_in_turn()
+            request = CommandInput(
+                command=name,
+                arguments=arguments,
+                model=str(choice.model) if choice.model else None,
+                agent=choice.agent,
+                variant=choice.variant,
+                delivery=self._delivery,
+                parts=list(attached) or None,
+            )
             give()
             await self._control.client.prompts.command(session.id, request, stored=stored)
 
@@ -148,8 +171,8 @@ class Sender:
         """Run a shell command of the user, with the callbacks of `send`. Raises OpencodeError."""
         with self._call(given) as give:
             choice = self._control.choice
-            session = await self._control.session()
-            request = ShellInput(command=command, agent=choice.agent, model=choice.model)
+            session = await self._session_in_turn()
+            request = ShellInput(command=command, agent=choice.agent, model=choice.model, variant=choice.variant)
             give()
             await self._control.client.prompts.shell(session.id, request, stored=stored)
 

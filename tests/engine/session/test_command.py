@@ -103,6 +103,29 @@ async def test_a_commands_agent_and_model_answer_it(environ, tmp_path):
         assert (info.agent, str(info.model)) == ("plan", "fake-anthropic/fake-model")
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "variant"),
+    [
+        ("same", {"variant": "low"}, "low"),
+        ("same", {"variant": "low", "model": None}, "low"),
+        ("other", {"variant": "low"}, None),
+        ("other", {"variant": "low", "model": None}, "low"),
+        ("same", {}, None),
+    ],
+    ids=["with-its-model", "of-no-model", "other-model", "other-model-of-none", "none"],
+)
+async def test_a_variant_goes_to_the_model_that_it_was_chosen_for(environ, tmp_path, name, given, variant):
+    settings = {
+        **commands(same={"template": "Think."}, other={"template": "Think.", "model": "fake-anthropic/fake-model"}),
+        "model": "fake/fake-model",
+    }
+    async with opened(environ, tmp_path, Answer(text="ok"), settings=settings) as world:
+        session = await world.new_session()
+        request = CommandInput(**{"command": name, "model": "fake/fake-model", **given})
+        await world.client.prompts.command(session.id, request)
+        assert (await world.messages(session))[0].info.variant == variant
+
+
 async def test_a_subtask_works_apart_and_its_report_is_asked_for(environ, tmp_path):
     settings = commands(look={"template": "Look for $1", "agent": "explore", "description": "look around"})
     answers = [Answer(text="x is in a.py"), Answer(text="It is in a.py.")]

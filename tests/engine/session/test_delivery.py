@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.message import AssistantMessage, Delivery, UserMessage
@@ -74,6 +74,25 @@ async def test_queued_requests_are_answered_one_after_the_other_after_the_turn(e
             (True, True),
         ]
         assert "The user sent the following message" not in bodies[-1]
+
+
+async def test_a_command_waits_for_the_end_of_the_turn_or_joins_it(environ, tmp_path) -> None:
+    settings = {**SETTINGS, "command": {"greet": {"template": "Greet $ARGUMENTS"}}}
+    answers = (slow_call(), Answer(text="both done"), Answer(text="queued done"))
+    async with opened(environ, tmp_path, *answers, settings=settings) as world:
+        session = await world.client.sessions.create(CreateSession())
+        first, _ = await ask(world, session.id, "one")
+        await until_running_tool(world, session.id)
+        tasks = []
+        for words, delivery in (("later", "queue"), ("now", None)):
+            stored: asyncio.Queue[str] = asyncio.Queue()
+            given = CommandInput(command="greet", arguments=words, delivery=delivery)
+            work = world.client.prompts.command(session.id, given, stored=stored.put_nowait)
+            tasks.append(asyncio.create_task(work))
+            await stored.get()
+        (tmp_path / "go").touch()
+        await asyncio.gather(first, *tasks)
+        assert await talk(world, session.id) == ["one", "Greet now", "both done", "Greet later", "queued done"]
 
 
 async def test_a_steering_request_joins_before_a_queued_one(environ, tmp_path) -> None:

@@ -114,8 +114,11 @@ async def test_findings_of_the_model_are_comments_of_the_checklist(environ: dict
         assert "parser.py:3" in await page.sees("Please handle these comments")
         repo.commit("all of it")
         await page.press("ctrl+u", "ctrl+c")
+        await page.press("ctrl+t")
+        await page.sees("Variant: low")
         await page.send("/review HEAD")
         await page.sees("Review: 1 finding")
+        assert [body.get("reasoning_effort") for body in page.world.server.bodies] == [None, "low"]
         await page.press("ctrl+x", "h")
         text = await page.sees("Changes  HEAD")
         assert "Breaks for row 0." in text and "marked" not in text and "push" not in text

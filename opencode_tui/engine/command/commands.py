@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _PLACEHOLDER = re.compile(r"\$(?:(\d+)|ARGUMENTS)")
 _SNIPPET = re.compile(r"!`([^`\n]+)`")
-_WORD = re.compile(r"""\[Image\s+\d+\]|(?:"[^"]*"|'[^']*'|[^\s"'])+|["']""")
+_WORD = re.compile(r"""\[(?:Image|File)\s+\d+\]|(?:"[^"]*"|'[^']*'|[^\s"'])+|["']""")
 _QUOTED = re.compile(r"\"([^\"]*)\"|'([^']*)'")
 
 

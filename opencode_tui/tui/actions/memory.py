@@ -12,6 +12,7 @@ from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.keys.common import cancels
 from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.prompt.draft import Draft
 
 FILE = "AGENTS.md"
 
@@ -25,9 +26,9 @@ def is_rule(text: str) -> bool:
     return line.startswith("# ") and "\n" not in line
 
 
-def add_rule(chat: Chat, text: str) -> None:
+def add_rule(chat: Chat, draft: Draft) -> None:
     """Ask to which file a rule is added, with a preview."""
-    chat.do(_ask(chat, text))
+    chat.do(_ask(chat, draft))
 
 
 async def _files(chat: Chat) -> tuple[Path, Path, str]:
@@ -36,9 +37,9 @@ async def _files(chat: Chat) -> tuple[Path, Path, str]:
     return Path(places.worktree) / FILE, Path(places.config) / FILE, places.home
 
 
-async def _ask(chat: Chat, text: str) -> None:
+async def _ask(chat: Chat, draft: Draft) -> None:
     project, own, home = await _files(chat)
-    rule = text.strip()[1:].strip()
+    rule = draft.whole.strip()[1:].strip()
     end = await asyncio.to_thread(_last_lines, project)
 
     def choose(path: Path) -> Callable[[], object]:
@@ -46,7 +47,7 @@ async def _ask(chat: Chat, text: str) -> None:
 
     def back() -> None:
         chat.panels.close()
-        chat.prompt.editor.put(text)
+        chat.prompt.put_back(draft)
 
     about = [*(f"  {line}" for line in end), f"+ - {rule}"]
     answers = (

@@ -1,7 +1,6 @@
 """Actions of the prompt: send, external editor, stash, attachments, copy the last response."""
 
 import asyncio
-import base64
 import os
 import tempfile
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.session.message import AssistantMessage
-from opencode_tui.schema.session.part import FilePart, TextPart
+from opencode_tui.schema.session.part import TextPart
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.wait import SAID_AFTER_S
 from opencode_tui.tui.actions.memory import add_rule, is_rule
@@ -21,7 +20,11 @@ from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.prompt.desktop import read_image, read_text
 from opencode_tui.tui.prompt.draft import Attachment, Draft
+from opencode_tui.tui.prompt.sent import draft_of
 from opencode_tui.tui.prompt.slash import SLASH, parse
+
+NO_FILES = "takes no pictures or files"
+SEND_WITHOUT = "send it without them"
 
 EVENTS_S = 0.05
 """Seconds to wait for the events of a failed turn."""
@@ -64,26 +67,42 @@ def submit(chat: Chat) -> None:
             chat.view.action_scroll_end()
             chat.do(_send(chat, Draft(CONTINUE)))
         return
-    chat.do(box.remember(draft.whole))
+    chat.do(box.remember(draft))
     chat.clear_note()
     command = parse(draft.text)
     if command is not None and command[0] in SLASH and command[0] not in chat.completing.own_commands:
         _run_built_in(chat, draft, *command)
         return
-    if is_rule(draft.text) and chat.control.is_alone:
-        add_rule(chat, draft.text)
+    if is_rule(draft.text) and is_rule(draft.whole) and chat.control.is_alone:
+        if draft.parts():
+            _give_back(chat, draft, "A rule")
+        else:
+            add_rule(chat, draft)
         return
     chat.view.action_scroll_end()  # the message and its answer come there
     chat.do(_send(chat, draft))
 
 
 def _run_built_in(chat: Chat, draft: Draft, name: str, words: str) -> None:
-    """Run a built-in command; words that it does not use are put back, so that nothing is dropped silently."""
+    """Run a built-in command; words and files that it does not use are put back, so that nothing is dropped silently."""
     if not words:
         chat.run(SLASH[name])
-    elif not run_with(chat, SLASH[name], words):
+    elif draft.parts():
+        _give_back(chat, draft, f"/{name}")
+    elif not run_with(chat, SLASH[name], _arguments(draft, words)):
         chat.prompt.put_back(draft)
-        chat.show_note("failed", f"/{name} takes no arguments", "send it without them")
+        chat.show_note("failed", f"/{name} takes no arguments", SEND_WITHOUT)
+
+
+def _arguments(draft: Draft, written: str) -> str:
+    """Return the arguments of a command with the pasted texts that their markers stand for."""
+    return Draft(written, draft.attachments).whole.strip()
+
+
+def _give_back(chat: Chat, draft: Draft, what: str) -> None:
+    """Put a prompt back whose files could not be sent, and say so."""
+    chat.prompt.put_back(draft)
+    chat.show_note("failed", f"{what} {NO_FILES}", SEND_WITHOUT)
 
 
 async def _send(chat: Chat, draft: Draft) -> None:
@@ -114,8 +133,10 @@ async def _is_shown_in_chat(chat: Chat) -> bool:
 
 
 async def _route(chat: Chat, draft: Draft, stored: Callable[[str], None], given: Callable[[], None]) -> None:
-    if draft.text.startswith("!"):
-        await chat.sender.shell(draft.text[1:].strip(), stored=stored, given=given)
+    if draft.text.startswith("!"):  # what is typed: a pasted text is no command
+        if draft.parts():
+            raise OpencodeError(f"A shell command {NO_FILES}; {SEND_WITHOUT}")
+        await chat.sender.shell(draft.whole[1:].strip(), stored=stored, given=given)
         return
     if not draft.text.startswith("/"):
         await chat.sender.send(draft.whole, draft.parts(), stored=stored, given=given)
@@ -128,7 +149,7 @@ async def _route(chat: Chat, draft: Draft, stored: Callable[[str], None], given:
     name, arguments = command
     if name not in known:
         raise OpencodeError(f"Unknown command /{name}. Press ctrl+p to see all commands.")
-    await chat.sender.command(name, arguments, stored=stored, given=given)
+    await chat.sender.command(name, _arguments(draft, arguments), draft.parts(), stored=stored, given=given)
 
 
 @action("input_paste")
@@ -272,10 +293,5 @@ async def put_back_queued(chat: Chat, message_id: str) -> bool:
     message = await client.messages.get(session_id, message_id)
     if not await client.prompts.withdraw(session_id, message_id):
         return False
-    texts = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
-    chat.prompt.put_back(Draft("\n".join(texts)))
-    for part in message.parts:
-        if isinstance(part, FilePart) and part.url.startswith("data:") and part.mime.startswith("image/"):
-            data = base64.b64decode(part.url.partition(",")[2])
-            chat.prompt.attach(Attachment(data=data, mime=part.mime, name=part.filename or ""))
+    chat.prompt.put_back(draft_of(message.parts))
     return True

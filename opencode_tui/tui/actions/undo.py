@@ -4,11 +4,12 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING
 
-from opencode_tui.schema.session.part import TextPart
 from opencode_tui.text.undo import unchanged_files
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.undo import UndoPanel
+from opencode_tui.tui.prompt.draft import Draft
+from opencode_tui.tui.prompt.sent import draft_of
 
 if TYPE_CHECKING:
     from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFiles, UndoOnly, UndoScope
@@ -89,7 +90,7 @@ async def _undo(
 ) -> None:
     scope = preview.scope
     assert scope is not None
-    text = "" if only == "files" else await _request_text(chat, session_id, scope.message_id)
+    draft = Draft() if only == "files" else await _request(chat, session_id, scope.message_id)
     try:
         with chat.waiting("Undoing"):
             report = await chat.control.client.undo.revert(session_id, scope.message_id, scope.part_id, only=only)
@@ -97,8 +98,8 @@ async def _undo(
         _end_preview(chat, is_at_end=ends_at_end)
     show_files(chat, report)
     editor = chat.prompt.editor
-    if text and not scope.part_id and not editor.text.strip():
-        editor.put(text)
+    if draft.text and not scope.part_id and not editor.text.strip():
+        chat.prompt.put_back(draft)
         editor.restored_text = editor.text
     if report.failed:
         chat.show_note("failed", "Some files could not be restored", "undo again to retry")
@@ -111,11 +112,9 @@ def show_files(chat: Chat, report: "UndoFiles") -> None:
         chat.control.show_undone(scope.message_id, report)
 
 
-async def _request_text(chat: Chat, session_id: str, message_id: str) -> str:
+async def _request(chat: Chat, session_id: str, message_id: str) -> Draft:
     message = await chat.control.client.messages.get(session_id, message_id)
-    if message.info.role != "user":
-        return ""
-    return "\n".join(part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic)
+    return draft_of(message.parts) if message.info.role == "user" else Draft()
 
 
 @action("messages_redo", when=lambda chat: chat.control.facts is not None and chat.control.facts.info.revert)

@@ -166,7 +166,7 @@ class AttachmentScreen(FullTextScreen):
     scopes = ("page:attachment", "page")
 
     def __init__(self, marker: str, one: Attachment, actions: AttachmentActions) -> None:
-        super().__init__(FullText(marker.strip("[]"), one.text if not one.data else "\n".join(image_facts(one))))
+        super().__init__(FullText(marker.strip("[]"), "\n".join(file_facts(one)) if one.is_file else one.text))
         self._one = one
         self._actions = actions
 
@@ -180,7 +180,7 @@ class AttachmentScreen(FullTextScreen):
         if self._one.data:
             view = KeyAction("attachment_view", "open in your viewer", lambda: self._done(self._actions.view))
             return [view, *actions]
-        if len(self._one.text) <= WRITABLE:
+        if not self._one.is_file and len(self._one.text) <= WRITABLE:
             expand = KeyAction(
                 "attachment_expand", "expand into the prompt", lambda: self._done(self._actions.write_out)
             )
@@ -192,8 +192,10 @@ class AttachmentScreen(FullTextScreen):
         self.dismiss(None)
 
 
-def image_facts(one: Attachment) -> Sequence[str]:
-    """Return the facts of an image, one per line."""
+def file_facts(one: Attachment) -> Sequence[str]:
+    """Return the facts of a file, one per line."""
+    if not one.data:
+        return [one.name or "file", one.mime, *([] if one.url.startswith("data:") else [one.url])]
     size = len(one.data)
     lines = [one.name or "image", f"{one.mime}, {plural(size, 'byte') if size < 2048 else f'{size // 1024} kB'}"]
     if one.data.startswith(b"\x89PNG") and len(one.data) >= 24:

@@ -1,7 +1,7 @@
 """The prompt: a bar and the editor on a background, with attachments and history."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -11,7 +11,8 @@ from textual.containers import Horizontal
 from textual.strip import Strip
 from textual.widgets.text_area import Selection
 
-from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker, read_image_file
+from opencode_tui.tui.prompt.attachments import Attachments
+from opencode_tui.tui.prompt.draft import Attachment, Draft, read_image_file
 from opencode_tui.tui.prompt.editor import MARKER, Editor, handled, is_large, last_marker, marker_at
 from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
 from opencode_tui.tui.screen_guards import ErrorBoundary
@@ -60,9 +61,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         self._shown = Selection()
         """What vim selected last; the mouse may have selected something else."""
         self._completing: Completing | None = None
-        self._attachments: dict[str, Attachment] = {}
-        self._aside: dict[str, Mapping[str, Attachment]] = {}
-        """Attachments of unsent prompts, by text."""
+        self._attachments = Attachments(self._texts)
         self._history_file: Path | None = None
 
     def compose(self) -> ComposeResult:
@@ -75,29 +74,30 @@ class PromptBox(ErrorBoundary, Horizontal):
         """Return whether the text is a command for the shell, which no model reads first."""
         return self.editor.text.startswith("!")
 
+    def _texts(self) -> Sequence[str]:
+        """Return the texts in which markers may be."""
+        stashed = (draft.text for draft in self.stash)
+        return (self.editor.text, self.history.begun, *stashed, *self.history.entries)
+
     def pop_draft(self) -> Draft:
         """Return the draft with its attachments, and empty the prompt."""
-        draft = Draft(self.editor.text, dict(self._attachments))
+        draft = self._attachments.draft(self.editor.text)
         self.has_examples = False
-        if self.history.begun:
-            self._aside[self.history.begun] = draft.attachments
         self.editor.put("")
-        self._attachments.clear()
         if self.vim is not None:
             self.vim.restart()
         return draft
 
     def clear(self) -> None:
-        """Empty the prompt; `up` restores its text first, in this run."""
-        self._aside[self.editor.text] = dict(self._attachments)
+        """Empty the prompt; `up` restores it first, in this run."""
         self.history.set_aside(self.editor.text)
         self.editor.put("")
 
     @property
     def unsent(self) -> list[str]:
-        """The drafts that are stashed or still in the prompt."""
-        drafts = (*self.stash, Draft(self.editor.text, self._attachments))
-        return [draft.whole if len(draft.whole) <= MAX_LENGTH else draft.text for draft in drafts]
+        """The drafts that are stashed or still in the prompt, as the next run can have them: without files."""
+        drafts = (*self.stash, self._attachments.draft(self.editor.text))
+        return [draft.words if len(draft.words) <= MAX_LENGTH else draft.text for draft in drafts]
 
     def keep_unsent(self, draft: str) -> bool:
         """Append an unsent draft to the history file, and return whether it is there, or no file is kept. Blocks."""
@@ -105,17 +105,12 @@ class PromptBox(ErrorBoundary, Horizontal):
 
     def put_back(self, draft: Draft) -> None:
         """Restore a draft, before text written meanwhile."""
-        self._attachments.update(draft.attachments)
-        rest = self.editor.text
-        self.editor.put(f"{draft.text}\n{rest}" if rest.strip() else draft.text)
+        text, rest = self._attachments.adopt(draft), self.editor.text
+        self.editor.put(f"{text}\n{rest}" if rest.strip() else text)
 
     def attach(self, attachment: Attachment) -> None:
         """Insert a marker at the cursor for an attachment."""
-        number = 1
-        while (marker := self._marker(attachment, number)) in self._attachments:
-            number += 1
-        self._attachments[marker] = attachment
-        self.editor.put_in(marker)
+        self.editor.put_in(self._attachments.add(attachment, self.editor.text))
 
     def paste(self, text: str) -> None:
         """Paste a text at the cursor."""
@@ -142,29 +137,29 @@ class PromptBox(ErrorBoundary, Horizontal):
         """The marker at the cursor, else the last one of the prompt; empty when nothing is attached."""
         line, column = self.editor.cursor_location
         here = marker_at(self.editor.document.get_line(line), column)
-        return here if here in self._attachments else last_marker(self.editor.text, self._attachments)
+        known = self._attachments.draft(self.editor.text).attachments
+        return here if here in known else last_marker(self.editor.text, known)
 
     def unfold(self, marker: str) -> None:
         """Replace the marker of a pasted text by the text."""
         one = self._attachments.get(marker)
-        if one is not None and not one.data:
-            del self._attachments[marker]
+        if one is not None and not one.is_file:
             self.editor.put(self.editor.text.replace(marker, one.text, 1))
 
     def detach(self, marker: str) -> None:
         """Remove an attachment from the prompt."""
-        self._attachments.pop(marker, None)
         self.editor.put(self.editor.text.replace(marker, "", 1))
 
     def keep_history(self, path: Path) -> None:
         """Set the file to which sent prompts are written."""
         self._history_file = path
 
-    async def remember(self, text: str) -> None:
-        """Append a sent prompt to the history, also in its file."""
-        self.history.add(text)
+    async def remember(self, draft: Draft) -> None:
+        """Append a sent prompt to the history; also to its file, without the markers of what the next run does not have."""
+        text = self._attachments.unfold(draft)
+        self.history.add(text if len(text) <= MAX_LENGTH else draft.text)
         if self._history_file is not None:
-            await asyncio.to_thread(append_history, self._history_file, text)
+            await asyncio.to_thread(append_history, self._history_file, draft.words)
 
     def complete_with(self, completing: "Completing") -> None:
         """Suggest files, agents and commands from now on; the caller mounts the list."""
@@ -247,16 +242,9 @@ class PromptBox(ErrorBoundary, Horizontal):
         """Show an earlier or a later prompt."""
         found = self.history.earlier(self.editor.text) if action_id == "history_previous" else self.history.later()
         if found is not None:
-            self._attachments.update(self._aside.get(found, {}))
             self.editor.put(found)
             if action_id == "history_previous":
                 self.editor.move_cursor((0, len(self.editor.document.get_line(0))))
-
-    @staticmethod
-    def _marker(attachment: Attachment, number: int) -> str:
-        if attachment.data:
-            return f"[Image {number}]"
-        return paste_marker(attachment.text, number)
 
 
 def _index(editor: Editor, location: tuple[int, int]) -> int:

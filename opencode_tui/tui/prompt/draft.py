@@ -2,13 +2,13 @@
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opencode_tui.schema.api.request import PromptPart
+    from opencode_tui.schema.api.request import FileInput
 
 
 _STEERING = re.compile(
@@ -23,12 +23,18 @@ def clean(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """An attachment: a pasted text, or the bytes of an image."""
+    """An attachment: a pasted text, the bytes of an image, or the address of another file."""
 
     text: str = ""
     data: bytes = b""
     mime: str = "text/plain"
     name: str = ""
+    url: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        """Whether a file is sent beside the text; a pasted text is a piece of it."""
+        return bool(self.data or self.url)
 
 
 MAX_IMAGE_BYTES = 20_000_000
@@ -65,27 +71,45 @@ class Draft:
     @property
     def whole(self) -> str:
         """The text with markers replaced by the pasted texts."""
-        text = self.text
-        for marker, one in self.attachments.items():
-            if not one.data:
-                text = text.replace(marker, one.text)
-        return text
+        return self.filled(lambda marker, one: marker if one.is_file else one.text)
 
-    def parts(self) -> "list[PromptPart]":
-        """Return the parts to send with the text."""
+    @property
+    def words(self) -> str:
+        """The whole text without the markers of files, for a place that has no attachments."""
+        return self.filled(lambda _, one: "" if one.is_file else one.text)
+
+    def parts(self) -> "list[FileInput]":
+        """Return the files to send with the text."""
         from opencode_tui.schema.api.request import FileInput  # the first frame does without
 
-        found: list[PromptPart] = []
+        found: list[FileInput] = []
         for marker, one in self.attachments.items():
-            if one.data and marker in self.text:
-                url = f"data:{one.mime};base64,{base64.b64encode(one.data).decode('ascii')}"
+            if one.is_file and marker in self.text:
+                url = one.url or f"data:{one.mime};base64,{base64.b64encode(one.data).decode('ascii')}"
                 found.append(FileInput(mime=one.mime, filename=one.name or marker.strip("[]"), url=url))
         return found
+
+    def filled(self, value: Callable[[str, Attachment], str]) -> str:
+        """Return the text with the value of each marker in its place."""
+        pieces = split_at(self.text, self.attachments)
+        return "".join(value(one, self.attachments[one]) if at % 2 else one for at, one in enumerate(pieces))
+
+
+def split_at(text: str, markers: Collection[str]) -> list[str]:
+    """Return the pieces of a text: each second one is one of the markers."""
+    return re.split(f"({'|'.join(map(re.escape, markers))})", text) if markers else [text]
 
 
 def line_count(text: str) -> int:
     """Return how many lines a text has; a line feed at its end starts no further one."""
     return text.count("\n") + (not text.endswith("\n"))
+
+
+def marker_of(one: Attachment, number: int) -> str:
+    """Return the marker of an attachment, such as `[Image 2]`."""
+    if one.is_file:
+        return f"[{'Image' if one.mime.startswith('image/') else 'File'} {number}]"
+    return paste_marker(one.text, number)
 
 
 def paste_marker(text: str, number: int) -> str:

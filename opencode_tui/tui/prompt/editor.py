@@ -23,7 +23,7 @@ from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import row
 
-MARKER = re.compile(r"\[(?:Pasted|Image) [^\]\n]{1,40}\]")
+MARKER = re.compile(r"\[(?:Pasted|Image|File) [^\]\n]{1,40}\]")
 """The marker of an attachment."""
 
 _REFERENCE = re.compile(r"(?:^|\s)@\S+ $")

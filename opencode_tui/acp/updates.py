@@ -461,9 +461,12 @@ def thought(text: str) -> AgentThoughtChunk:
     return AgentThoughtChunk(session_update="agent_thought_chunk", content=TextContentBlock(type="text", text=text))
 
 
-def moment(time_ms: int) -> str:
-    """Return a time in milliseconds since 1970 as ISO 8601."""
-    return datetime.fromtimestamp(time_ms / 1000, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def moment(time_ms: int) -> str | None:
+    """Return a time in milliseconds since 1970 as ISO 8601, None for one beyond the calendar."""
+    try:
+        return datetime.fromtimestamp(time_ms / 1000, tz=UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):  # a foreign record
+        return None
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -12,6 +12,9 @@ from typing import Annotated, Any, ForwardRef, Literal, cast, get_args, get_orig
 
 from opencode_tui.schema.field import REQUIRED, After, Before, Facts, Tag, TagOf, WithFields, is_union
 
+LEAST_INT, LARGEST_INT = -(2**63), 2**63 - 1
+"""Any integer of a record: arrays, caches and indexes have 64 bits for it, and one record must not stop them."""
+
 Accept = Callable[[Any], Any]
 
 
@@ -36,8 +39,14 @@ def _exactly(kind: type) -> Accept:
     return accept
 
 
+def _int(value: Any) -> Any:
+    if type(value) is int and LEAST_INT <= value <= LARGEST_INT:
+        return value
+    raise RefusedError
+
+
 def _float(value: Any) -> Any:
-    if type(value) is float:
+    if type(value) is float and isfinite(value):
         return value
     if type(value) is int and -(2**53) <= value <= 2**53:
         return float(value)
@@ -58,7 +67,7 @@ _WRITTEN_DECIMAL = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?").fullmatch
 
 _PLAIN: dict[Any, Accept] = {
     str: _exactly(str),
-    int: _exactly(int),
+    int: _int,
     bool: _exactly(bool),
     float: _float,
     Decimal: _decimal,

@@ -5,11 +5,20 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Union, cast, get_args, get_origin
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, Discriminator, GetCoreSchemaHandler, TypeAdapter, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+    WithJsonSchema,
+)
 from pydantic import Tag as PydanticTag
-from pydantic.json_schema import SkipJsonSchema
+from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
+from opencode_tui.schema.accept import LARGEST_INT, LEAST_INT
 from opencode_tui.schema.field import (
     EXPECTED,
     After,
@@ -47,8 +56,25 @@ def validator_of(kind: Any) -> SchemaValidator:
     return cast("SchemaValidator", adapter_of(kind).validator)
 
 
+class _Integer:
+    """An integer of 64 bits, which its JSON schema does not say."""
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.int_schema(ge=LEAST_INT, le=LARGEST_INT)
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        found = handler(core)
+        unsaid = {"minimum": LEAST_INT, "maximum": LARGEST_INT}
+        return {name: value for name, value in found.items() if unsaid.get(name) != value}
+
+
+_NUMBERS = {int: Annotated[int, _Integer()], float: Annotated[float, pydantic.Field(allow_inf_nan=False)]}
+
+
 def pydantic_kind(kind: Any) -> Any:
     """Return a type with pydantic's form of what is said about it."""
+    if kind is int or kind is float:
+        return _NUMBERS[kind]
     origin, members = get_origin(kind), get_args(kind)
     if origin is Annotated:
         inner = pydantic_kind(members[0])

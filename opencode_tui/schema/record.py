@@ -29,7 +29,7 @@ from typing import (
 import msgspec
 
 from opencode_tui.schema.accept import Accept, RefusedError, acceptor
-from opencode_tui.schema.field import REQUIRED, Field, FieldRow, WithFields, is_class_variable
+from opencode_tui.schema.field import REQUIRED, After, Field, FieldRow, WithFields, is_class_variable
 from opencode_tui.schema.json_text import decode_json
 
 if TYPE_CHECKING:
@@ -41,6 +41,22 @@ JsonObject = dict[str, Any]
 
 NoNul = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """A text that a record, a file name and an argument can hold."""
+
+MOST = 2**53
+"""What a count or an amount of money may be: every program reads it exactly, and the sum of many fits into 64 bits."""
+
+
+def _countable(value: float) -> float:
+    if abs(value) > MOST:
+        raise ValueError(f"it must be between -{MOST} and {MOST}")
+    return value
+
+
+Count = Annotated[int, After(_countable)]
+"""A number of tokens, lines or files."""
+
+Amount = Annotated[float, After(_countable)]
+"""US dollars."""
 
 _MANY = 1_000
 """Values after which a type is read by pydantic: building its validator costs as much as reading these without it."""

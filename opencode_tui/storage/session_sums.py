@@ -10,7 +10,6 @@ import binascii
 import hashlib
 import json
 import logging
-import math
 import os
 import threading
 import time
@@ -22,7 +21,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from opencode_tui.schema.api.usage import ModelUsage, ProjectUsage
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.record import MOST, JsonObject
 from opencode_tui.storage.files import AtomicWriter
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
@@ -386,7 +385,7 @@ def _object(value: object) -> JsonObject:
 
 
 def _number(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and math.isfinite(value) else 0
+    return int(value) if isinstance(value, int | float) and abs(value) <= MOST else 0
 
 
 def _usd(value: object) -> Decimal:
@@ -396,4 +395,4 @@ def _usd(value: object) -> Decimal:
         cost = Decimal(str(value))
     except InvalidOperation:
         return Decimal(0)
-    return cost if cost.is_finite() and cost > 0 else Decimal(0)
+    return cost if cost.is_finite() and 0 < cost <= MOST else Decimal(0)

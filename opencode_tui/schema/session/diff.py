@@ -3,7 +3,7 @@
 from typing import Literal
 
 from opencode_tui.schema.file_path import FilePath
-from opencode_tui.schema.record import JsonObject, Record, absent
+from opencode_tui.schema.record import Count, JsonObject, Record, absent
 
 IGNORED = "ignored by git, so its content is not shown"
 """The note of a change whose content is private."""
@@ -19,8 +19,8 @@ class FileDiff(Record):
     file: FilePath
     before: str = ""
     after: str = ""
-    additions: int = 0
-    deletions: int = 0
+    additions: Count = 0
+    deletions: Count = 0
     status: Literal["added", "deleted", "modified"] | None = absent()
     note: str | None = absent()
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.record import Reader, Record, absent
+from opencode_tui.schema.record import Amount, Count, Reader, Record, absent
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.stored_error import StoredApiError, StoredError, StoredOutputLengthError
 
@@ -30,17 +30,17 @@ class MessageTime(Record):
 class CacheTokens(Record):
     """Tokens read from and written to the provider's prompt cache."""
 
-    read: int = 0
-    write: int = 0
+    read: Count = 0
+    write: Count = 0
 
 
 class Tokens(Record):
     """Usage of one step in tokens; `input` excludes cached tokens, `output` includes the reasoning."""
 
-    total: int | None = absent()
-    input: int = 0
-    output: int = 0
-    reasoning: int = 0
+    total: Count | None = absent()
+    input: Count = 0
+    output: Count = 0
+    reasoning: Count = 0
     cache: CacheTokens = Field(default_factory=CacheTokens.trusted)
 
     @property
@@ -116,7 +116,7 @@ class AssistantMessage(Record):
     agent: str | None = absent()
     path: MessagePath
     time: MessageTime
-    cost: float = 0
+    cost: Amount = 0
     tokens: Tokens = Field(default_factory=Tokens.trusted)
     finish: str | None = absent()
     summary: bool | None = absent()

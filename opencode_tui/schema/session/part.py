@@ -8,7 +8,7 @@ import msgspec
 from opencode_tui.schema.field import Field
 from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.model import ModelRef
-from opencode_tui.schema.record import Reader, Record, absent
+from opencode_tui.schema.record import Amount, Reader, Record, absent
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.stored_error import StoredApiError
 from opencode_tui.schema.session.tool_state import ToolStatePending, ToolStateRunning, ToolStateUnion
@@ -112,7 +112,7 @@ class StepFinishPart(BasePart):
     type: Literal["step-finish"] = "step-finish"
     reason: str
     snapshot: str | None = absent()
-    cost: float = 0
+    cost: Amount = 0
     tokens: Tokens
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from opencode_tui.schema.field import Field
 from opencode_tui.schema.ids import is_identifier
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.record import Record, ValidationError, absent
+from opencode_tui.schema.record import MOST, Count, Record, ValidationError, absent
 from opencode_tui.schema.session.diff import FileDiff
 
 DEFAULT_TITLE = "New session - "
@@ -36,9 +36,9 @@ class SessionTime(Record):
 class SessionSummary(Record):
     """Totals of the session's file changes in lines and files."""
 
-    additions: int
-    deletions: int
-    files: int | None = absent()
+    additions: Count
+    deletions: Count
+    files: Count | None = absent()
     diffs: list[FileDiff] | None = absent()
 
 
@@ -86,7 +86,9 @@ COST_KEY = "cost"
 def hidden_cost(info: SessionInfo) -> Decimal:
     """Return the USD of a session's calls without a message: titles, discarded summaries."""
     value = (info.metadata or {}).get(COST_KEY)
-    return Decimal(str(value)) if isinstance(value, int | float) else Decimal(0)
+    if not isinstance(value, int | float) or isinstance(value, bool) or not abs(value) <= MOST:
+        return Decimal(0)
+    return Decimal(str(value))
 
 
 def default_title(created_ms: int, *, is_child: bool) -> str:

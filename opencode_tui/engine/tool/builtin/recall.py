@@ -66,7 +66,10 @@ class RecallTool:
 
 def _passage(one: Excerpt) -> str:
     """Return a passage below a line that says whose it is."""
-    moment = datetime.fromtimestamp(one.time / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+    try:
+        moment = datetime.fromtimestamp(one.time / 1000).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):  # a foreign record with a time beyond the calendar
+        moment = "?"
     call = f", call_id {one.call_id}" if one.call_id else ""
     return f"[{one.message_id}, {moment}, {one.who}{call}]\n{one.text}"
 

@@ -20,7 +20,7 @@ BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _TICKS_PER_MS = 4096
 _FIELD = 1 << 48
 _MASK = _FIELD - 1
-_MAX_LEAD = 60_000 * _TICKS_PER_MS
+_HALF = _FIELD // 2
 _SHAPE = re.compile(r"[a-z]{3,4}_[0-9A-Za-z]{1,60}")
 _TIME_FIELD = re.compile(r"^[a-z]{3,4}_([0-9a-f]{12})")
 
@@ -50,7 +50,25 @@ def spans_wrap(identifiers: Iterable[str]) -> bool:
     known = [field for field in fields if field is not None]
     if len(known) != len(fields):
         return True
-    return bool(known) and max(known) - min(known) > _FIELD // 2
+    return bool(known) and max(known) - min(known) > _HALF
+
+
+def is_before(name: str, other: str) -> bool:
+    """Return whether an id was made before another one, by the shorter way round; by name where one has no time field."""
+    fields = time_field(name), time_field(other)
+    if fields[0] is None or fields[1] is None or fields[0] == fields[1]:
+        return name < other
+    return (fields[1] - fields[0]) % _FIELD < _HALF
+
+
+def moment(identifier: str, created: int) -> tuple[int, str]:
+    """Return the key that sorts records whose ids span a wrap: when an id was made, by the record's own time in ms.
+
+    An id may be ahead of that time, where the clock was corrected. One behind it, or without a time field, counts as made then.
+    """
+    made, field = created * _TICKS_PER_MS, time_field(identifier)
+    ahead = 0 if field is None else (field - made) % _FIELD
+    return made + (ahead if ahead < _HALF else 0), identifier
 
 
 class Identifier:
@@ -69,23 +87,18 @@ class Identifier:
         """Return a new id that sorts before every earlier descending one (sessions)."""
         return _render(prefix, ~self._next() & _MASK)
 
-    def observe(self, identifier: str) -> None:
-        """Advance the generator past an id from a client, so that later ids sort after it.
+    def observe(self, identifiers: Iterable[str]) -> None:
+        """Advance the generator past ids that a session has, so that later ones sort after them.
 
-        An id more than 60 s ahead of the clock is ignored, because the client's clock is wrong.
+        They may be far ahead, because a clock was corrected, or is a client's: by up to half of the 48 bits, which is a year.
         """
-        field = time_field(identifier)
-        if field is None:
+        fields = [field for one in identifiers if (field := time_field(one)) is not None]
+        if not fields:
             return
         with self._lock:
             now = self.clock() * _TICKS_PER_MS
-            value = (now & ~_MASK) | field
-            if value - now > _FIELD // 2:
-                value -= _FIELD
-            elif now - value > _FIELD // 2:
-                value += _FIELD
-            if self._last < value <= now + _MAX_LEAD:
-                self._last = value
+            ahead = max((field - now) % _FIELD if (field - now) % _FIELD < _HALF else 0 for field in fields)
+            self._last = max(self._last, now + ahead)
 
     def _next(self) -> int:
         with self._lock:

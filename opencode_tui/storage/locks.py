@@ -8,10 +8,13 @@ from forking it; `{session}.copy` while the records of that fork are copied; `im
 Source: docs/internals/session.md#locks.
 """
 
+import logging
 import os
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
+
+from msgspec import Struct
 
 from opencode_tui.schema.error import StorageError
 from opencode_tui.storage.files import FileSystem
@@ -20,6 +23,21 @@ from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.process_identity import is_alive
 from opencode_tui.storage.process_lock import OWNER_SUFFIX, Keep, ProcessLock, RunLock, RunOwner, read_owner
 from opencode_tui.storage.record_file import storage_error
+
+_logger = logging.getLogger(__name__)
+
+
+class Seen(Struct, frozen=True):
+    """Which run of a session was the last one when its records were read: of any process, and of this one.
+
+    `owner` is None before the first run, and while another process may be writing.
+    """
+
+    owner: RunOwner | None
+    own: int | None
+
+
+NEVER_RUN = Seen(None, None)
 
 
 class Locks:
@@ -77,6 +95,34 @@ class Locks:
             return True
         lock.release()
         return False
+
+    def look(self, session_id: str) -> Seen:
+        """Return what `is_current` compares with, from before the records of a session are read. Blocks for one small file."""
+        own = self.own_generation(session_id)
+        owner = self._known_owner(session_id)
+        is_free = owner is None or not owner.is_set or not is_alive(owner.process)
+        return Seen(owner if is_free else None, own)
+
+    def is_current(self, session_id: str, seen: Seen) -> bool:
+        """Return whether no other process can have changed the session's records since. Blocks for one small file.
+
+        This one may have: it does so in memory too.
+        """
+        owner = self._known_owner(session_id)
+        return owner is None or owner == seen.owner or owner.generation == self.own_generation(session_id)
+
+    def own_generation(self, session_id: str) -> int | None:
+        """Return the generation of this process's last run of a session, None before the first one; reads no file."""
+        with self._guard:
+            lock = self._run_locks.get(session_id)
+        return None if lock is None else lock.last_generation
+
+    def _known_owner(self, session_id: str) -> RunOwner | None:
+        try:
+            return self.read_owner(session_id)
+        except StorageError as error:
+            _logger.warning("whether another process has changed a session is not known: %s", error)
+            return None
 
     def read_owner(self, session_id: str) -> RunOwner | None:
         """Return the process that runs a session or ran it last, None when it never ran; raises StorageError."""

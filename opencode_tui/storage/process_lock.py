@@ -208,7 +208,8 @@ class RunLock:
         self._owner_path = owner_path
         self._files = files
         self._atomic = AtomicWriter(files)
-        self._last_generation: int | None = None
+        self.last_generation: int | None = None
+        """The generation of this process's last run."""
         self.was_killed = False
         """Whether the holder before the present one died while it held the lock."""
 
@@ -303,7 +304,7 @@ class RunLock:
             found = read_owner(self._files, self._owner_path)
         except OSError as error:
             raise storage_error(error, "read", self._owner_path) from error
-        return found is None or found.generation == self._last_generation
+        return found is None or found.generation == self.last_generation
 
     def release(self) -> None:
         """Release the lock; only its holder may call this."""
@@ -323,7 +324,7 @@ class RunLock:
                 return None
             self._kept = 0
         self.was_killed = False
-        return RunGrant(self._last_generation or 0, was_elsewhere=False)
+        return RunGrant(self.last_generation or 0, was_elsewhere=False)
 
     def _release(self, number: int) -> None:
         """Release a lock that is kept since this time, and was not acquired again."""
@@ -333,7 +334,7 @@ class RunLock:
                     return
                 self._kept = 0
             try:
-                self._write_owner(RunOwner(_NO_PROCESS, self._last_generation or 0))
+                self._write_owner(RunOwner(_NO_PROCESS, self.last_generation or 0))
             except OSError as error:  # the file then reads as a killed run: repair finds nothing to do
                 _logger.warning("%s", storage_error(error, "write", self._owner_path))
             finally:
@@ -349,8 +350,8 @@ class RunLock:
             self._lock.release()
             raise storage_error(error, "write", self._owner_path) from error
         self.was_killed = found is not None and found.is_set
-        was_elsewhere = found is not None and found.generation != self._last_generation
-        self._last_generation = generation
+        was_elsewhere = found is not None and found.generation != self.last_generation
+        self.last_generation = generation
         return RunGrant(generation, was_elsewhere)
 
     def _write_owner(self, owner: RunOwner) -> None:

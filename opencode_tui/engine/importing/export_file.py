@@ -16,7 +16,7 @@ from opencode_tui.engine.importing.allowed import without_states
 from opencode_tui.engine.importing.opencode import found_session, read_items
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problems, check_message
 from opencode_tui.schema.error import ConfigError, StorageError
-from opencode_tui.schema.ids import spans_wrap
+from opencode_tui.schema.ids import moment, spans_wrap
 from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
@@ -210,7 +210,7 @@ def _shared(items: Sequence[JsonObject], source: str) -> _Exported:
         raise ConfigError(f"{source} shares no session")
     names = sorted(messages)
     if spans_wrap(names):
-        names.sort(key=lambda name: _created(messages[name]))
+        names.sort(key=lambda name: moment(name, _created(messages[name])))
     return _Exported(
         info, [(messages[name], [part for _, part in sorted(parts.get(name, {}).items())]) for name in names], diffs
     )

@@ -16,7 +16,7 @@ from opencode_tui.engine.importing.opencode import found_session, parents_first,
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problem, Problems, check_message
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
-from opencode_tui.schema.ids import spans_wrap
+from opencode_tui.schema.ids import moment, spans_wrap
 from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
@@ -141,7 +141,7 @@ class OpenCodeJson:
         found = self._keys(("message", session_id))
         messages = self._checked(found.items(), problems)
         if spans_wrap([key[-1] for key in found]):
-            yield from sorted(messages, key=lambda message: (message.info.time.created, message.info.id))
+            yield from sorted(messages, key=lambda message: moment(message.info.id, message.info.time.created))
         else:
             yield from messages
 

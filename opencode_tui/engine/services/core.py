@@ -60,7 +60,7 @@ class Core:
             locks=locks,
             index=SessionIndex(storage),
             publisher=publisher,
-            clock=clock,
+            identifier=identifier,
             resume_copy=self.copies.resume,
         )
         self.runs = RunRegistry(

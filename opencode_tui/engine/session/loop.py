@@ -68,7 +68,7 @@ class _Task(Struct, frozen=True):
 def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
     """Return the messages that a step reads; from now on none of them can be withdrawn. It has no await, so it is atomic."""
     left = [one for one in messages if one.info.id not in run.withdrawn and not is_waiting(one.info)]
-    run.read_up_to = max((one.info.id for one in left), default="")
+    run.read.update(one.info.id for one in left)
     return left
 
 

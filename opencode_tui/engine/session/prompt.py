@@ -1,9 +1,10 @@
 """Operations on a session's conversation: prompt, command, withdraw, cancel. Source: docs/internals/loop.md#prompts."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -69,6 +70,7 @@ class SessionPrompt(Struct, frozen=True):
         user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
         when it was interrupted, BusyError when another process has the session.
         """
+        await self.store.refresh(session_id)
         target = await self.users.address(session_id, request)
         active = self.runs.registry.get(session_id)
         if active is None:
@@ -109,10 +111,10 @@ class SessionPrompt(Struct, frozen=True):
         if wanted is not None and is_waiting(wanted):
             await self.store.withdraw_message(session_id, message_id)
             return True
-        messages = [message.info for message in await self.store.recent(session_id)]
-        begun = max((info.id for info in messages if isinstance(info, AssistantMessage)), default="")
+        newest_first = reversed(await self.store.recent(session_id))
+        unanswered = _ids(takewhile(lambda one: isinstance(one.info, UserMessage), newest_first))
         run = self.runs.registry.get(session_id)
-        if not isinstance(wanted, UserMessage) or run is None or message_id <= max(begun, run.read_up_to):
+        if run is None or message_id not in unanswered - run.read:
             return False
         run.withdrawn.add(message_id)
         await self.store.withdraw_message(session_id, message_id)
@@ -132,7 +134,7 @@ class SessionPrompt(Struct, frozen=True):
                 self._start_waiting(session_id, policy, message_id)
                 return True
             await self.users.release(waiting)
-        elif run is None or message_id <= run.read_up_to:
+        elif run is None or message_id in run.read or message_id not in _ids(await self.store.recent(session_id)):
             return False
         if await self._has_running_tool(session_id):
             return True
@@ -232,6 +234,10 @@ class SessionPrompt(Struct, frozen=True):
     async def _is_answered(self, session_id: str) -> bool:
         messages = filter_compacted(await self.store.recent(session_id))
         return is_answered(messages, position(messages))
+
+
+def _ids(messages: Iterable[MessageWithParts]) -> set[str]:
+    return {one.info.id for one in messages}
 
 
 def _named(messages: Sequence[MessageWithParts], message_id: str) -> MessageWithParts | None:

@@ -131,8 +131,8 @@ class Run:
         self.after_run: Cleanup | None = None
         self.checks = CheckCount()
         self.is_followed = False
-        self.read_up_to = ""
-        """The id of the newest message that a step has read: it and older ones can no longer be withdrawn."""
+        self.read: set[str] = set()
+        """The messages that a step has read: they can no longer be withdrawn."""
         self.withdrawn: set[str] = set()
         """Withdrawn requests; no step reads them, even before they are removed."""
         self.written: list[str] = []

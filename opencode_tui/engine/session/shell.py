@@ -50,6 +50,7 @@ class SessionShell(Struct, frozen=True):
             variant=given.variant,
             parts=[TextInput(text=REQUEST_TEXT, synthetic=True)],
         )
+        await self.store.refresh(session_id)
         target = await self.users.address(session_id, prompt)
         await self.runs.registry.ensure_idle(session_id)
 

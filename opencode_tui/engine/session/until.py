@@ -237,6 +237,7 @@ class SessionUntil(Struct, frozen=True):
             variant=wish.variant,
             parts=[TextInput(text=REQUEST_TEXT, synthetic=True)],
         )
+        await self.store.refresh(session_id)
         target = await self.users.address(session_id, prompt)
         await self.runs.registry.ensure_idle(session_id)
         asked, _ = await self.users.new(

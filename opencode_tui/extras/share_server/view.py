@@ -7,6 +7,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from opencode_tui.extras.share_server.store import Item
+from opencode_tui.schema.ids import moment, spans_wrap
 from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE
@@ -86,6 +87,8 @@ def _messages(items: Mapping[str, Item], message_ids: Sequence[str]) -> list[Mes
                 found.append(
                     with_parts(MESSAGE.validate_json(item.data), list(_parts(items, sorted(parts.get(message_id, [])))))
                 )
+    if spans_wrap(message_ids):
+        found.sort(key=lambda one: moment(one.info.id, one.info.time.created))
     return found
 
 

@@ -11,6 +11,7 @@ from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
+from opencode_tui.schema.ids import Identifier
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.session_index import SessionIndex
@@ -28,7 +29,7 @@ async def registry(paths, files=None):
     publisher = Publisher(bus=bus)
     statuses = SessionStatuses(publish=publisher.publish)
     store = SessionStore(
-        storage=storage, locks=locks, index=SessionIndex(storage), publisher=publisher, clock=lambda: 1
+        storage=storage, locks=locks, index=SessionIndex(storage), publisher=publisher, identifier=Identifier(lambda: 1)
     )
     async with asyncio.TaskGroup() as group:
         copies = ForkQueue(group=group, storage=storage, locks=locks, publisher=publisher)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from opencode_tui.bus import Bus, Subscription
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.schema.event.event import Event, PartGrowth, PartProgress, to_wire
+from opencode_tui.schema.ids import Identifier
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
@@ -32,7 +33,7 @@ async def open_store(
         locks=locks,
         index=SessionIndex(storage),
         publisher=Publisher(bus=bus),
-        clock=lambda: now,
+        identifier=Identifier(lambda: now),
     )
     try:
         yield Opened(store, storage, locks, bus)

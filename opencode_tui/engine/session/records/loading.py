@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
-from opencode_tui.schema.ids import spans_wrap, time_field
+from opencode_tui.schema.ids import moment, spans_wrap, time_field
 from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE, AnyMessage, AssistantMessage, UserMessage
@@ -41,6 +41,13 @@ class Loaded:
     damaged: list[StorageError] = field(default_factory=list[StorageError])
     is_copying: bool = False
     older: Sequence[str] = ()
+
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of the messages, and of each the last part: those that new ids have to follow."""
+        for message in self.messages:
+            yield message.info.id
+            if message.parts:
+                yield message.parts[-1].id
 
 
 def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
@@ -187,7 +194,7 @@ def _load(storage: Storage, history: StoredHistory, session_id: str, names: Sequ
             path = storage.path_of(("message", session_id, name))
             loaded.damaged.append(CorruptRecordError(path, describe_mismatch(error)))
     if is_wrapped:
-        messages.sort(key=lambda message: (message.time.created, message.id))
+        messages.sort(key=lambda message: moment(message.id, message.time.created))
         messages = messages if limit is None else messages[-limit:]
     loaded.messages = [with_parts(message, _read_parts(storage, history, message.id, loaded)) for message in messages]
     return loaded

@@ -48,7 +48,7 @@ from opencode_tui.schema.event.event import (
     SessionUpdated,
     session_of,
 )
-from opencode_tui.schema.ids import Clock, spans_wrap
+from opencode_tui.schema.ids import Identifier, spans_wrap
 from opencode_tui.schema.record import JsonObject, Reader, ValidationError, plain
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
@@ -59,7 +59,7 @@ from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
-from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.locks import NEVER_RUN, Locks, Seen
 from opencode_tui.storage.session_columns import Columns
 from opencode_tui.storage.session_index import SessionIndex, SessionListing
 from opencode_tui.storage.session_record import parse_session
@@ -153,6 +153,8 @@ class OpenRecords:
     """The names of older messages that are not in memory, in order."""
     older_changes: int = 0
     """Changes of those, so that whoever reads them meanwhile reads them again."""
+    seen: Seen = NEVER_RUN
+    """Who had changed the session when its records were read."""
     older_sum: tuple[int, list[FileDiff] | None] | None = None
     """What their turns changed in files, as `SessionStore.sum_up_older` computed it, and `older_changes` then."""
 
@@ -232,12 +234,13 @@ class OpenRecords:
         self.older, self.older_sum = {}, None
 
 
-def _opened(loaded: Loaded) -> OpenRecords:
+def _opened(loaded: Loaded, seen: Seen) -> OpenRecords:
     """Return the records of an open session."""
     return OpenRecords(
         messages={message.info.id: message.info for message in loaded.messages},
         parts={message.info.id: {part.id: part for part in message.parts} for message in loaded.messages},
         older=dict.fromkeys(loaded.older),
+        seen=seen,
     )
 
 
@@ -279,16 +282,19 @@ class SessionStore:
         locks: Locks,
         index: SessionIndex,
         publisher: Publisher,
-        clock: Clock,
+        identifier: Identifier,
         resume_copy: Callable[[str], None] | None = None,
     ) -> None:
-        """`resume_copy` is called with the id of each incomplete fork that was read."""
+        """`identifier` makes the ids of new records, behind those that were read here.
+
+        `resume_copy` is called with the id of each incomplete fork that was read.
+        """
         self._copy_on = resume_copy
         self._storage = storage
         self._locks = locks
         self._index = index
         self._publisher = publisher
-        self._clock = clock
+        self._identifier = identifier
         self._projects: dict[str, str] = {}
         self._open: OrderedDict[str, OpenRecords] = OrderedDict()
         self._prefixes: dict[str, SessionPrefix] = {}
@@ -382,7 +388,7 @@ class SessionStore:
         def apply(data: JsonObject) -> JsonObject:
             info = change(self._read_info(key, json.dumps(data).encode()))
             if touch:
-                info = info.changed(time=info.time.changed(updated=self._clock()))
+                info = info.changed(time=info.time.changed(updated=self._identifier.clock()))
             return info.to_dict()
 
         data = await self._storage.update(key, apply, self._locks.session_write(session_id))
@@ -406,27 +412,44 @@ class SessionStore:
 
     async def open(self, session_id: str) -> None:
         """Load all of a session's records into memory unless they are loaded; closes idle sessions over the limits."""
+        await self.refresh(session_id)
         await self._load(session_id, load_session)
         while (records := self._open.get(session_id)) is not None and records.older:
             names, changes = tuple(records.older), records.older_changes
             loaded = await self._read_named(session_id, names)
             if self._open.get(session_id) is records and records.older_changes == changes:
-                records.put_before(_opened(loaded))
+                records.put_before(_opened(loaded, records.seen))
         await self._load(session_id, load_session)  # it may have been closed meanwhile
 
     async def open_recent(self, session_id: str) -> None:
         """Do as `open`, but of a long session load only the messages from its last compaction on."""
+        await self.refresh(session_id)
         await self._load(session_id, load_recent)
 
     async def _load(self, session_id: str, load: Callable[[Storage, str, Key | None], Loaded]) -> None:
         """Load a session unless it is in memory, whole or in part."""
-        if session_id in self._open:
-            self._open.move_to_end(session_id)
+        while session_id not in self._open:
+            key = await self._find(session_id)
+            seen = await asyncio.to_thread(self._locks.look, session_id)
+            loaded = await asyncio.to_thread(load, self._storage, session_id, key)
+            self._note(session_id, loaded)
+            if session_id in self._open:
+                break  # another task was faster, and may have changed records since
+            if seen.own == self._locks.own_generation(session_id):  # else a run began, which needs what is there now
+                self._admit(session_id, _opened(loaded, seen))
+        self._open.move_to_end(session_id)
+
+    async def refresh(self, session_id: str) -> None:
+        """Drop the records in memory where another process may have changed them since; reads one small file.
+
+        While this process runs the session nobody else may. Then this reads nothing and does not yield.
+        """
+        records = self._open.get(session_id)
+        if records is None or self._locks.holds_run(session_id):
             return
-        loaded = await asyncio.to_thread(load, self._storage, session_id, await self._find(session_id))
-        self._note(session_id, loaded)
-        if session_id not in self._open:  # else another task was faster, and may have changed records since
-            self._admit(session_id, _opened(loaded))
+        is_current = await asyncio.to_thread(self._locks.is_current, session_id, records.seen)
+        if not is_current and self._open.get(session_id) is records and not self._locks.holds_run(session_id):
+            self.drop(session_id)
 
     async def _read_named(self, session_id: str, names: Sequence[str]) -> Loaded:
         key = await self._find(session_id)
@@ -507,6 +530,7 @@ class SessionStore:
 
     async def ids(self, session_id: str) -> list[str]:
         """Return the ids of a session's messages, oldest first; their records are read only where the ids do not give the order."""
+        await self.refresh(session_id)
         known = self.message_ids(session_id)
         if known is not None:
             return list(known)
@@ -519,8 +543,10 @@ class SessionStore:
         records = self._open.get(session_id)
         return records.parts_of(message_id) if records is not None else []
 
-    async def tail(self, session_id: str, limit: int) -> list[MessageWithParts]:
-        """Return the newest `limit` messages, oldest first, reading no others from the disk."""
+    async def tail(self, session_id: str, limit: int, *, is_fresh: bool = False) -> list[MessageWithParts]:
+        """Return the newest `limit` messages, oldest first, reading no others from the disk; `is_fresh` after a `refresh`."""
+        if not is_fresh:
+            await self.refresh(session_id)
         while (records := self._open.get(session_id)) is not None:
             self._open.move_to_end(session_id)
             missing = min(limit - len(records.messages), len(records.older))
@@ -534,6 +560,7 @@ class SessionStore:
 
     async def named(self, session_id: str, ids: Sequence[str]) -> list[MessageWithParts]:
         """Return these messages with their parts, in this order, reading no others; those that are removed are left out."""
+        await self.refresh(session_id)
         found = self._in_memory(session_id, ids)
         if missing := [one for one in ids if one not in found]:
             loaded = await self._read_named(session_id, missing)
@@ -692,6 +719,7 @@ class SessionStore:
 
     async def prefix(self, session_id: str) -> SessionPrefix | None:
         """Return what the session's requests start with; None without a record, or when it is damaged."""
+        await self.refresh(session_id)
         known = self._prefixes.get(session_id)
         if known is None:
             try:
@@ -775,6 +803,7 @@ class SessionStore:
             return None
 
     def _note(self, session_id: str, loaded: Loaded) -> None:
+        self._identifier.observe(loaded.ids())
         self._report_damaged(session_id, loaded)
         if loaded.is_copying and self._copy_on is not None:
             self._copy_on(session_id)

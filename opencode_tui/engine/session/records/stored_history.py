@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
-from opencode_tui.schema.ids import BASE62, spans_wrap, time_field
+from opencode_tui.schema.ids import BASE62, is_before, moment, spans_wrap, time_field
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.session import CopyRange, ForkOrigin, fork_origin
 from opencode_tui.storage.keys import Key, is_segment
@@ -253,13 +253,14 @@ def copied_messages(history: StoredHistory, taken: CopyRange) -> list[str]:
     if edge in names:
         return names[: names.index(edge) + (taken.before is None)]
     # Another program has deleted the boundary message: its name still gives its position.
-    return [name for name in names if name < edge]
+    before = (at for at in reversed(range(len(names))) if is_before(names[at], edge))
+    return names[: next(before, -1) + 1]
 
 
 def _moment(history: StoredHistory, name: str) -> tuple[int, str]:
     try:
         record: Any = json.loads(history.message(name))
-        return int(record["time"]["created"]), name
+        return moment(name, int(record["time"]["created"]))
     except (StorageError, ValueError, TypeError, KeyError):
         return 0, name
 

@@ -75,8 +75,8 @@ class UserMessages(Struct, frozen=True):
     async def address(self, session_id: str, prompt: PromptInput) -> Target:
         """Return the agent and model: of the prompt, else of the agent, else of the session's newest request, else the defaults.
 
-        Raises ConfigError for an unknown agent, ModelNotFoundError for an unknown model, SessionError for invalid ids;
-        nothing is stored then.
+        The newest request is that of memory: call `refresh` of the store before. Raises ConfigError for an unknown agent,
+        ModelNotFoundError for an unknown model, SessionError for invalid ids; nothing is stored then.
         """
         _check_ids(prompt)
         last = await self._last_user(session_id)
@@ -115,8 +115,10 @@ class UserMessages(Struct, frozen=True):
         self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False
     ) -> tuple[UserMessage, Sequence[AnyPart]]:
         """Return the message and its parts, which are not stored; one that is waiting is read after `release` only."""
+        given = (prompt.message_id, *(part.id for part in prompt.parts))
+        self.identifier.observe(one for one in given if one is not None)
         message = UserMessage(
-            id=self._message_id(prompt),
+            id=prompt.message_id or self.identifier.ascending("msg"),
             session_id=session_id,
             time=MessageTime.trusted(created=self.clock()),
             agent=target.agent.name,
@@ -144,7 +146,7 @@ class UserMessages(Struct, frozen=True):
         return message
 
     async def _last_user(self, session_id: str) -> UserMessage | None:
-        for message in reversed(await self.store.tail(session_id, 20)):
+        for message in reversed(await self.store.tail(session_id, 20, is_fresh=True)):
             if isinstance(message.info, UserMessage):
                 return message.info
         return None
@@ -164,12 +166,6 @@ class UserMessages(Struct, frozen=True):
             if isinstance(part, AgentInput):
                 self._agent(part.name)
 
-    def _message_id(self, prompt: PromptInput) -> str:
-        if prompt.message_id is None:
-            return self.identifier.ascending("msg")
-        self.identifier.observe(prompt.message_id)
-        return prompt.message_id
-
     async def _parts(self, message: UserMessage, inputs: Sequence[PromptPart], target: AgentInfo) -> list[AnyPart]:
         parts: list[AnyPart] = []
         for given in inputs:
@@ -183,7 +179,11 @@ class UserMessages(Struct, frozen=True):
         return parts
 
     def _part(self, message: UserMessage, given: TextInput | AgentInput | SubtaskInput) -> AnyPart:
-        owner = {"id": self._part_id(given), "sessionID": message.session_id, "messageID": message.id}
+        owner = {
+            "id": given.id or self.identifier.ascending("prt"),
+            "sessionID": message.session_id,
+            "messageID": message.id,
+        }
         return _PART_TYPES[type(given)].model_validate({**given.to_dict(), **owner})
 
     def _variant(self, prompt: PromptInput, target: Target) -> str | None:
@@ -192,12 +192,6 @@ class UserMessages(Struct, frozen=True):
         if prompt.variant or own is None:
             return prompt.variant
         return own if own in self.catalog.resolve(target.model).variants else None
-
-    def _part_id(self, given: TextInput | AgentInput | SubtaskInput) -> str:
-        if given.id is None:
-            return self.identifier.ascending("prt")
-        self.identifier.observe(given.id)
-        return given.id
 
 
 def _invitation(name: str, target: AgentInfo) -> str:

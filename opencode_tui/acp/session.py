@@ -131,8 +131,9 @@ class OpenSession:
             info = await self._client.sessions.get(self.id)
             messages = await self._client.messages.list(self.id)
             boundary = info.revert.message_id if info.revert is not None else None
-            if boundary is not None:
-                messages = [one for one in messages if one.info.id < boundary]
+            ids = [one.info.id for one in messages]
+            if boundary in ids:
+                messages = messages[: ids.index(boundary)]
             self.state.title = info.title
             if is_whole:
                 self.state.clear_sent()

@@ -39,12 +39,16 @@ from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.event.event import BusLagged, Envelope, PermissionAsked, QuestionAsked
 from opencode_tui.schema.model import parse_model_ref
+from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.message import MessageTime
+from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import StoredAbortedError
 from opencode_tui.storage.paths import find_paths
 from tests.conftest import isolated_environment
 from tests.support.mcp import server as mcp_server
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.records import assistant, user, write_records
 from tests.support.world.repo import Repo, make_repo
 from tests.support.world.waiting import PATIENCE_S
 
@@ -462,6 +466,39 @@ async def test_a_session_goes_on_in_the_screen_and_back_with_unchanged_records(
     assert len(files) > 4 and files == {path: path.read_bytes() for path in files}
     assert (await editor.prompt(session, "three")).stop_reason == "end_turn"
     assert "Echo: three" in editor.text()
+
+
+async def test_a_session_across_the_wrap_of_ids_is_loaded_without_what_is_undone(
+    editor: Editor, project: Repo, variables: dict[str, str]
+):
+    [record] = find_paths(variables).storage.rglob(f"{await new_session(editor, project.path)}.json")
+    info = json.loads(record.read_text())
+    ids = ["msg_fffffffff000", "msg_fffffffff001", "msg_000000001000", "msg_000000001001"]
+    turns: list[MessageWithParts] = []
+    for number in range(2):
+        time = MessageTime(created=number, completed=number)
+        turns.append(user(f"turn {number}", id=ids[2 * number], time=time))
+        turns.append(assistant(f"answer {number}", parent=turns[-1], id=ids[2 * number + 1], time=time))
+    rows = ((ids[2], "turn 0"), (ids[0], ""), ("msg_of_files_only", "turn 0turn 1"))
+    for number, (undone, expected) in enumerate(rows):
+        name = f"ses_across{number}"
+        stored = SessionInfo.model_validate({**info, "id": name, "revert": {"messageID": undone}})
+        write_records(find_paths(variables), stored, turns)
+        editor.updates.clear()
+        await editor.conn.load_session(cwd=str(project.path), session_id=name, mcp_servers=[])
+        assert editor.text("user_message_chunk") == expected
+
+
+async def test_a_session_of_a_time_beyond_the_calendar_is_listed(
+    editor: Editor, project: Repo, variables: dict[str, str]
+):
+    [record] = find_paths(variables).storage.rglob(f"{await new_session(editor, project.path)}.json")
+    info = json.loads(record.read_text())
+    far = {**info, "id": "ses_far", "time": {"created": 2**62, "updated": 2**62}}
+    record.with_name("ses_far.json").write_text(json.dumps(far))
+    listed = (await editor.conn.list_sessions(cwd=str(project.path))).sessions
+    assert [one.updated_at for one in listed if one.session_id == "ses_far"] == [None]
+    record.with_name("ses_far.json").unlink()
 
 
 async def test_sessions_are_listed_forked_and_resumed_without_their_history(editor: Editor, project: Repo):

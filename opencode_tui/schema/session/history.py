@@ -7,7 +7,7 @@ from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, Message
 from opencode_tui.schema.session.part import AnyPart, Part
-from opencode_tui.schema.session.session import SessionInfo, hidden_cost
+from opencode_tui.schema.session.session import SessionInfo, hidden_cost, own_from
 
 
 class MessageWithParts(Record):
@@ -29,5 +29,5 @@ def session_cost(info: SessionInfo, messages: Iterable[AnyMessage]) -> Decimal:
 
 def own_answers(info: SessionInfo, messages: Iterable[AnyMessage]) -> Iterator[AssistantMessage]:
     """Yield the answers that a session paid: those that a fork copied were paid by its source."""
-    answers = (one for one in messages if isinstance(one, AssistantMessage))
-    return (one for one in answers if one.time.created >= info.time.created)
+    begun = own_from(info)
+    return (one for one in messages if isinstance(one, AssistantMessage) and one.time.created >= begun)

@@ -499,8 +499,7 @@ class TimelineScreen(PageScreen):
 
     def _is_undone(self, moment: Moment) -> bool:
         facts = self._control.facts
-        revert = facts.info.revert if facts is not None else None
-        return revert is not None and moment.message_id >= revert.message_id
+        return facts is not None and facts.is_undone(moment.message_id)
 
     def _compacted(self, moment: Moment) -> ListRow:
         glyphs = self.listing.look.glyphs

@@ -60,6 +60,8 @@ class SessionFacts:
         self.diffs: Sequence[FileDiff] = ()
         self.older_cost = 0.0
         """The USD of answers that were not read."""
+        self._order: dict[str, int] = {}
+        """The messages that were read, each with its number in the order of the session."""
         self._answers: dict[str, AssistantMessage] = {}
         self._requests: dict[str, int] = {}
         self._pruned: dict[str, tuple[int, int]] = {}
@@ -72,6 +74,8 @@ class SessionFacts:
         self._user: UserMessage | None = None
         self._began: int | None = None
         """The time of the first request of the current or last run."""
+        self._begins = ""
+        """That request."""
         self._is_over = False
         """Whether the last run is known to have ended."""
         self._running: dict[str, str] = {}
@@ -130,7 +134,19 @@ class SessionFacts:
 
     def edited_since(self, message_id: str) -> int:
         """Return how many files were changed by messages after this one."""
-        return len({file for part in self._patches.values() if part.message_id > message_id for file in part.files})
+        later = (part for part in self._patches.values() if self._is_behind(part.message_id, message_id))
+        return len({file for part in later for file in part.files})
+
+    def is_undone(self, message_id: str) -> bool:
+        """Return whether the active undo hides a message, whole or in part."""
+        revert = self.info.revert
+        return revert is not None and (
+            message_id == revert.message_id or self._is_behind(message_id, revert.message_id)
+        )
+
+    def _is_behind(self, message_id: str, other: str) -> bool:
+        """Return whether a message follows another one; those that are not read are before all that are."""
+        return other in self._order and self._order.get(message_id, -1) > self._order[other]
 
     @property
     def agent(self) -> str:
@@ -151,7 +167,7 @@ class SessionFacts:
             return self._measured
         undone_from = self.info.revert.message_id if self.info.revert is not None else None
         for message in reversed(self._answers.values()):
-            if message.tokens.context and (undone_from is None or message.id <= undone_from):
+            if message.tokens.context and (undone_from is None or not self._is_behind(message.id, undone_from)):
                 freed = sum(tokens for time, tokens in self._pruned.values() if time > message.time.created)
                 return max(0, message.tokens.context - freed)
         return 0
@@ -186,7 +202,7 @@ class SessionFacts:
         if last is None or self._is_over:
             return False
         is_open = last.finish in FINISH_CONTINUES and last.id not in self._rejected
-        return last.time.completed is None or is_open or last.time.completed > user.time.created
+        return last.time.completed is None or is_open or last.time.created <= user.time.created < last.time.completed
 
     def span(self, message_ids: Sequence[str], turns: int, now: int) -> str:
         """Return `2 turns · 12:04 to 12:06`: the number of turns, and the times of their messages as is clear at `now`."""
@@ -221,7 +237,7 @@ class SessionFacts:
         error = last.failure if last is not None else None
         if last is None or not isinstance(error, StoredAbortedError) or error.data.message != PROGRAM_ENDED:
             return 0
-        is_answered = self._user is None or self._user.time.created <= last.time.created
+        is_answered = self._user is None or self._is_behind(last.id, self._user.id)
         return (last.time.completed or last.time.created) if is_answered and self.info.revert is None else 0
 
     @property
@@ -237,18 +253,18 @@ class SessionFacts:
         return last is not None and last.finish in FINISH_CONTINUES and last.id in self._rejected
 
     def _turn(self) -> list[AssistantMessage]:
-        started = self.turn_started
-        return [one for one in self._answers.values() if started is not None and one.time.created >= started]
+        return [one for one in self._answers.values() if self._is_behind(one.id, self._begins)]
 
     def _apply_message(self, info: AnyMessage) -> None:
+        is_new = info.id not in self._order
+        self._order.setdefault(info.id, len(self._order))
         if isinstance(info, UserMessage):
             self._requests[info.id] = info.time.created
-            if self._user is None or info.time.created > self._user.time.created:
+            if is_new:
                 self._user = info
                 if not self._is_queued(info):
-                    self._began, self._calls, self.grown = info.time.created, set(), 0
+                    self._began, self._begins, self._calls, self.grown = info.time.created, info.id, set(), 0
             return
-        is_new = info.id not in self._answers
         if is_new or self._answers[info.id].tokens != info.tokens:
             self._measured = None
         was_over = not is_new and self._answers[info.id].time.completed is not None

@@ -100,7 +100,7 @@ FAULTS = (
         "files = sorted(before)",
     ),
     Fault("engine/provider/cost.py", "if sent > prices.above]", "if sent >= 0]"),
-    Fault("engine/provider/error/cause.py", "if reported.status in self.never_with:", "if False:"),
+    Fault("engine/provider/error/cause.py", "if reported.status in self.never_with or ", "if "),
     Fault(
         "engine/provider/decode/anthropic_messages.py",
         "if not identifier or identifier in self._answered:",

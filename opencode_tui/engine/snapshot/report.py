@@ -38,5 +38,5 @@ def as_patch(report: "RevertReport") -> Patch | None:
     """Return the change that a revert itself was; None when it was one of no files."""
     if report.before is None:
         return None
-    files = [file.path for file in (*report.restored, *report.deleted)]
+    files = [*(file.path for file in (*report.restored, *report.deleted)), *report.edited]
     return Patch(hash=report.before, after=report.after, files=files)

@@ -27,7 +27,9 @@ from opencode_tui.engine.snapshot.entry import (
     Entry,
     State,
     Unknown,
+    by_depth,
     folders_above,
+    is_folder,
     is_leaf,
     unrestorable,
 )
@@ -487,22 +489,47 @@ def report_of(tree: Worktree, reverted: Reverted, unprotected: Mapping[str, str]
 
 def combine(tree: Worktree, active: RevertReport, report: RevertReport) -> RevertReport:
     """Return one report for a revert that replaced an active one: from before the first to after the second."""
-    if active.before is None or report.before is None or report.after is None:
+    undone = as_patch(active)
+    if undone is None or undone.after is None or report.before is None or report.after is None:
         return report
-    first, after = open_view(tree.store, active.before), open_view(tree.store, report.after)
-    files = _inner(tree, [*active.restored, *active.deleted])
+    first, last, after = (open_view(tree.store, name) for name in (undone.hash, undone.after, report.after))
+    files = _inner(tree, undone.files)
     # A path that failed may have been changed all the same, when only its verification failed.
-    refused = _inner(tree, active.failed)
+    refused = _inner(tree, [file.path for file in active.failed])
     files |= {path for path in refused if not isinstance(first.state(path), Unknown)}
-    own = _inner(tree, [*report.restored, *report.deleted])
+    own = _inner(tree, [file.path for file in (*report.restored, *report.deleted)])
+    edited = {path for path in files - own if after.state(path) not in (first.state(path), last.state(path))}
+    # A folder that somebody changed, and in which the second revert changed something, is nobody's to bring back.
+    shared = edited & folders_above(own)
+    files, edited = files - shared, edited - shared
     before = tree.overlay(open_view(tree.store, report.before), first, files)
+    after = _as_left(tree, last, after, folders=folders_above(files) - own, edited=edited)
     changed = [path for path in sorted(files | own) if before.state(path) != after.state(path)]
     changed = sorted({*changed, *_made_or_removed(files | own, changed, before, after)})
+    shown = [path for path in changed if path not in edited]
     return report.changed(
         before=before.id,
-        restored=_files(tree, [path for path in changed if after.state(path) is not None]),
-        deleted=_files(tree, [path for path in changed if after.state(path) is None]),
+        after=after.id,
+        restored=_files(tree, [path for path in shown if after.state(path) is not None]),
+        deleted=_files(tree, [path for path in shown if after.state(path) is None]),
+        edited=[tree.absolute(path) for path in changed if path in edited],
     )
+
+
+def _as_left(tree: Worktree, last: View, after: View, *, folders: set[str], edited: set[str]) -> View:
+    """Return the state `after` with the edited paths as a revert left them, in the state `last`, and with its modes of folders.
+
+    Else a redo would take what somebody made since for what the revert had made.
+    """
+    states: dict[str, State] = {path: last.state(path) for path in edited}
+    for folder in folders - edited:
+        left, now = last.state(folder), after.state(folder)
+        if is_folder(left) and (is_folder(now) or folder in folders_above(edited)):
+            states[folder] = left
+    states |= {folder: after.state(folder) for folder in folders_above(states) - states.keys()}
+    if all(after.state(path) == state for path, state in states.items()):
+        return after
+    return tree.with_states(after, {path: states[path] for path in by_depth(states)})
 
 
 def _made_or_removed(paths: set[str], changed: Sequence[str], before: View, after: View) -> set[str]:
@@ -515,11 +542,11 @@ def _made_or_removed(paths: set[str], changed: Sequence[str], before: View, afte
 
 
 def _has_come_or_gone(before: State, after: State) -> bool:
-    return not isinstance(before, Unknown) and not isinstance(after, Unknown) and (before is None) != (after is None)
+    return (before is None and is_folder(after)) or (is_folder(before) and after is None)
 
 
-def _inner(tree: Worktree, files: Sequence[UndoFile]) -> set[str]:
-    return {inner for file in files if (inner := tree.relative(file.path)) is not None}
+def _inner(tree: Worktree, files: Iterable[str]) -> set[str]:
+    return {inner for file in files if (inner := tree.relative(file)) is not None}
 
 
 def _reported_steps(steps: Sequence[Step], plan: Plan) -> list[Step]:

@@ -359,7 +359,11 @@ class Worktree:
 
     def overlay(self, base: View, over: View, paths: Iterable[str]) -> View:
         """Return a snapshot like `base` with these paths as in `over`."""
-        return compose(base, {path: over.state(path) for path in with_parents(paths)}, ObjectWriter(self.store))
+        return self.with_states(base, {path: over.state(path) for path in with_parents(paths)})
+
+    def with_states(self, base: View, states: Mapping[str, State]) -> View:
+        """Return a snapshot like `base` with these states, also of the folders above; the bytes of files are stored already."""
+        return compose(base, states, ObjectWriter(self.store))
 
     def changes(self, before: View, *, stop: threading.Event | None = None) -> tuple[View, dict[str, Change]]:
         """Return the state now, and what changed since a snapshot."""

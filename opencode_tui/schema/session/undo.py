@@ -82,12 +82,14 @@ class RevertPreview(UndoFiles):
 class RevertReport(UndoFiles):
     """The effects of an undo, verified on disk; a redo has no `scope`.
 
-    `before` and `after` are the states of the files; absent when no files were involved.
+    `before` and `after` are the states of the files; absent when no files were involved. `edited` are those of the kept files
+    that an undo before this one changed, and somebody else after it: a redo brings them back only if that is taken back.
     """
 
     scope: UndoScope | None = absent()
     before: str | None = absent()
     after: str | None = absent()
+    edited: list[FilePath] = Field(default_factory=list[FilePath])
 
 
 class PendingUndo(Record):

@@ -148,3 +148,54 @@ async def test_an_undo_of_the_conversation_that_dies_leaves_the_summed_up_change
         await world.undo.recover(session.id)
         assert (await world.info(session)).revert is None and before[1] != []
         assert ((await world.info(session)).summary, await world.engine.store.diff(session.id)) == before
+
+
+async def edited_between_undos(world: UndoWorld, only: UndoOnly | None) -> SessionInfo:
+    """Undo the second turn, make `b` anew as the user, undo the first turn too."""
+    session = await play(world)
+    await world.undo.revert(session.id, only=only)
+    world.write("b", "mine")()
+    report = await world.undo.revert(session.id, (await world.ids(session))[0], only=only)
+    assert [[Path(file.path).name for file in files] for files in (report.restored, report.deleted, report.kept)] == [
+        ["a"],
+        [],
+        ["b"],
+    ]
+    return session
+
+
+@pytest.mark.parametrize("only", [None, "files"])
+async def test_an_edit_between_two_undos_outlives_the_redo(environ, tmp_path: Path, only: UndoOnly | None):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await edited_between_undos(world, only)
+        preview = await world.undo.preview_unrevert(session.id)
+        report = await world.undo.unrevert(session.id)
+        for found in (preview, report):
+            assert [Path(file.path).name for file in found.restored] == ["a"]
+            assert [Path(file.path).name for file in found.kept] == ["b"]
+        assert (await shown(world, session), state(world)) == (4, ("a2", "mine"))
+
+
+async def test_an_edit_between_two_undos_of_files_is_not_reported_as_undone_and_outlives_later_undos(
+    environ, tmp_path: Path
+):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await edited_between_undos(world, "files")
+        assert await world.clean_up(session)
+        text = (await world.messages(session))[-1].parts[0]
+        assert isinstance(text, TextPart) and text.text.splitlines()[-2:-1] == [f"- {world.root / 'a'}"]
+        await world.turn(session, world.write("a", "a3"))
+        await world.undo.revert(session.id)
+        assert state(world) == ("a0", "mine")
+        await world.undo.revert(session.id, (await world.ids(session))[0])
+        assert state(world) == ("a0", "mine")
+        await world.undo.unrevert(session.id)
+        assert state(world) == ("a3", "mine")
+
+
+async def test_an_edit_outlives_the_undo_of_the_conversation_that_takes_back_that_of_the_files(environ, tmp_path: Path):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await edited_between_undos(world, None)
+        report = await world.undo.revert(session.id, (await world.ids(session))[0], only="conversation")
+        assert [Path(file.path).name for file in report.kept] == ["b"] and state(world) == ("a2", "mine")
+        assert not (await world.undo.unrevert(session.id)).restored and state(world) == ("a2", "mine")

@@ -19,6 +19,7 @@ from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.scan.scan import LARGE_BYTES
 from opencode_tui.schema.session.undo import RevertReport
 from opencode_tui.storage.paths import find_paths
+from tests.support.snapshot.fresh_edits import FreshEdits, edit
 from tests.support.snapshot.guarded_repo import make_guarded
 from tests.support.snapshot.worktree import Death, Fact, Fault, FaultyDisk, World
 from tests.support.world.repo import make_repo
@@ -169,6 +170,7 @@ class SnapshotMachine(RuleBasedStateMachine):
         )
         self.steps: list[Step] = []
         self.reverted: tuple[RevertReport, Facts] | None = None
+        self.edits = FreshEdits()
         self.is_touched = False
 
     def teardown(self) -> None:
@@ -181,11 +183,24 @@ class SnapshotMachine(RuleBasedStateMachine):
         before = self.world.facts()
         patch = asyncio.run(self.world.step(*[lambda act=act: do(self.world.root, act) for act in acts]))
         self.steps.append(Step(patch, before, self.world.facts()))
+        self.edits.keep(self.steps[-1].after)
 
     @rule(act=ACTS)
     def person_works(self, act: Act) -> None:
         before = self.world.facts()
         do(self.world.root, act)
+        self.edits.keep(self.world.facts())
+        self.is_touched |= self.world.facts() != before
+
+    @precondition(lambda self: self.reverted is not None)
+    @rule(data=st.data(), is_removal=st.sampled_from((False, False, True)))
+    def person_edits_what_was_undone(self, data: st.DataObject, is_removal: bool) -> None:
+        """Come between two undos, and before a redo: that is where an edit is taken for what the undo made."""
+        assert self.reverted is not None
+        report, before = self.reverted[0], self.world.facts()
+        names = self.world.inside([*report.restored, *report.deleted]) or ["a"]
+        edit(self.world.root, data.draw(st.sampled_from(names)), None if is_removal else self.edits.content())
+        self.edits.wrote(before, self.world.facts())
         self.is_touched |= self.world.facts() != before
 
     @precondition(lambda self: self.steps)
@@ -202,6 +217,7 @@ class SnapshotMachine(RuleBasedStateMachine):
         if not self.is_touched:
             compare_facts(after, self.steps[number].before, named)
         self._check_foreign(before, after, number)
+        self.edits.check(after)
         self.reverted = (report, first)
 
     @precondition(lambda self: self.reverted is not None)
@@ -210,6 +226,7 @@ class SnapshotMachine(RuleBasedStateMachine):
         assert self.reverted is not None
         (report, facts), self.reverted = self.reverted, None
         done = asyncio.run(self.world.snapshots.unrevert(report))
+        self.edits.check(self.world.facts())
         if not self.is_touched:
             named = self.world.inside([remark.path for remark in [*done.kept, *done.unprotected, *report.unprotected]])
             compare_facts(self.world.facts(), facts, named)

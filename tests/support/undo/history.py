@@ -31,6 +31,7 @@ from opencode_tui.schema.session.part import StepFinishPart, StepStartPart, Text
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.undo import RevertReport
 from tests.conftest import isolated_environment
+from tests.support.snapshot.fresh_edits import FreshEdits
 from tests.support.snapshot.guarded_repo import data_of, make_guarded
 from tests.support.snapshot.machine import LIMIT, Act, Facts, do
 from tests.support.undo.sessions import UndoWorld, undo_world
@@ -165,6 +166,7 @@ class UndoHistory(RuleBasedStateMachine):
         (self.base / "home").mkdir()
         self.repo = make_guarded(self.base / "project")
         self.persons = PersonsBytes(self.base / "home")
+        self.edits = FreshEdits()
         self.runner = asyncio.Runner()
         self._closing = asyncio.Event()
         self._holder: asyncio.Task[None] | None = None

@@ -19,7 +19,8 @@ from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.session.history import MessageWithParts
 from tests.support.sessions.stored import read_store
-from tests.support.snapshot.machine import ACTS, Act, compare_facts
+from tests.support.snapshot.fresh_edits import edit
+from tests.support.snapshot.machine import ACTS, Act, Facts, compare_facts
 from tests.support.snapshot.worktree import Death
 from tests.support.undo.history import Point, UndoHistory, as_forked, as_stored
 
@@ -76,13 +77,25 @@ class UndoMachine(UndoHistory):
             part = self._do(self.world.messages(self.session))[-1].parts[2].id
             self.points.append(Point(message, part, files))
         self._do(self.world.summaries.refresh_last(self.session.id))
+        self.edits.keep(self.world.files())
 
     @rule(act=ACTS)
     def person_works(self, act: Act) -> None:
         before = self.world.files()
         self._act(act)
-        self.persons.wrote(before, self.world.files())
-        self.is_touched |= self.world.files() != before
+        self.edits.keep(self.world.files())
+        self._person_wrote(before)
+
+    @precondition(lambda self: self.last is not None)
+    @rule(data=st.data(), is_removal=st.sampled_from((False, False, True)))
+    def person_edits_what_was_undone(self, data: st.DataObject, is_removal: bool) -> None:
+        """Come between two undos, and before a redo: that is where an edit is taken for what the undo made."""
+        assert self.last is not None
+        before = self.world.files()
+        names = self._inside([file.path for file in (*self.last.restored, *self.last.deleted)]) or ["a"]
+        edit(self.world.root, data.draw(st.sampled_from(names)), None if is_removal else self.edits.content())
+        self.edits.wrote(before, self.world.files())
+        self._person_wrote(before)
 
     @precondition(lambda self: self.points)
     @rule(data=st.data())
@@ -100,6 +113,7 @@ class UndoMachine(UndoHistory):
         preview = self._do(self.world.undo.preview(self.session.id, point.message, point.part))
         self.last = self._do(self.world.undo.revert(self.session.id, point.message, point.part))
         named = [file.path for file in [*self.last.kept, *self.last.unprotected]]
+        self.edits.check(self.world.files())
         assert self.last.failed == [] and preview.scope == self.last.scope
         assert self._inner_repositories() == inner
         if not self.is_touched:
@@ -123,6 +137,7 @@ class UndoMachine(UndoHistory):
         if not self.is_touched:
             compare_facts(self.world.files(), files, self._inside(named))
         after = self._state()
+        self.edits.check(after[0])
         assert (after[1], after[2]) == (messages, summary) and self._inner_repositories() == inner
         self.before_undo = self.last = None
 
@@ -164,6 +179,7 @@ class UndoMachine(UndoHistory):
         except Death:
             pass
         self._begin_anew()
+        self.edits.check(self.world.files())
         if self._do(self.world.info(self.session)).revert is not None:
             assert self.world.files() == before
             self.redo()
@@ -237,6 +253,11 @@ class UndoMachine(UndoHistory):
     @invariant()
     def repository_is_as_it_was(self) -> None:
         self.repo.check()
+
+    def _person_wrote(self, before: Facts) -> None:
+        after = self.world.files()
+        self.persons.wrote(before, after)
+        self.is_touched |= after != before
 
     def _make_final(self, death: str = "", at: int = 0) -> None:
         if self.before_undo is None:

@@ -184,11 +184,12 @@ class FileRevert:
 
     async def _in_force(self, active: RevertReport | None) -> tuple[RevertReport | None, dict[str, str]]:
         """Return the report of the active undo, or its files with the reason when its snapshots have been cleaned up."""
-        if active is None or active.before is None or active.after is None:
+        undone = None if active is None else as_patch(active)
+        if undone is None or undone.after is None:
             return None, {}
-        if not await self._snapshots.missing([active.before, active.after]):
+        if not await self._snapshots.missing([undone.hash, undone.after]):
             return active, {}
-        return None, {file.path: CLEANED for file in (*active.restored, *active.deleted)}
+        return None, dict.fromkeys(undone.files, CLEANED)
 
     async def _changes(self, patches: Sequence[Patch], *, is_redo: bool) -> dict[str, FileDiff]:
         """Return the changes that an undo or redo reverts, by absolute path."""

@@ -33,6 +33,7 @@ from opencode_tui.engine.session.revert.range import (
 )
 from opencode_tui.engine.session.revert.summary import SessionSummaries
 from opencode_tui.engine.session.session_lock import SessionLock
+from opencode_tui.engine.snapshot.report import as_patch
 from opencode_tui.schema.error import BusyError, NotFoundError, NothingToRevertError
 from opencode_tui.schema.ids import Prefix
 from opencode_tui.schema.session.message import UserMessage
@@ -290,12 +291,14 @@ class SessionRevert:
     async def _record_files(self, info: SessionInfo, messages: Messages) -> None:
         """Store the message that reports an undo of files to the model, and their change; can be repeated."""
         report, revert = read_note(info).report, info.revert
-        files = [] if report is None else [*report.restored, *report.deleted]
+        change = None if report is None else as_patch(report)
         users = [one.info for one in messages if isinstance(one.info, UserMessage)]
-        if report is None or revert is None or report.before is None or not files or not users:
+        if report is None or revert is None or change is None or not users:
+            return
+        paths = [file.path for file in (*report.restored, *report.deleted)]
+        if not paths:
             return
         message = users[-1].changed(id=revert.message_id, summary=None)
-        paths = [file.path for file in files]
         text = as_reminder("\n".join([_FILES_UNDONE, *(f"- {path}" for path in paths)]))
         # Equal ids on each attempt: an interrupted cleanup is repeated.
         reminder, patch = (f"{_PART}{message.id[len(_PART) :]}{number}" for number in range(2))
@@ -305,7 +308,12 @@ class SessionRevert:
         )
         await self._store.update_part(
             PatchPart(
-                id=patch, session_id=info.id, message_id=message.id, hash=report.before, after=report.after, files=paths
+                id=patch,
+                session_id=info.id,
+                message_id=message.id,
+                hash=change.hash,
+                after=change.after,
+                files=change.files,
             )
         )
 
@@ -346,4 +354,5 @@ def _remaining_undo(
     def still(files: list[UndoFile]) -> list[UndoFile]:
         return [file for file in files if file.path in failed]
 
-    return info.revert, active.changed(restored=still(active.restored), deleted=still(active.deleted))
+    edited = [path for path in active.edited if path in failed]
+    return info.revert, active.changed(restored=still(active.restored), deleted=still(active.deleted), edited=edited)

@@ -1,7 +1,7 @@
 """The log of changes to a worktree, to which the file tools and shells of all sessions, in all processes, append.
 
-Each JSON line is the beginning or end of a write, of a shell command, or of a step with commands, a list of contested paths, or the
-background commands that ran while others did.
+Each JSON line is the beginning or end of a write (of a file tool, or an undo), of a shell command, or of a step with commands, a
+list of contested paths, or the background commands that ran while others did.
 Unreadable lines are skipped. Times in ms. A line is appended by one write, so that it needs no lock.
 """
 
@@ -25,7 +25,7 @@ _TRIM_AGE_MS = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class ToolWrite:
-    """A change of a path by a session's file tool: ids of the contents, "" for none or one that was not recorded."""
+    """A change of a path by a session's file tool, or an undo: ids of the contents, "" for none or one that was not recorded."""
 
     session: str
     path: str
@@ -84,9 +84,10 @@ class ChangeLog:
         self._append({"write": key, "session": session, "paths": paths, "time": time})
         return key
 
-    def end_write(self, key: str, *, done: bool, time: int) -> None:
-        """Record that a write is done, or that it will not happen; raises StorageError."""
-        self._append({"written": key, "done": done, "time": time})
+    def end_write(self, key: str, *, done: bool, time: int, paths: Iterable[str] | None = None) -> None:
+        """Record that a write is done, of all its paths or of these only, or that it will not happen; raises StorageError."""
+        only = {} if paths is None else {"only": sorted(paths)}
+        self._append({"written": key, "done": done, "time": time, **only})
 
     def begin_step(self, message: str, before: str, *, session: str, time: int) -> None:
         """Record that commands of a message's step start, and the snapshot before them; raises StorageError."""
@@ -216,7 +217,7 @@ class _LogParser:
             case {"written": key, "done": done}:
                 begun = self._writes.pop(str(key), None)
                 if begun is not None and done:
-                    self._claim(begun, int(line["time"]))
+                    self._claim(begun, int(line["time"]), only=line.get("only"))
             case _:  # an unknown kind of line, or a damaged one
                 return
 
@@ -228,8 +229,10 @@ class _LogParser:
             self._end_shell(line, None if _is_alive(line.get("process")) else int(line["started"]))
         return self._history
 
-    def _claim(self, line: dict[str, Any], time: int) -> None:
+    def _claim(self, line: dict[str, Any], time: int, *, only: Container[str] | None = None) -> None:
         for path, (before, after) in line["paths"].items():
+            if only is not None and path not in only:
+                continue
             self._history.writes.append(ToolWrite(str(line["session"]), path, before, after, time))
 
     def _end_shell(self, line: dict[str, Any], ended: int | None) -> None:

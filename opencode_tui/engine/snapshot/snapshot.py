@@ -12,8 +12,10 @@ changed, and none of its programs run. Source: docs/internals/snapshots.md#store
 """
 
 import asyncio
+import logging
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -64,7 +66,7 @@ from opencode_tui.engine.snapshot.skipped import keep_touched
 from opencode_tui.engine.snapshot.worktree import Reverted, Worktree
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, own_folders, why_unavailable
 from opencode_tui.engine.waits import writing
-from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.error import SnapshotError, StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile
@@ -73,6 +75,10 @@ from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.safe_folder import Disk, OpenFolders
 
 T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+_UNDO = "undo"
+"""The name of all undos in the change log, in the place of a session's: to each command their changes are somebody else's."""
 
 LOCK_WAIT_MS = 60_000
 """Limit of the wait for another process's scan or revert of the same worktree."""
@@ -288,18 +294,21 @@ class Snapshots:
         all_patches = [*patches] if undone is None else [*patches, undone]
 
         def work(opened: LockedWorktree, stop: threading.Event) -> RevertReport:
-            tree = opened.worktree
+            tree, log = opened.worktree, opened.change_log
+            done: list[str] = []
 
             def make_report(reverted: Reverted) -> RevertReport:
+                done.extend(step.path for step in reverted.outcome.done)
                 report = report_of(tree, reverted, unrecorded_paths(tree, all_patches))
                 report = report if active is None else combine(tree, active, report)
                 for name in filter(None, (report.before, reverted.before.id, report.after)):
                     opened.snapshot_log.add(name, opened.clock())
                 return report
 
-            return tree.revert(
-                tree.plan(all_patches, opened.change_log.read().contested), key=key, make_report=make_report
-            )
+            plan = tree.plan(all_patches, log.read().contested)
+            # What it changes while a command of another session runs is not that command's.
+            with _claimed(opened, plan, done):
+                return tree.revert(plan, key=key, make_report=make_report)
 
         return await self.lock.run(work)
 
@@ -406,6 +415,25 @@ class Snapshots:
             return usage_of(store, opened.paths, self.lock.settings)
 
         return await self.lock.run(work)
+
+
+@contextmanager
+def _claimed(opened: LockedWorktree, plan: Plan, done: Collection[str]) -> Generator[None]:
+    """Record in the change log that a revert changes the paths of a plan, and at the end that it changed those in `done`."""
+    if not plan.steps:
+        yield
+        return
+    log, changes = opened.change_log, {step.path: (step.now, step.target) for step in plan.steps}
+    key = log.begin_write(_UNDO, changes, time=opened.clock())
+    is_done = False
+    try:
+        yield
+        is_done = True
+    finally:
+        try:
+            log.end_write(key, done=is_done, time=opened.clock(), paths=done)
+        except StorageError as error:  # the files are changed; a write without an end counts for a minute
+            _log.warning("the end of an undo is not recorded: %s", error)
 
 
 def _creation_of(view: View) -> Plan:

@@ -419,3 +419,42 @@ async def test_an_interruption_ends_the_agents_first_and_their_patches_follow(en
         assert await world.client.prompts.status() == {}
         await world.client.undo.revert(session.id)
     assert sorted(os.listdir(folder)) == [".git", "a.txt", "b.txt"]
+
+
+COMMAND = bash("echo x > b.txt")
+TASK = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
+
+
+@pytest.mark.parametrize(
+    ("answers", "what"),
+    [
+        ((Answer(calls=(COMMAND,)), DONE), "bash"),
+        ((Answer(calls=(bash("echo x > b.txt; false"),)), DONE), "bash"),
+        ((Answer(calls=(write("new.txt", "n"), COMMAND)), DONE), "bash"),
+        ((Answer(calls=(TASK,)), Answer(calls=(COMMAND,)), DONE, DONE), "bash"),
+    ],
+    ids=["a command", "a command that fails", "a command after a tool", "a command of an agent"],
+)
+async def test_undo_says_that_a_command_was_not_recorded(environ, folder, paths, answers, what):
+    paths.snapshot.parent.mkdir(parents=True, exist_ok=True)
+    paths.snapshot.write_text("a file where the store should be")
+    async with opened(environ, folder, *answers, policy=AUTO) as world:
+        session = await world.prompt("work")
+        paths.snapshot.unlink()
+        preview = await world.client.undo.preview(session.id)
+        report = await world.client.undo.revert(session.id)
+    for found in (preview, report):
+        [said] = [file for file in found.unprotected if file.path == str(folder.resolve())]
+        assert said.reason is not None and said.reason.startswith(f"what {what} changed was not recorded: ")
+    assert (folder / "b.txt").read_text() == "x\n"
+
+
+@pytest.mark.parametrize("has_snapshots", [True, False])
+async def test_undo_says_nothing_of_the_folder_where_commands_were_recorded_or_undo_is_off(
+    environ, folder, has_snapshots
+):
+    settings = {"snapshot": has_snapshots}
+    async with opened(environ, folder, Answer(calls=(COMMAND,)), DONE, policy=AUTO, settings=settings) as world:
+        session = await world.prompt("work")
+        report = await world.client.undo.revert(session.id)
+    assert (report.unprotected, report.unavailable is None) == ([], has_snapshots)

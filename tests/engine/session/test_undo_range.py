@@ -3,6 +3,7 @@ import pytest
 from opencode_tui.engine.session.revert.range import (
     Boundary,
     ChildCall,
+    UncoveredCall,
     changes_of,
     find_boundary,
     hidden_parts,
@@ -12,6 +13,7 @@ from opencode_tui.engine.session.revert.range import (
     visible,
     work_of,
 )
+from opencode_tui.engine.session.runs import UNSEEN
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.session.message import MessageTime
 from opencode_tui.schema.session.part import PatchPart
@@ -133,3 +135,39 @@ def test_a_childs_work_for_a_call_is_what_it_did_meanwhile():
     for message, time in zip(messages, (4, 5, 9, 10), strict=True):
         object.__setattr__(message, "info", message.info.changed(time=MessageTime(created=time)))
     assert work_of(ChildCall("ses_child", 5, 9), messages) == messages[1:3]
+
+
+LOST = {"unprotected": "it is full"}
+SAID = "what {} changed was not recorded: it is full"
+EDIT = {"filediff": {"file": "/p/a"}}
+
+
+@pytest.mark.parametrize(
+    ("tool", "status", "details", "found"),
+    [
+        ("bash", "completed", {}, None),
+        ("bash", "completed", LOST, UncoveredCall([], SAID.format("bash"))),
+        ("bash", "error", LOST, UncoveredCall([], SAID.format("bash"))),
+        ("bash", "running", LOST, UncoveredCall([], SAID.format("bash"))),
+        ("bash", "error", {}, None),
+        ("bash", "error", {"unprotected": UNSEEN}, None),
+        ("bash", "pending", {}, None),
+        ("an_mcp_tool", "completed", LOST, UncoveredCall([], SAID.format("an_mcp_tool"))),
+        ("an_mcp_tool", "error", LOST, UncoveredCall([], SAID.format("an_mcp_tool"))),
+        ("edit", "completed", {**EDIT, **LOST}, UncoveredCall(["/p/a"], "it is full")),
+        ("edit", "completed", EDIT, None),
+        ("edit", "error", LOST, None),
+        (
+            "apply_patch",
+            "completed",
+            {"files": [{"filePath": "/p/a", "movePath": "/p/b"}], **LOST},
+            UncoveredCall(["/p/a", "/p/b"], "it is full"),
+        ),
+        ("read", "completed", LOST, None),
+    ],
+)
+def test_a_call_without_a_record_is_a_change_of_what_it_may_have_changed(tool, status, details, found):
+    part = call("c1", tool, status=status, details=details)
+    if status == "error":
+        part = part.changed(state=part.state.changed(metadata=details))
+    assert list(changes_of([part])) == ([] if found is None else [found])

@@ -103,8 +103,11 @@ class FileRevert:
             raise SessionError(f"session {info.id} works in {info.directory}; run undo there to revert its files")
         work = await usable(self._snapshots, patches)
         covered = {file for patch in patches for file in patch.files}
-        calls = (change for change in changes if isinstance(change, UncoveredCall))
+        calls = [change for change in changes if isinstance(change, UncoveredCall)]
         uncovered = {file: call.reason for call in calls for file in call.files if file not in covered}
+        if self._snapshots.unavailable is None:  # else the whole report says why
+            root = await asyncio.to_thread(self._snapshots.worktree.resolve)
+            uncovered |= {str(root): call.reason for call in calls if not call.files}
         return RevertablePatches(work.patches, {**uncovered, **work.lost})
 
     async def preview(

@@ -4,11 +4,12 @@ Messages come in the order of the session, oldest first, and are compared by it.
 an answer, at a part with text or calls before it. Source: docs/internals/snapshots.md#conversation.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from opencode_tui.engine.session.runs import UNSEEN
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.ids import spans_wrap
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
@@ -40,7 +41,7 @@ class ChildCall(Struct, frozen=True):
 
 
 class UncoveredCall(Struct, frozen=True):
-    """The files (absolute paths) that a call changed without a snapshot, and the reason."""
+    """The files (absolute paths) that a call changed without a snapshot, and the reason; no files: it is not known which ones."""
 
     files: list[str]
     reason: str
@@ -160,14 +161,25 @@ def child_call(part: ToolPart) -> ChildCall | None:
 
 
 def _uncovered_call(part: ToolPart) -> UncoveredCall | None:
-    """Return the files of a call for which no snapshot was made; those of a command are unknown."""
+    """Return the files of a call for which no snapshot was made; none where it is not known which ones it changed."""
     state = part.state
-    if not isinstance(state, ToolStateCompleted) or "unprotected" not in state.metadata:
+    reason: object = None if isinstance(state, ToolStatePending) else (state.metadata or {}).get("unprotected")
+    if reason is None:
         return None
-    patched: list[dict[str, object]] = state.metadata.get("files") or []
-    edited: dict[str, object] = state.metadata.get("filediff") or {}
+    files = _edited_files(state.metadata or {}) if isinstance(state, ToolStateCompleted) else []
+    if files:
+        return UncoveredCall(files, str(reason))
+    # A file tool that failed changed nothing, and what an interrupted call changed is listed in a patch.
+    if not row_of(part.tool).may_change_unseen or reason == UNSEEN:
+        return None
+    return UncoveredCall([], f"what {part.tool} changed was not recorded: {reason}")
+
+
+def _edited_files(metadata: Mapping[str, Any]) -> list[str]:
+    patched: list[dict[str, object]] = metadata.get("files") or []
+    edited: dict[str, object] = metadata.get("filediff") or {}
     given = [edited.get("file"), *(file.get(key) for file in patched for key in ("filePath", "movePath"))]
-    return UncoveredCall([path for path in given if isinstance(path, str)], str(state.metadata["unprotected"]))
+    return [path for path in given if isinstance(path, str)]
 
 
 def work_of(call: ChildCall, messages: Messages) -> list[MessageWithParts]:

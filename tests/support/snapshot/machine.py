@@ -192,17 +192,6 @@ class SnapshotMachine(RuleBasedStateMachine):
         self.edits.keep(self.world.facts())
         self.is_touched |= self.world.facts() != before
 
-    @precondition(lambda self: self.reverted is not None)
-    @rule(data=st.data(), is_removal=st.sampled_from((False, False, True)))
-    def person_edits_what_was_undone(self, data: st.DataObject, is_removal: bool) -> None:
-        """Come between two undos, and before a redo: that is where an edit is taken for what the undo made."""
-        assert self.reverted is not None
-        report, before = self.reverted[0], self.world.facts()
-        names = self.world.inside([*report.restored, *report.deleted]) or ["a"]
-        edit(self.world.root, data.draw(st.sampled_from(names)), None if is_removal else self.edits.content())
-        self.edits.wrote(before, self.world.facts())
-        self.is_touched |= self.world.facts() != before
-
     @precondition(lambda self: self.steps)
     @rule(data=st.data())
     def revert(self, data: st.DataObject) -> None:
@@ -231,6 +220,16 @@ class SnapshotMachine(RuleBasedStateMachine):
             named = self.world.inside([remark.path for remark in [*done.kept, *done.unprotected, *report.unprotected]])
             compare_facts(self.world.facts(), facts, named)
 
+    @precondition(lambda self: len(self.steps) > 1)
+    @rule(data=st.data(), removals=st.lists(st.sampled_from((False, False, True)), min_size=1, max_size=3))
+    def edits_come_between_undos(self, data: st.DataObject, removals: list[bool]) -> None:
+        """Undo, edit what was undone, undo again, redo: each edit must not be taken for what an undo made."""
+        for is_removal in removals:
+            self.revert(data)
+            self._edit_what_was_undone(data, is_removal)
+        self.revert(data)
+        self.unrevert()
+
     @precondition(lambda self: self.steps and self.reverted is None)
     @rule(at=st.integers(1, 60))
     def revert_is_killed(self, at: int) -> None:
@@ -253,6 +252,14 @@ class SnapshotMachine(RuleBasedStateMachine):
     @invariant()
     def repository_is_as_it_was(self) -> None:
         self.repo.check()
+
+    def _edit_what_was_undone(self, data: st.DataObject, is_removal: bool) -> None:
+        assert self.reverted is not None
+        report, before = self.reverted[0], self.world.facts()
+        names = self.world.inside([*report.restored, *report.deleted]) or ["a"]
+        edit(self.world.root, data.draw(st.sampled_from(names)), None if is_removal else self.edits.content())
+        self.edits.wrote(before, self.world.facts())
+        self.is_touched |= self.world.facts() != before
 
     def _check_foreign(self, before: Facts, after: Facts, number: int) -> None:
         """Every file that the undo changed or removed was exactly what a step of the agent had left there."""

@@ -86,17 +86,6 @@ class UndoMachine(UndoHistory):
         self.edits.keep(self.world.files())
         self._person_wrote(before)
 
-    @precondition(lambda self: self.last is not None)
-    @rule(data=st.data(), is_removal=st.sampled_from((False, False, True)))
-    def person_edits_what_was_undone(self, data: st.DataObject, is_removal: bool) -> None:
-        """Come between two undos, and before a redo: that is where an edit is taken for what the undo made."""
-        assert self.last is not None
-        before = self.world.files()
-        names = self._inside([file.path for file in (*self.last.restored, *self.last.deleted)]) or ["a"]
-        edit(self.world.root, data.draw(st.sampled_from(names)), None if is_removal else self.edits.content())
-        self.edits.wrote(before, self.world.files())
-        self._person_wrote(before)
-
     @precondition(lambda self: self.points)
     @rule(data=st.data())
     def undo_often(self, data: st.DataObject) -> None:
@@ -140,6 +129,16 @@ class UndoMachine(UndoHistory):
         self.edits.check(after[0])
         assert (after[1], after[2]) == (messages, summary) and self._inner_repositories() == inner
         self.before_undo = self.last = None
+
+    @precondition(lambda self: len(self.points) > 1)
+    @rule(data=st.data(), removals=st.lists(st.sampled_from((False, False, True)), min_size=1, max_size=3))
+    def edits_come_between_undos(self, data: st.DataObject, removals: list[bool]) -> None:
+        """Undo, edit what was undone, undo again, redo: each edit must not be taken for what an undo made."""
+        for is_removal in removals:
+            self.undo(data)
+            self._edit_what_was_undone(data, is_removal)
+        self.undo(data)
+        self.redo()
 
     @rule()
     def cleanup(self) -> None:
@@ -253,6 +252,14 @@ class UndoMachine(UndoHistory):
     @invariant()
     def repository_is_as_it_was(self) -> None:
         self.repo.check()
+
+    def _edit_what_was_undone(self, data: st.DataObject, is_removal: bool) -> None:
+        assert self.last is not None
+        before = self.world.files()
+        names = self._inside([file.path for file in (*self.last.restored, *self.last.deleted)]) or ["a"]
+        edit(self.world.root, data.draw(st.sampled_from(names)), None if is_removal else self.edits.content())
+        self.edits.wrote(before, self.world.files())
+        self._person_wrote(before)
 
     def _person_wrote(self, before: Facts) -> None:
         after = self.world.files()

@@ -252,15 +252,21 @@ class SessionServices:
             self.folder.commands_in_background,
         )
 
-    async def _adopt_agent(self, words: str, context: "ToolContext", work: "asyncio.Task[ToolResult]") -> str:
-        """Let an agent go on in the background, and return its ID there. Raises ToolError."""
-        from opencode_tui.engine.tool.process.background import BackgroundCall, BackgroundOutput
+    async def _adopt_agent(
+        self, session_id: str, words: str, context: "ToolContext", work: "asyncio.Task[ToolResult]"
+    ) -> str:
+        """Let the agent of a session go on in the background, and return its ID there. Raises ToolError."""
+        from opencode_tui.engine.tool.process.background import BackgroundCall, BackgroundOutput, program_name
         from opencode_tui.schema.api.background import AGENT_TOOL
 
         folder = self.folder
         output = BackgroundOutput(folder.truncator.reserve, redactor=folder.programs.secrets.get().stream())
         call = BackgroundCall(AGENT_TOOL, words, context, output, work)
-        return (await folder.commands_in_background.get().adopt(call)).id
+        adopted = await folder.commands_in_background.get().adopt(call)
+        if not work.done():
+            self._recorder.agents[session_id] = program_name(adopted)
+            work.add_done_callback(lambda _: self._recorder.agents.pop(session_id, None))
+        return adopted.id
 
     @service
     def _agent_worktrees(self):

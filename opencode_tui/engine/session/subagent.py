@@ -99,8 +99,8 @@ class SessionSubagents(Struct, frozen=True):
     agents: AgentRegistry
     bus: Bus
     trees: AgentTrees
-    adopt: Callable[[str, ToolContext, "asyncio.Task[ToolResult]"], Awaitable[str]]
-    """Lets an agent go on in the background under these words, and returns its ID there. Raises ToolError."""
+    adopt: Callable[[str, str, ToolContext, "asyncio.Task[ToolResult]"], Awaitable[str]]
+    """Lets the agent of a session go on in the background under these words, and returns its ID there. Raises ToolError."""
     isolate: Isolate
     worktrees: "Lazy[AgentWorktrees]"
     primary_tools: Sequence[str] = ()
@@ -136,7 +136,8 @@ class SessionSubagents(Struct, frozen=True):
         work = asyncio.create_task(report(), name=f"agent {job.child.id}")
         work.add_done_callback(consume_error)
         try:
-            adopted = await self.adopt(f"{assignment.agent}: {assignment.description}", context, work)
+            words = f"{assignment.agent}: {assignment.description}"
+            adopted = await self.adopt(job.child.id, words, context, work)
         except BaseException:
             work.cancel()
             raise

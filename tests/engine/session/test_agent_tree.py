@@ -82,6 +82,40 @@ async def test_the_caller_waits_for_a_report_with_bash_output(environ, tmp_path)
         assert report.startswith("word1 word2") and "bg1 has ended." in report
 
 
+async def test_undo_reverts_what_an_agent_in_the_background_did_for_the_turn(environ, tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    made = folder / "made.txt"
+    async with opened(environ, folder, settings={"permission": "allow"}) as world:
+        given = json.dumps({"filePath": str(made), "content": "by the agent"})
+        session = await world.prompt(in_background(f"<<tool write {given}>>"))
+        await wait_for_jobs(world, "exited")
+        assert made.exists()
+        report = await world.client.undo.revert(session.id)
+        assert [file.path for file in report.deleted] == [str(made)] and not made.exists()
+        await world.client.undo.unrevert(session.id)
+        assert made.read_text() == "by the agent"
+
+
+async def test_undo_of_a_later_turn_names_the_agent_whose_command_ran_meanwhile(environ, tmp_path):
+    folder = tmp_path / "project"
+    folder.mkdir()
+    bash = '<<tool bash {{"command": "{}", "description": "x"}}>>'
+    async with opened(environ, folder, settings={"permission": "allow"}) as world:
+        waits = bash.format("echo a > agent.txt; until test -e go.txt; do sleep 0.05; done")
+        session = await world.prompt(in_background(waits))
+        async with asyncio.timeout(PATIENCE_S):
+            while not (folder / "agent.txt").exists():
+                await asyncio.sleep(0.02)
+        await world.prompt(bash.format("echo m > mine.txt"), session=session)
+        preview = await world.client.undo.preview(session.id)
+        (folder / "go.txt").touch()
+        await wait_for_jobs(world, "exited")
+        await world.prompt(bash.format("echo l > later.txt"), session=session)
+        later = await world.client.undo.preview(session.id)
+    assert (preview.beside, later.beside) == (["bg1 (general: find it)"], [])
+
+
 async def test_an_interruption_stops_the_agents_in_the_background_and_what_they_started(environ, tmp_path):
     serve = json.dumps({"command": "sleep 4909", "description": "serve", "background": True})
     slow = "<<words 4000>> <<slow 100>>"

@@ -130,6 +130,35 @@ def test_changes_are_patches_and_the_calls_of_agents_in_order():
     assert found == [ChildCall("ses_child", 5, 9), patch]
 
 
+def test_a_call_of_an_agent_in_the_background_is_one_that_its_work_outlives():
+    task = call("c1", "task", details={"sessionId": "ses_child", "background": "bg1"}, start=5, end=6)
+    assert list(changes_of([task])) == [ChildCall("ses_child", 5, 6, is_background=True)]
+
+
+def at(time: int, message):
+    object.__setattr__(message, "info", message.info.changed(time=MessageTime(created=time)))
+    return message
+
+
+@pytest.mark.parametrize(
+    ("start", "found"),
+    [(1, [0, 1]), (4, [0, 1]), (5, [2, 3, 4, 5, 6]), (10, [2, 3, 4, 5, 6]), (11, [7]), (21, [7]), (31, [])],
+)
+def test_the_work_of_a_background_agent_is_its_first_request_from_the_call_on_with_what_answers_it(start, found):
+    messages = [
+        at(4, user("an earlier task")),
+        at(5, assistant(step_start(), "done")),
+        at(10, user("the task")),
+        at(11, assistant(step_start(), call("c1"))),
+        at(12, user(compaction())),
+        at(20, user(text("go on", synthetic=True))),
+        at(21, assistant(step_start(), "done")),
+        at(30, user("of the user, or a later task")),
+    ]
+    work = work_of(ChildCall("ses_child", start, start + 1, is_background=True), messages)
+    assert [messages.index(message) for message in work] == found
+
+
 def test_a_childs_work_for_a_call_is_what_it_did_meanwhile():
     messages = [user(str(time)) for time in (4, 5, 9, 10)]
     for message, time in zip(messages, (4, 5, 9, 10), strict=True):

@@ -139,9 +139,17 @@ class UndoWorld:
         return message.id
 
     async def tool(
-        self, session: SessionInfo, message: str, started: int, *, task: SessionInfo | None = None
+        self,
+        session: SessionInfo,
+        message: str,
+        started: int,
+        *,
+        task: SessionInfo | None = None,
+        background: str | None = None,
     ) -> ToolPart:
         metadata = {"sessionId": task.id} if task else {}
+        if background is not None:
+            metadata["background"] = background
         time = ToolTime(start=started, end=self.engine.core.clock())
         state = ToolStateCompleted(input={}, output="done", metadata=metadata, time=time)
         return await self.part(

@@ -33,11 +33,15 @@ class Boundary(Struct, frozen=True):
 
 
 class ChildCall(Struct, frozen=True):
-    """The work of a child session for one call: its messages created from `start` to `end` (ms)."""
+    """The work of a child session for one call: its messages created from `start` to `end` (ms).
+
+    In the background it outlives the call: then it is its first request from `start` on, with all that answers it.
+    """
 
     session_id: str
     start: int
     end: int | None
+    is_background: bool = False
 
 
 class UncoveredCall(Struct, frozen=True):
@@ -156,8 +160,11 @@ def child_call(part: ToolPart) -> ChildCall | None:
     state = part.state
     if row_of(part.tool).result != "agent" or isinstance(state, ToolStatePending):
         return None
-    session_id = (state.metadata or {}).get("sessionId")
-    return ChildCall(session_id, state.time.start, state.time.end) if isinstance(session_id, str) else None
+    metadata = state.metadata or {}
+    session_id, is_background = metadata.get("sessionId"), "background" in metadata
+    if not isinstance(session_id, str):
+        return None
+    return ChildCall(session_id, state.time.start, state.time.end, is_background)
 
 
 def _uncovered_call(part: ToolPart) -> UncoveredCall | None:
@@ -184,6 +191,14 @@ def _edited_files(metadata: Mapping[str, Any]) -> list[str]:
 
 def work_of(call: ChildCall, messages: Messages) -> list[MessageWithParts]:
     """Return the messages of a child session that belong to a call."""
+    if call.is_background:
+        requests = [
+            at
+            for at in range(len(messages))
+            if isinstance(messages[at].info, UserMessage) and _is_from_user(messages, at)
+        ]
+        own = [at for at in requests if messages[at].info.time.created >= call.start]
+        return list(messages[own[0] : own[1] if len(own) > 1 else None]) if own else []
     end = call.end
     return [
         message

@@ -23,6 +23,7 @@ from opencode_tui.engine.session.revert.range import (
     visible,
     work_of,
 )
+from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.event import Event, SessionDiff
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
@@ -60,7 +61,10 @@ async def patches_of(store: SessionStore, parts: Sequence[AnyPart]) -> "list[Pat
 async def changes_in(
     store: SessionStore, parts: Sequence[AnyPart], *, seen: set[str] | None = None
 ) -> "list[Patch | UncoveredCall]":
-    """Return the changes of these parts and of the child sessions that they started; messages in `seen` are skipped."""
+    """Return the changes of these parts and of the child sessions that they started; messages in `seen` are skipped.
+
+    What the agent of a deleted session changed is not known any more.
+    """
     seen = set[str]() if seen is None else seen
     found: list[Patch | UncoveredCall] = []
     for change in changes_of(parts):
@@ -70,12 +74,23 @@ async def changes_in(
             found.append(report.Patch(hash=change.hash, files=change.files, after=change.after))
         elif isinstance(change, UncoveredCall):
             found.append(change)
+        elif not await _exists(store, change.session_id):
+            reason = f"what an agent changed is not known: its session {change.session_id} was deleted"
+            found.append(UncoveredCall([], reason))
         else:
             for message in work_of(change, await store.tail(change.session_id, _ALL)):
                 if message.info.id not in seen:
                     seen.add(message.info.id)
                     found += await changes_in(store, message.parts, seen=seen)
     return found
+
+
+async def _exists(store: SessionStore, session_id: str) -> bool:
+    try:
+        await store.get(session_id)
+    except NotFoundError:
+        return False
+    return True
 
 
 async def usable(snapshots: "Snapshots", patches: "Sequence[Patch]") -> RevertablePatches:

@@ -9,7 +9,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.snapshot.record.call import CallChanges, attempt
-from opencode_tui.schema.error import BusyError, StorageError
+from opencode_tui.schema.error import BusyError, NotFoundError, StorageError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PatchPart, StepStartPart
@@ -56,6 +56,8 @@ class StepRecorder:
         self.store = store
         self.identifier = identifier
         self._retention = retention
+        self.agents: dict[str, str] = {}
+        """The names of the agents that work in the background, by their sessions."""
         self._families: dict[str, CommandWindow] = {}
 
     def begin(self, message: AssistantMessage) -> "StepPatch":
@@ -76,7 +78,25 @@ class StepRecorder:
             self._retention.schedule()
         name = await self.store.root_of(message.session_id)
         family = self._families.setdefault(name, CommandWindow(name))
-        return StepRecording(snapshots.lock, session=message.session_id, message=message.id, window=family, store=store)
+        return StepRecording(
+            snapshots.lock,
+            session=message.session_id,
+            message=message.id,
+            window=family,
+            agent=await self._background_agent(message.session_id),
+            store=store,
+        )
+
+    async def _background_agent(self, session_id: str) -> str | None:
+        """Return the name of the agent in the background for which a session works, None where it works for none."""
+        seen = set[str]()
+        while self.agents and session_id not in seen:
+            if (name := self.agents.get(session_id)) is not None:
+                return name
+            seen.add(session_id)
+            with suppress(NotFoundError):  # the session above was deleted
+                session_id = (await self.store.get(session_id)).parent_id or session_id
+        return None
 
     @asynccontextmanager
     async def access_after_run(self, session_id: str) -> AsyncGenerator[None]:

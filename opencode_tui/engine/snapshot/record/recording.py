@@ -110,13 +110,15 @@ class StepRecording:
         session: str,
         message: str,
         window: CommandWindow,
+        agent: str | None = None,
         store: Callable[[Moment], Awaitable[None]] = _store_nothing,
     ) -> None:
-        """`store` stores the present `result` with the session."""
+        """`agent` names the agent in the background that takes the step; `store` stores the present `result` with the session."""
         self._lock = lock
         self.session = session
         self.message = message
         self.store = store
+        self.agent = agent
         self._window = window
         self._accumulator = StepAccumulator()
         self._keys: dict[int, str] = {}
@@ -445,7 +447,7 @@ class StepRecording:
             contested=frozenset(changes) if is_doubtful else frozenset(kept),
             skipped=touched,
             skipped_before={path: base.state(path) for path in touched},
-            beside=frozenset(one.program.name for one in self._window.background) if changes else frozenset(),
+            beside=self._beside(active) if changes else frozenset(),
             private=private_among(changes, base, after),
             times=tree.times_before(changes),
         )
@@ -454,6 +456,11 @@ class StepRecording:
             change_set, {path: (base.state(path), after.state(path)) for path in written}, interval
         )
         return after
+
+    def _beside(self, active: _ActiveWindow) -> frozenset[str]:
+        """Return what in the background runs commands now; the commands of its agents are in the same window as the step's own."""
+        agents = {step.agent for step in active.members if step.agent is not None} - {self.agent}
+        return frozenset({*(one.program.name for one in self._window.background), *filter(None, agents)})
 
     def _written_beside(self, tree: Worktree, paths: Collection[str]) -> tuple[set[str], set[str]]:
         """Return which changed paths a background command has open for writing: in its own run, and after it.

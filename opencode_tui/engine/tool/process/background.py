@@ -197,7 +197,7 @@ class BackgroundJob:
     @asynccontextmanager
     async def record_changes(self, changes: CallChanges | None) -> AsyncGenerator[None]:
         """Record the changes in the context as those of a command in the background, for the call that started it."""
-        program = BackgroundProgram(f"{self.info.id} ({_short(self.info.command)})", self.open_files)
+        program = BackgroundProgram(program_name(self.info), self.open_files)
         try:
             async with nullcontext() if changes is None else changes.background(program):
                 yield
@@ -356,7 +356,7 @@ class BackgroundCommands:
         for job in [job for job in self._jobs.values() if job.info.session_id == owner and job.info.started >= since]:
             if job.info.is_running:
                 raise BusyError(
-                    f"the {job.info.noun} {job.info.id} ({_short(job.info.command)}), which this would undo, still runs; "
+                    f"the {job.info.noun} {program_name(job.info)}, which this would undo, still runs; "
                     "stop it first (/jobs)"
                 )
             await job.recorded.wait()
@@ -530,7 +530,12 @@ def format_end(command: BackgroundCommand, *, by: str = "") -> str:
 
 
 def _name(command: BackgroundCommand) -> str:
-    return f"{command.noun} {command.id} ({_short(command.command)})"
+    return f"{command.noun} {program_name(command)}"
+
+
+def program_name(command: BackgroundCommand) -> str:
+    """Return the ID of a command with the beginning of its words."""
+    return f"{command.id} ({_short(command.command)})"
 
 
 def _list_kinds(attachments: Sequence[JsonObject]) -> str:

@@ -313,7 +313,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/snapshot/scan/stat_index.py": {"_MemoryIndex.__init__": DESCRIPTOR},
     "engine/snapshot/unlocked.py": {"*": OWN},
     "engine/snapshot/worktree.py": {"Worktree.__init__": OWN},
-    "engine/tool/files/transaction.py": {"_copy_attributes": DESCRIPTOR},
     "engine/tool/process/limit_watch.py": {"LimitWatch._lower_priority": KERNEL, "_Share._write": KERNEL},
     "engine/tool/process/running_command.py": {"CommandOutput._open": OWN},
     "engine/tool/truncate.py": {"Truncator._save": OWN, "remove_old_outputs": OWN},

@@ -21,6 +21,8 @@ _ENTERED_FOLDER = _FOLDER | getattr(os, "O_PATH", 0)
 """Flags that also open a folder that the user may enter but not list."""
 READ = os.O_RDONLY | os.O_NONBLOCK | _FLAGS
 """Flags to open a file without following a link and without waiting for the writer of a pipe."""
+_HELD = os.O_PATH | _FLAGS if hasattr(os, "O_PATH") else READ
+"""Flags to open an entry for its status and its attributes, also one that its mode closes to the user."""
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NONBLOCK | _FLAGS
 _CHUNK = 1 << 20
@@ -140,6 +142,19 @@ class OpenFolder:
         """Set when an entry was changed last; a link is not followed."""
         access = self.status(name).st_atime_ns
         os.utime(name, ns=(access, time_ns), dir_fd=self.descriptor, follow_symlinks=False)
+
+    def copy_attributes(self, name: str, descriptor: int) -> None:
+        """Give an open file the owner, or the group alone, and the extended attributes of a file here, as far as that is allowed.
+
+        Write its content before, because that removes capabilities, and set its mode afterwards, because a change of owner clears
+        some bits.
+        """
+        with suppress(OSError):
+            held = os.open(name, _HELD, dir_fd=self.descriptor)
+            try:
+                _copy_attributes(held, descriptor)
+            finally:
+                os.close(held)
 
     def sync(self, descriptor: int) -> None:
         """Flush an open file to the disk."""
@@ -510,6 +525,24 @@ def _open_folder(name: str, parent: int | None, path: str, flags: int) -> int:
         if stat.S_ISDIR(mode):
             raise
         raise NotAFolderError(path, is_link=stat.S_ISLNK(mode)) from error
+
+
+def _copy_attributes(held: int, descriptor: int) -> None:
+    status = os.fstat(held)
+    if not stat.S_ISREG(status.st_mode):
+        return
+    if hasattr(os, "fchown"):
+        # Only root may give files away; everyone else keeps at least the group where that is allowed.
+        for user, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
+            with suppress(OSError):
+                os.fchown(descriptor, user, group)
+                break
+    if hasattr(os, "listxattr"):
+        old = f"/proc/self/fd/{held}"  # such a descriptor has no attributes by itself
+        for attribute in os.listxattr(old):
+            # Each by itself: some are the system's, and some file systems have none.
+            with suppress(OSError):
+                os.setxattr(descriptor, attribute, os.getxattr(old, attribute))
 
 
 def _read_up_to(descriptor: int, limit: int) -> bytes:

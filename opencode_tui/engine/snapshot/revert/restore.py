@@ -161,7 +161,8 @@ class Restore:
         elif unrestorable(target) == HUGE:
             self._outcome.conflicts[step.path] = HUGE
         else:
-            self._write(parent, target, step.time)
+            is_edit = target.kind == "file" and now is not None and now.kind in ("file", "huge")
+            self._write(parent, target, step.time, like=name if is_edit else None)
             self._put(parent, name, step)
 
     def _create_folder(self, parent: OpenFolder, name: str, step: Step) -> None:
@@ -190,8 +191,11 @@ class Restore:
             raise
         return True
 
-    def _write(self, parent: OpenFolder, target: Entry, time: int | None) -> None:
-        """Make the temporary entry, a file durably and with its time, if that is known; remove it on a failure."""
+    def _write(self, parent: OpenFolder, target: Entry, time: int | None, *, like: str | None) -> None:
+        """Make the temporary entry, a file durably and with its time, if that is known; remove it on a failure.
+
+        A file gets the owner and the attributes of the file `like`, which it is to replace.
+        """
         if target.kind == "link":
             parent.make_link(self._store.read(target.id, "blob"), self._temporary)
         elif target.kind == "file":
@@ -202,6 +206,8 @@ class Restore:
                         data = memoryview(chunk)
                         while data:
                             data = data[parent.write(descriptor, data) :]
+                    if like is not None:
+                        parent.copy_attributes(like, descriptor)
                     parent.set_file_mode(descriptor, target.mode)
                     if time is not None:
                         parent.set_file_time(descriptor, time)

@@ -190,33 +190,13 @@ def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
         file.write(content)
         file.flush()
         if status:
-            _copy_attributes(descriptor, prepared, status)
-        elif prepared.change.mode is not None and hasattr(os, "fchmod"):
-            os.fchmod(descriptor, prepared.change.mode)
+            prepared.folder.copy_attributes(prepared.change.path.name, descriptor)
+        mode = stat.S_IMODE(status.st_mode) if status else prepared.change.mode
+        if mode is not None and hasattr(os, "fchmod"):
+            os.fchmod(descriptor, mode)
         os.fsync(descriptor)
         made = os.fstat(descriptor)
         prepared.stamp, prepared.mode = stamp_of(made), stat.S_IMODE(made.st_mode)
-
-
-def _copy_attributes(descriptor: int, prepared: _Prepared, status: os.stat_result) -> None:
-    """Copy the old file's owner, extended attributes and mode; the mode last, because chown clears some of its bits."""
-    if hasattr(os, "fchown"):
-        # Only root may give files away; everyone else keeps at least the group where that is allowed.
-        for user, group in ((status.st_uid, status.st_gid), (-1, status.st_gid)):
-            with contextlib.suppress(PermissionError):
-                os.fchown(descriptor, user, group)
-                break
-    if hasattr(os, "listxattr"):
-        # File systems without extended attributes refuse these calls; then there is nothing to keep.
-        with contextlib.suppress(OSError):
-            old = prepared.folder.open_to_read(prepared.change.path.name)
-            try:
-                for attribute in os.listxattr(old):
-                    os.setxattr(descriptor, attribute, os.getxattr(old, attribute))
-            finally:
-                os.close(old)
-    if hasattr(os, "fchmod"):
-        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
 
 
 def _place(prepared: _Prepared, *, keep: bool) -> None:

@@ -176,7 +176,7 @@ FAULTS = (
         "if after < size and tree[after] <= value:",
         "if after < size and tree[after] < value:",
     ),
-    Fault("tui/dialogs/panel.py", "max(0, self._opened + OPENING_MS - now, self._last + QUIET_MS - now)", "0"),
+    Fault("tui/dialogs/panel.py", "max(0, self.opened + opening - now, self._last + quiet - now)", "0"),
     Fault("tui/chrome/header.py", "if not facts.files:", "if facts.files:"),
     Fault("tui/diff/layout.py", "if is_one and (at == 0 or not changed[at - 1])]", "if is_one]"),
     Fault(

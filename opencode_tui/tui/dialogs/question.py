@@ -150,12 +150,19 @@ class QuestionPanel(Panel):
     def _move(self, step: int) -> None:
         count = len(self.request.questions[self._at].options)
         self._row = (self._row + step) % count
-        above = sum(len(lines) for lines in self._option_lines(self.inside)[: self._row])
-        self.scroll_to_line(len(self._asked(self.inside)) + above)
+        self.scroll_to_line(self._line_of(self._row))
+
+    def _line_of(self, number: int) -> int:
+        """Return the first line of an option in the text."""
+        above = self._option_lines(self.text_width)[:number]
+        return len(self._asked(self.text_width)) + sum(len(lines) for lines in above)
 
     def _pick(self, number: int) -> None:
         question = self.request.questions[self._at]
         if not 0 <= number < len(question.options):
+            return
+        if not self.was_shown(self._line_of(number)):
+            self._row = number
             return
         label, chosen = question.options[number].label, self._chosen[self._at]
         if question.multiple:

@@ -152,7 +152,7 @@ class Page:
         The clock of its guard is set instead of waited for; `tests/tui/test_first_steps.py` waits for it in real time.
         """
         for _ in range(SETTLE_LOOKS):
-            if isinstance(self.app.focused, Panel):
+            if isinstance(self.app.focused, Panel) and self.app.focused._is_shown:
                 break
             await asyncio.sleep(IDLE_S)
         if isinstance(panel := self.app.focused, Panel):

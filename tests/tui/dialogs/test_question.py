@@ -32,7 +32,9 @@ OPTIONS = [
 
 
 @asynccontextmanager
-async def asks(*questions: Question, width: int = 110) -> AsyncGenerator[tuple[Page, list[list[list[str]]]]]:
+async def asks(
+    *questions: Question, width: int = 110, size: tuple[int, int] | None = None
+) -> AsyncGenerator[tuple[Page, list[list[list[str]]]]]:
     """Open a session whose agent asks this; give its screen, and the answers that arrive."""
     preload.load()
     story = Story()
@@ -40,10 +42,10 @@ async def asks(*questions: Question, width: int = 110) -> AsyncGenerator[tuple[P
     told = Script([session("Ask")], story.messages, directory=Path(ROOT))
     told.questions = [QuestionRequest(id="que_1", session_id=SESSION, questions=list(questions))]
     app = OpenCodeApp(StartOptions(told.directory, session_id=SESSION), look(), clock=lambda: NOON / 1000)
-    async with app.run_test(size=(width, 34)) as pilot:
+    async with app.run_test(size=size or (width, 34)) as pilot:
         app.attach(as_client(ScriptedClient(told)))
         page = Page(app, pilot, world=None)  # pyright: ignore[reportArgumentType] - nothing here asks for the engine
-        await page.sees("type an answer")
+        await page.sees("type an answer" if size is None else "enter select")
         answers: list[list[list[str]]] = []
         app.query_one(QuestionPanel)._answer = answers.append
         yield page, answers

@@ -96,11 +96,12 @@ async def test_a_key_answers_the_question_that_is_shown_in_full(key: str, reply:
         assert sent == [("reply", "per_one", reply)]
 
 
-async def test_a_question_that_does_not_fit_is_read_to_its_end_before_it_is_allowed() -> None:
+@pytest.mark.parametrize("size", [(80, 24), (60, 18), (60, 16)])
+async def test_a_question_that_does_not_fit_is_read_to_its_end_before_it_is_allowed(size: tuple[int, int]) -> None:
     command = "\n".join(f"rm file{number}" for number in range(40))
-    async with page_of(running("one", asks("one", command)), size=(80, 24)) as (page, sent, _):
-        assert "lines more, pgdn" in await page.sees("rm file0")
-        for _ in range(20):
+    async with page_of(running("one", asks("one", command)), size=size) as (page, sent, _):
+        assert "more, pgdn" in await page.sees("rm file0")
+        for _ in range(60):
             wait_over(page)
             if "lines more" not in page.text():
                 break

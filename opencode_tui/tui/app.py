@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import events
+from textual.await_complete import AwaitComplete
 
 from opencode_tui.schema.api.keybinds import BY_ID, QUIT, Action
 from opencode_tui.schema.error import OpencodeError
@@ -54,6 +55,8 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self.chat = ChatScreen(options, self, clock)
         self._early: list[events.Key | events.Paste] | None = []
         self._hold: Hold | None = None
+        self._blurred_at = 0
+        """When the terminal lost the focus, in ms of a monotonic clock."""
         self._key: events.Key | None = None
         """The key that is being handled, unless it is the second one of a sequence."""
 
@@ -75,15 +78,29 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self.screen.refresh(layout=True)
         for widget in self.screen.query("*"):
             widget.refresh()
+        self._come_back()
+
+    def pop_screen(self) -> AwaitComplete:
+        """Close the screen on top; what is shown then has not been read."""
+        closing = super().pop_screen()
+        self._come_back()  # at once: the next key may be waiting already
+        return closing
+
+    def _come_back(self, since: int = 0) -> None:
+        """Have a question on the screen ignore keys for a while that appeared since a moment in ms, in which it was not seen."""
+        if isinstance(self.screen, ChatScreen | KeyedScreen):
+            self.screen.come_back(since)
 
     def on_app_blur(self) -> None:
         """Begin to be away."""
+        self._blurred_at = time.monotonic_ns() // 1_000_000
         if self.chat.is_open:
             self.chat.opened.away.lose_focus()
 
     def on_app_focus(self) -> None:
         """Show what was done meanwhile, after a longer time; ask for the background again."""
         super().on_app_focus()
+        self._come_back(self._blurred_at)
         if self.chat.is_open:
             self.chat.opened.away.get_focus()
 
@@ -119,6 +136,8 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
                 return
             if isinstance(event, events.Key):
                 self._echo(event)
+            elif isinstance(self.screen, ChatScreen) and await self.screen.paste_behind_question(event):
+                return
         await super().on_event(event)
 
     def hold_until_shown(

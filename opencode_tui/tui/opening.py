@@ -67,7 +67,7 @@ class Opening:
             if not is_kept:
                 self.actions.append(action_id)
 
-    def is_for_prompt(self, _event: events.Key, _focused: Widget | None) -> bool:
+    def is_for_prompt(self, _event: events.Key | events.Paste, _focused: Widget | None) -> bool:
         """Return whether a key is for the prompt although it has no focus."""
         return False
 

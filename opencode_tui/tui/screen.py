@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 VAST, WIDE, NARROW = 180, 140, 120
 """Cells from which the sidebar is very wide, or wide, and under which it is hidden."""
 
+LOW = 20
+"""Rows under which a question that replaces the prompt may have all of them but one."""
+
 SLOW_S = 3.0
 """Seconds after which the wait for the engine is shown instead of the first page."""
 
@@ -132,6 +135,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Remove empty rows and the sidebar where there is little space."""
         width, height = event.size
         self.set_class(height < 26 or width < 80, "-compact")
+        self.set_class(height < LOW, "-low")
         self.set_class(width >= WIDE, "-wide")
         self.set_class(width >= VAST, "-vast")
         self.set_class(NARROW <= width < WIDE, "-middle")
@@ -219,9 +223,31 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Let the panel that is shown handle a key at once; return whether it has one."""
         return self._chat.receive_in_panel(event, self.focused)
 
-    def begin_key(self, event: events.Key) -> None:
+    async def paste_behind_question(self, event: events.Paste) -> bool:
+        """Put what was pasted before the question could be read into the prompt; return whether it was."""
+        self.begin_key(event)
+        is_for_prompt = self._is_key_for_prompt
+        self.end_key()
+        if is_for_prompt:
+            await self.prompt.editor.written()  # in order
+            self.prompt.paste(event.text)
+        return is_for_prompt
+
+    def begin_key(self, event: events.Key | events.Paste) -> None:
         """Decide whether a key is for the question that is shown, or was typed before it could be read."""
         self._is_key_for_prompt = self._chat.is_for_prompt(event, self.focused)
+        if self.typed_editor is self.prompt.editor:
+            self.prompt.editor.typed_at = int(event.time * 1000)
+
+    @property
+    def _is_behind_question(self) -> bool:
+        """Whether the current key is for a prompt that a question hides: it may change its text, and does no more."""
+        return self._is_key_for_prompt and self.opened.panels.is_open
+
+    def come_back(self, since: int = 0) -> None:
+        """Have a question ignore keys for a while that appeared since a moment in ms, in which the user saw something else."""
+        if self.is_open:
+            self.opened.panels.come_back(since)
 
     def end_key(self) -> None:
         """End what `begin_key` decided: a click has no such doubt."""
@@ -235,7 +261,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Handle a key of the list above the prompt, of the start page's list, or of vim; return whether it was one."""
         if self._chat.complete(key):
             return True
-        if self.typed_editor is self.prompt.editor and not self.prompt.editor.text and self._chat.choose_recent(key):
+        is_empty = self.typed_editor is self.prompt.editor and not self.prompt.editor.text
+        if is_empty and not self._is_behind_question and self._chat.choose_recent(key):
             return True
         mode = self.prompt.vim_mode
         is_used = self.typed_editor is self.prompt.editor and self.prompt.vim_key(key, character)
@@ -294,7 +321,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         elif action_id in RECALLS:
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:
-            if not self.prompt.editor.continue_line():
+            if not self.prompt.editor.continue_line() and not self._is_behind_question:
                 self._chat.run(action_id)  # at once: characters after the key belong to the next prompt
         elif action_id == "input_clear" and editor is self.prompt.editor:
             self.prompt.clear()

@@ -174,7 +174,7 @@ class Chat(ChatParts):
             with self.waiting("Loading the older messages"):
                 await self.control.load_whole()
 
-    def is_for_prompt(self, event: events.Key, focused: Widget | None) -> bool:
+    def is_for_prompt(self, event: events.Key | events.Paste, focused: Widget | None) -> bool:
         """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
         return self.panels.is_for_prompt(event, focused)
 

@@ -51,11 +51,12 @@ class PanelHost:
         """Return whether a panel replaces the prompt."""
         return self._shown is not None
 
-    def is_for_prompt(self, event: events.Key, focused: Widget | None) -> bool:
+    def is_for_prompt(self, event: events.Key | events.Paste, focused: Widget | None) -> bool:
         """Return whether a key is for the prompt although it has no focus: a question accepts no key yet, or has just ended."""
         shown = self._shown
         if isinstance(shown, Panel):
-            return focused in (shown, None) and not shown.accepts_key(event)
+            is_text = isinstance(event, events.Paste) or event.is_printable
+            return focused in (shown, None) and not shown.accepts_key(event, is_text=is_text)
         if shown is not None or focused is None:
             return shown is None
         parents = focused.ancestors_with_self
@@ -90,6 +91,8 @@ class PanelHost:
         self._remove(self._user_panel)
         self._chrome.clear_note()
         self._user_panel = panel
+        if isinstance(panel, Panel) and not panel.is_asked_for:
+            panel.typed_at = self._typed_at
         self._mount(panel)
         self._arrange()
 
@@ -115,6 +118,17 @@ class PanelHost:
         elif self._question is not None:
             self._question.set_place((1, len(waiting)))
 
+    def come_back(self, since: int) -> None:
+        """Ignore keys for a while at a question that appeared since a moment in ms: the user saw something else until now."""
+        shown = self._shown
+        if isinstance(shown, Panel) and not shown.is_asked_for:
+            shown.restart(since)
+
+    def _typed_at(self) -> int | None:
+        """Return when the last key for the prompt came; None if nothing is written there."""
+        editor = self._parts.prompt.editor
+        return editor.typed_at if editor.text else None
+
     def _waiting(self) -> list[Asking]:
         """Return the questions that wait for the user."""
         return [one for one in self._control.questions() if one.id not in self._answered]
@@ -139,6 +153,7 @@ class PanelHost:
             return
         self._close_question()
         self._question = panel
+        panel.typed_at = self._typed_at
         await self._parts.ask.mount(panel)
         self._arrange()
         self._chrome.refresh()
@@ -315,6 +330,7 @@ class PanelHost:
         for panel in (self._user_panel, self._text_panel, self._question):
             if panel is not None:
                 panel.display = panel is shown
+        self._parts.screen.set_class(shown is not None, "-asking")
         if shown is None:
             self._parts.prompt.display = True
         if self._parts.is_browsing and self._user_panel is None:

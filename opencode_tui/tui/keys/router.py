@@ -148,6 +148,9 @@ class KeyedScreen(Keyed):
         """What the actions apply to, such as the selected row; None if that cannot change while the page is open."""
         return None
 
+    def come_back(self, since: int = 0) -> None:
+        """Have a question of the page ignore keys for a while that appeared since a moment in ms, in which it was not seen."""
+
     def handle_now(self, event: events.Key | events.Paste) -> None:
         """Handle a key or paste."""
         if isinstance(event, events.Key):

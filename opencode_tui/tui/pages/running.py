@@ -156,6 +156,11 @@ class RunningScreen(ListPage):
         """The selected session with the question that is shown."""
         return super().subject, self._asking
 
+    def come_back(self, since: int = 0) -> None:
+        """Have the question ignore keys for a while that appeared below a list."""
+        if self._asking is not None:
+            self._asking.restart(since)
+
     def receive_key(self, event: events.Key) -> None:
         """Run the action of a key; a question that has just appeared accepts no answer yet."""
         panel, found = self._asking, router_of(self).find(event.key, self)

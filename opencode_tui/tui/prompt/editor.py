@@ -88,6 +88,9 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
     restored_text = ""
     """The text that an undo put here. A slash typed behind it replaces it: the next command is not a part of that prompt."""
 
+    typed_at: int | None = None
+    """When the last key for the editor came, in ms of a monotonic clock; set for the prompt's."""
+
     is_secret = False
     """Whether characters are drawn as bullets, and pastes are never attachments."""
 

@@ -67,20 +67,14 @@ class Model:
                 self.at += 1
 
 
-def random_keys(dice: random.Random, model: Model) -> list[str]:
-    """Return keys, and press them in the model; enter only where there is something to send."""
-    keys: list[str] = []
-    while len(keys) < KEYS:
-        roll = dice.random()
-        if roll < 0.02 and model.text.strip():
-            key = "enter"
-        elif roll < 0.2:
-            key = dice.choice(MOVES)
-        else:
-            key = dice.choice(PRINTED).replace(" ", "space")
-        model.press(key)
-        keys.append(key)
-    return keys
+def random_key(dice: random.Random, model: Model) -> str:
+    """Return a key; enter only where there is something to send."""
+    roll = dice.random()
+    if roll < 0.02 and model.text.strip():
+        return "enter"
+    if roll < 0.2:
+        return dice.choice(MOVES)
+    return dice.choice(PRINTED).replace(" ", "space")
 
 
 class Clock:
@@ -111,9 +105,12 @@ class Stress:
         page.world.server.script(Answer(text=words, delay_ms=8, calls=(call,)))
         await page.send(begin)
         other = asyncio.create_task(self._answer_elsewhere()) if self.dice.random() < ELSEWHERE else None
-        for key in random_keys(self.dice, model):
+        for _ in range(KEYS):
+            key = random_key(self.dice, model)
             self.clock.now += self.dice.randrange(1, LONGEST_PAUSE_MS)
             self._press(key)
+            if key != "enter" or await self._is_sent():
+                model.press(key)
             await asyncio.sleep(self.dice.random() * 0.012)
         await page.pilot.pause()
         self.sent += [begin, *model.sent]
@@ -140,6 +137,13 @@ class Stress:
             self.sent = texts
         page.app.chat.prompt.editor.put("")
         return faults
+
+    async def _is_sent(self) -> bool:
+        """Return whether enter sends: it does nothing while a question hides the prompt."""
+        await self.page._keys_handled()
+        chat = self.page.app.chat
+        assert not chat.prompt.editor.text or chat.opened.panels.is_open
+        return not chat.prompt.editor.text
 
     def _press(self, key: str) -> None:
         """Send a key as the terminal does, with the time of the clock; nothing waits until it is handled."""

@@ -479,7 +479,7 @@ def preview_of(tree: Worktree, plan: Plan, unprotected: Mapping[str, str]) -> Re
     restored: list[UndoFile] = []
     deleted: list[UndoFile] = []
     with tree.folders() as folders:
-        observer = Observer(folders)
+        observer = Observer(folders, plan.paths)
         for step in _reported_steps(plan.steps, plan):
             before, after = text_of(observer.observe(step.path).data), _target_text(tree, step)
             added, removed = (0, 0) if before is None or after is None else count_lines(before, after)

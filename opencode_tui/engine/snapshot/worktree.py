@@ -284,7 +284,7 @@ class Worktree:
         writer = ObjectWriter(self.store)
         states: dict[str, State] = {}
         with self.folders() as folders:
-            observer = Observer(folders)
+            observer = Observer(folders, wanted)
             for path in wanted:
                 observation = observer.observe(path)
                 states[path] = observation.state
@@ -416,7 +416,7 @@ class Worktree:
             for path in with_parents(files):
                 chains.setdefault(path, []).append(PathChange(before, after, path in doubtful))
         with self.folders() as folders:
-            observer = Observer(folders)
+            observer = Observer(folders, chains)
             plan = make_plan(
                 chains,
                 lambda path: observer.observe(path).state,
@@ -464,9 +464,10 @@ class Worktree:
 
     def observe_paths(self, paths: Iterable[str]) -> list[Observation]:
         """Return the states of paths on disk; folders come before what is in them."""
+        wanted = list(paths)
         with self.folders() as folders:
-            observer = Observer(folders)
-            return [observer.observe(path) for path in paths]
+            observer = Observer(folders, wanted)
+            return [observer.observe(path) for path in wanted]
 
     def stamps(self, view: View) -> Stamps:
         """Return the stamps of the paths that a snapshot leaves out."""

@@ -224,3 +224,46 @@ class FaultyDisk(Disk):
 
     def wrap(self, path: str, descriptor: int) -> OpenFolder:
         return FaultyFolder(path, descriptor, self._fault)
+
+
+class CaseIgnoringFolder(OpenFolder):
+    """Calls that find an entry whose name differs in case, as on the file systems of macOS and Windows; names keep their case."""
+
+    def _found(self, name: str) -> str:
+        names = os.listdir(f"/proc/self/fd/{self.descriptor}")  # the descriptor itself may be in the middle of a listing
+        alike = (one for one in names if one.casefold() == name.casefold())
+        return name if name in names else next(alike, name)
+
+    def status(self, name: str) -> os.stat_result:
+        return super().status(self._found(name))
+
+    def open_to_read(self, name: str) -> int:
+        return super().open_to_read(self._found(name))
+
+    def read_link(self, name: str) -> bytes:
+        return super().read_link(self._found(name))
+
+    def set_time(self, name: str, time_ns: int) -> None:
+        super().set_time(self._found(name), time_ns)
+
+    def set_mode(self, name: str, mode: int) -> None:
+        super().set_mode(self._found(name), mode)
+
+    def copy_attributes(self, name: str, descriptor: int) -> None:
+        super().copy_attributes(self._found(name), descriptor)
+
+    def remove(self, name: str) -> None:
+        super().remove(self._found(name))
+
+    def remove_folder(self, name: str) -> None:
+        super().remove_folder(self._found(name))
+
+    def rename(self, source: str, target: str) -> None:
+        super().rename(self._found(source), self._found(target))
+
+
+class CaseIgnoringDisk(Disk):
+    """A worktree on such a file system; its folders are found by their exact names only."""
+
+    def wrap(self, path: str, descriptor: int) -> OpenFolder:
+        return CaseIgnoringFolder(path, descriptor)

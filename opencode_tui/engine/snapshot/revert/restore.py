@@ -62,7 +62,7 @@ class Restore:
             self._change(folders)
         # Read anew: what was open may have been moved meanwhile.
         with self._open_worktree() as folders:
-            self._verify(Observer(folders))
+            self._verify(Observer(folders, {*self._plan.paths, *(step.path for step in self._plan.steps)}))
         for path in self._plan.implied:
             self._outcome.conflicts.pop(path, None)
         return self._outcome

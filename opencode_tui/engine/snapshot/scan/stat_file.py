@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from opencode_tui.engine.snapshot.entry import (
@@ -42,11 +43,16 @@ class Observer:
     """Reads the states of paths; those above a path are read before it, if at all, so that nothing is looked for below no folder.
 
     Files and folders that their owner cannot read are opened as `folders` allows it.
+
+    Of `paths`, all that will be asked for, those that differ only in case are there only if their folder lists exactly that name: a
+    file system that ignores case has one file for both.
     """
 
-    def __init__(self, folders: OpenFolders) -> None:
+    def __init__(self, folders: OpenFolders, paths: Iterable[str] = ()) -> None:
         self._folders = folders
         self._others: set[str] = set()
+        self._twins = _differing_in_case(paths)
+        self._names: dict[str, set[str]] = {}
 
     def observe(self, path: str, expected: State = None) -> Observation:
         """Return the state of a path; below a link or a file it is absent. Blocks; raises OSError when the disk fails.
@@ -57,7 +63,9 @@ class Observer:
         found = Observation(None)
         if folder not in self._others:
             try:
-                found = observe_in(self._folders, self._folders.open(folder), path)
+                parent = self._folders.open(folder)
+                if path not in self._twins or self._is_listed(parent, path):
+                    found = observe_in(self._folders, parent, path)
             except (FileNotFoundError, NotADirectoryError):
                 pass
             except PermissionError:
@@ -67,6 +75,20 @@ class Observer:
         if isinstance(expected, Entry) and expected.kind == "file" and _is_huge(found.state):
             return Observation(_hashed(self._folders.open(folder), split(path)[1]))
         return found
+
+    def _is_listed(self, parent: OpenFolder, path: str) -> bool:
+        folder, name = split(path)
+        if folder not in self._names:
+            self._names[folder] = {name for name, _ in parent.scan()}
+        return name in self._names[folder]
+
+
+def _differing_in_case(paths: Iterable[str]) -> set[str]:
+    """Return those of the paths that are the same as another one where case is ignored."""
+    alike: dict[str, list[str]] = {}
+    for path in paths:
+        alike.setdefault(path.casefold(), []).append(path)
+    return {path for group in alike.values() if len(group) > 1 for path in group}
 
 
 def _is_huge(state: State) -> bool:

@@ -46,7 +46,7 @@ def _int(value: Any) -> Any:
 
 
 def _float(value: Any) -> Any:
-    if type(value) is float and isfinite(value):
+    if type(value) is float:
         return value
     if type(value) is int and -(2**53) <= value <= 2**53:
         return float(value)

@@ -68,13 +68,13 @@ class _Integer:
         return {name: value for name, value in found.items() if unsaid.get(name) != value}
 
 
-_NUMBERS = {int: Annotated[int, _Integer()], float: Annotated[float, pydantic.Field(allow_inf_nan=False)]}
+_INTEGER = Annotated[int, _Integer()]
 
 
 def pydantic_kind(kind: Any) -> Any:
     """Return a type with pydantic's form of what is said about it."""
-    if kind is int or kind is float:
-        return _NUMBERS[kind]
+    if kind is int:
+        return _INTEGER
     origin, members = get_origin(kind), get_args(kind)
     if origin is Annotated:
         inner = pydantic_kind(members[0])

@@ -46,17 +46,21 @@ MOST = 2**53
 """What a count or an amount of money may be: every program reads it exactly, and the sum of many fits into 64 bits."""
 
 
-def _countable(value: float) -> float:
+def _countable(value: int) -> int:
     if abs(value) > MOST:
         raise ValueError(f"it must be between -{MOST} and {MOST}")
     return value
 
 
+def _finite(value: float) -> float:
+    return value if abs(value) <= MOST else 0.0
+
+
 Count = Annotated[int, After(_countable)]
 """A number of tokens, lines or files."""
 
-Amount = Annotated[float, After(_countable)]
-"""US dollars."""
+Amount = Annotated[float, After(_finite)]
+"""US dollars; what is no amount, as in records of other programs, counts nothing."""
 
 _MANY = 1_000
 """Values after which a type is read by pydantic: building its validator costs as much as reading these without it."""

@@ -41,10 +41,6 @@ MESSAGE_FIELDS = [
     {"tokens": {"input": 0, "output": 2**63, "reasoning": 0, "cache": {"read": 0, "write": 0}}},
     {"tokens": {"input": 0, "output": 0, "reasoning": 0, "cache": {"read": 2**54, "write": 0}}},
     {"tokens": {"total": HUGE, "input": 0, "output": 0, "reasoning": 0, "cache": {"read": 0, "write": 0}}},
-    {"cost": float("nan")},
-    {"cost": float("inf")},
-    {"cost": -float("inf")},
-    {"cost": 1e300},
 ]
 
 
@@ -163,6 +159,23 @@ async def test_a_time_in_any_unit_goes_on_working(environ, tmp_path, time: int) 
         assert "ses_other" in [one.id for one in await world.client.sessions.everywhere()]
         await world.prompt("go on", session=await world.client.sessions.get("ses_other"))
         assert len(await world.client.messages.list("ses_other")) == 3
+
+
+@pytest.mark.parametrize("cost", [float("nan"), float("inf"), -float("inf"), 1e300, 10**30])
+async def test_a_cost_that_is_no_amount_counts_nothing(environ, tmp_path, paths: Paths, cost: float) -> None:
+    async with opened(environ, tmp_path) as world:
+        project = (await world.new_session()).project_id
+        request = user("hello")
+        answer = assistant("fine", parent=request)
+        info = session_info("ses_one", project_id=project, directory=str(tmp_path))
+        write_records(paths, info, [request, answer])
+        put(paths.storage / "message" / "ses_one" / f"{answer.info.id}.json", answer.info, cost=cost)
+        await works(world)
+        totals = await world.client.sessions.totals("ses_one")
+        assert (totals.steps, totals.cost) == (1, 0)
+        assert (await world.client.sessions.usage()).cost < 0.01
+        await world.prompt("go on", session=info)
+        assert await world.answer(info) == "Echo: go on"
 
 
 @each("cost", [float("nan"), float("inf"), -float("inf"), 1e300, 10**30, 10**400, "1", None, True])

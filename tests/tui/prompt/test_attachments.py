@@ -8,7 +8,6 @@ from opencode_tui.tui.prompt.draft import Attachment, Draft, paste_marker
 from opencode_tui.tui.prompt.sent import draft_of
 from tests.support.rows import each
 
-IDS = {"id": "prt_1", "session_id": "ses_1", "message_id": "msg_1"}
 ONE = Attachment(data=b"one", mime="image/png", name="one.png")
 TWO = Attachment(data=b"two", mime="image/png", name="two.png")
 PDF = Attachment(mime="application/pdf", name="a.pdf", url="data:application/pdf;base64,AAAA")
@@ -28,11 +27,19 @@ def picture(one: Attachment, source: str = "", name: str = "") -> FilePart:
     text = SourceText(value=source, start=0, end=len(source))
     url = one.url or f"data:{one.mime};base64,{base64.b64encode(one.data).decode()}"
     where = FilePartSource(type="file", path=f"/work/{one.name}", text=text) if source else None
-    return FilePart(**IDS, mime=one.mime, filename=name or one.name, url=url, source=where)
+    return FilePart(
+        id="prt_1",
+        session_id="ses_1",
+        message_id="msg_1",
+        mime=one.mime,
+        filename=name or one.name,
+        url=url,
+        source=where,
+    )
 
 
 def text_part(text: str, *, synthetic: bool = False) -> TextPart:
-    return TextPart(**IDS, text=text, synthetic=synthetic or None)
+    return TextPart(id="prt_1", session_id="ses_1", message_id="msg_1", text=text, synthetic=synthetic or None)
 
 
 def test_two_attachments_of_a_run_have_two_markers_whatever_happened_to_the_first_text() -> None:
@@ -137,6 +144,13 @@ def test_a_request_becomes_the_draft_that_sends_it(parts: list[AnyPart], text, a
 
 
 def test_a_picture_that_is_no_base64_is_given_back_by_its_address() -> None:
-    broken = FilePart(**IDS, mime="image/png", filename="one.png", url="data:image/png;base64,A")
+    broken = FilePart(
+        id="prt_1",
+        session_id="ses_1",
+        message_id="msg_1",
+        mime="image/png",
+        filename="one.png",
+        url="data:image/png;base64,A",
+    )
     (part,) = draft_of([text_part("see"), broken]).parts()
     assert part.url == broken.url

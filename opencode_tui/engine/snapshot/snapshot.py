@@ -526,7 +526,10 @@ def combine(tree: Worktree, active: RevertReport, report: RevertReport) -> Rever
     refused = _inner(tree, [file.path for file in active.failed])
     files |= {path for path in refused if not isinstance(first.state(path), Unknown)}
     own = _inner(tree, [file.path for file in (*report.restored, *report.deleted)])
+    kept = _inner(tree, [file.path for file in report.kept])
     edited = {path for path in files - own if after.state(path) not in (first.state(path), last.state(path))}
+    # Where it is not known how the active one left a path, the second one has found what it had to restore, or kept the path.
+    edited -= {path for path in edited - kept if isinstance(last.state(path), Unknown)}
     # A folder that somebody changed, and in which the second revert changed something, is nobody's to bring back.
     shared = edited & folders_above(own)
     files, edited = files - shared, edited - shared

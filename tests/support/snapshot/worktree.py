@@ -230,7 +230,8 @@ class CaseIgnoringFolder(OpenFolder):
     """Calls that find an entry whose name differs in case, as on the file systems of macOS and Windows; names keep their case."""
 
     def _found(self, name: str) -> str:
-        names = os.listdir(f"/proc/self/fd/{self.descriptor}")  # the descriptor itself may be in the middle of a listing
+        # The descriptor itself may be in the middle of a listing.
+        names = os.listdir(f"/proc/self/fd/{self.descriptor}")
         alike = (one for one in names if one.casefold() == name.casefold())
         return name if name in names else next(alike, name)
 

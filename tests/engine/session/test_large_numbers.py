@@ -45,7 +45,7 @@ MESSAGE_FIELDS = [
 
 
 def label(fields: dict[str, Any]) -> str:
-    return json.dumps(fields)
+    return json.dumps(fields)[:70]
 
 
 def put(path: Path, record: Record, **fields: Any) -> None:

@@ -1,5 +1,6 @@
 """Files with content that only the user wrote: no undo and no redo may change them, whatever was undone before."""
 
+import os
 from pathlib import Path
 
 from tests.support.snapshot.worktree import Fact
@@ -45,6 +46,8 @@ def edit(root: Path, name: str, content: str | None) -> None:
             path.unlink()
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content)
+            # A pipe is an error, rather than a wait for its reader.
+            with open(path, "w", opener=lambda file, flags: os.open(file, flags | os.O_NONBLOCK, 0o666)) as file:
+                file.write(content)
     except OSError:
         return

@@ -58,6 +58,7 @@ async def released(paths: Paths, session_id: str) -> None:
     """Wait until a session's last run has ended with all that follows it."""
     locks = Locks(paths)
     await until(lambda: (owner := locks.read_owner(session_id)) is not None and not owner.is_set)
+    await until(lambda: not locks.is_running(session_id))
 
 
 async def texts(face: HttpFace, session_id: str, query: str = "") -> list[str]:

@@ -121,7 +121,8 @@ async def test_a_variant_goes_to_the_model_that_it_was_chosen_for(environ, tmp_p
     }
     async with opened(environ, tmp_path, Answer(text="ok"), settings=settings) as world:
         session = await world.new_session()
-        request = CommandInput(**{"command": name, "model": "fake/fake-model", **given})
+        chosen = {"model": "fake/fake-model", "variant": None, **given}
+        request = CommandInput(command=name, model=chosen["model"], variant=chosen["variant"])
         await world.client.prompts.command(session.id, request)
         assert (await world.messages(session))[0].info.variant == variant
 

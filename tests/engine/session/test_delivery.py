@@ -84,7 +84,8 @@ async def test_a_command_waits_for_the_end_of_the_turn_or_joins_it(environ, tmp_
         first, _ = await ask(world, session.id, "one")
         await until_running_tool(world, session.id)
         tasks = []
-        for words, delivery in (("later", "queue"), ("now", None)):
+        sent: list[tuple[str, Delivery | None]] = [("later", "queue"), ("now", None)]
+        for words, delivery in sent:
             stored: asyncio.Queue[str] = asyncio.Queue()
             given = CommandInput(command="greet", arguments=words, delivery=delivery)
             work = world.client.prompts.command(session.id, given, stored=stored.put_nowait)

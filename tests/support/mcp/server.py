@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"\0" * 24).decode()
+SOUND = base64.b64encode(b"RIFF\x24\0\0\0WAVEfmt " + b"\0" * 24).decode()
 _WRITING = threading.Lock()
 _answers: dict[str, Any] = {}
 _answered = threading.Event()
@@ -145,7 +146,7 @@ def call(name: str, given: dict[str, Any], token: Any) -> dict[str, Any]:
                     {"type": "text", "text": "one"},
                     {"type": "resource", "resource": {"uri": "test://note", "mimeType": "text/plain", "text": "two"}},
                     {"type": "resource_link", "uri": "test://link", "name": "three"},
-                    {"type": "audio", "data": PIXEL, "mimeType": "audio/wav"},
+                    {"type": "audio", "data": SOUND, "mimeType": "audio/wav"},
                 ]
             }
         case "structured":

@@ -34,7 +34,11 @@ def json_text(value: object, depth: int = 0) -> str:
     import msgspec  # not for the start of a run
 
     # json indents in Python, which takes ten times as long as its encoder in C and this.
-    text = msgspec.json.format(json.dumps(value, allow_nan=False), indent=2).replace("\x7f", "\\u007f")
+    try:
+        text = msgspec.json.format(json.dumps(value, allow_nan=False), indent=2)
+    except msgspec.DecodeError:  # for half of a surrogate pair, as in a file name that is not UTF-8
+        text = json.dumps(value, allow_nan=False, indent=2)
+    text = text.replace("\x7f", "\\u007f")
     return text.replace("\n", "\n" + "  " * depth) if depth else text
 
 

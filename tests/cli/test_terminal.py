@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from opencode_tui.cli.terminal import ending_signals, json_text
+from tests.support.rows import each
 
 
 @pytest.fixture(autouse=True)
@@ -40,6 +41,13 @@ def test_json_is_indented_by_two_spaces_and_has_no_control_character(value: obje
     plain = json.dumps(value, indent=2).replace("\x7f", "\\u007f")
     assert text == plain.replace("\n", "\n" + "  " * depth)
     assert text.isascii() and text.replace("\n", "").isprintable()
+
+
+@each("text", ["\udcff", "a\udcff.txt", "\ud800", "\ud800\n", "x\ud83d"])
+def test_a_name_that_is_not_utf_8_is_written_as_json(text: str) -> None:
+    for value in (text, [text], {text: None}, {"file": text}, [{text: [text, "\x7f"]}]):
+        assert json.loads(json_text(value)) == value
+        assert json_text(value).isascii()
 
 
 def test_what_json_lacks_is_not_written() -> None:

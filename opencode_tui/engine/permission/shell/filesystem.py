@@ -21,6 +21,9 @@ LINK_LIMIT = 40
 """Links followed in one path before it counts as a cycle. Source: Linux, path_resolution(7)."""
 
 
+PATTERN_LIMIT = 1_000
+"""Maximum length of a pattern of names that is compared with them, which takes time by its square; a longer one counts as `*`."""
+
 INDEX_LIMIT = 20_000_000
 """Maximum size in bytes of a git index that is searched."""
 
@@ -235,8 +238,13 @@ def expand_glob(path: str, filesystem: ShellFileSystem, *, loose: bool = False) 
     return found
 
 
+def bounded(pattern: str) -> str:
+    """Return a pattern of names; that of all names in the place of a long one."""
+    return pattern if len(pattern) <= PATTERN_LIMIT else "*"
+
+
 def _matching(part: str, names: list[str], *, loose: bool) -> list[str]:
-    pattern = _CLASS.sub("?", part).replace("[^", "[!")
+    pattern = bounded(_CLASS.sub("?", part).replace("[^", "[!"))
     if loose:
         return [name for name in names if fnmatch.fnmatchcase(name.casefold(), pattern.casefold())]
     return fnmatch.filter([name for name in names if part[:1] in (".", "[") or not name.startswith(".")], pattern)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from opencode_tui.engine.permission.protected import is_protected, is_secret
 from opencode_tui.engine.permission.shell.filesystem import (
     ShellFileSystem,
+    bounded,
     expand_glob,
     glob_folder,
     is_available_inside,
@@ -224,7 +225,7 @@ class Findings(Struct):
         if (folder, pattern, shows_hidden) in self._searched or not is_inside(folder, self.root):
             return
         self._searched.add((folder, pattern, shows_hidden))
-        names = _BRACES.sub("*", pattern.casefold()).rpartition("/")[2]
+        names = _BRACES.sub("*", bounded(pattern).casefold()).rpartition("/")[2]
         for path in self.filesystem.files_below(folder):
             if not fnmatch.fnmatchcase(posixpath.basename(path).casefold(), names):
                 continue

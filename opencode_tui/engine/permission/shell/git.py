@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.filesystem import bounded
 from opencode_tui.engine.permission.shell.findings import PATH_LIMIT, Mode
 from opencode_tui.engine.permission.shell.losses import discarded_by_git
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
@@ -290,7 +291,9 @@ def _record_pathspecs(call: Call, texts: list[str], mode: Mode) -> None:
             if path != text:
                 call.use_text(f"{folder}/{path}", mode)
             if "icase" in signs or ("literal" not in signs and re.search(r"[*?\[]", path)):
-                pattern = posixpath.normpath(f"{glob.escape(findings.real(folder))}/{path.replace('**/', '*')}")
+                pattern = posixpath.normpath(
+                    f"{glob.escape(findings.real(folder))}/{bounded(path.replace('**/', '*'))}"
+                )
                 wanted += [
                     f"(?i:{one})" if "icase" in signs else one
                     for one in map(fnmatch.translate, (pattern, f"{pattern}/*"))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from opencode_tui.engine.permission.shell.call import Call
-from opencode_tui.engine.permission.shell.filesystem import GLOB_LIMIT, ShellFileSystem, is_inside
+from opencode_tui.engine.permission.shell.filesystem import GLOB_LIMIT, ShellFileSystem, bounded, is_inside
 from opencode_tui.engine.permission.shell.findings import Findings, Loss
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
 from opencode_tui.engine.permission.shell.words import Word, listed, literal
@@ -25,7 +25,7 @@ def deletes(call: Call, word: Word, *, pattern: str = "*") -> None:
         paths = [posixpath.dirname(path) for path in paths]
     for path in paths:
         if is_inside(path, findings.root):
-            findings.losses[Loss("deleted", path, pattern)] = None
+            findings.losses[Loss("deleted", path, bounded(pattern))] = None
 
 
 def found_by_find(call: Call, starts: Sequence[Word], expressions: Sequence[str]) -> None:

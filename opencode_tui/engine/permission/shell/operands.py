@@ -92,7 +92,6 @@ class Spec(Struct, frozen=True):
 _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.\.(?:/[^=:,]*)?)")
 _PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
 _FILE_URL = re.compile(r"file:(?://)?(?:localhost(?=/))?(?=/)", re.IGNORECASE)
-_CURL_GLOB = re.compile(r"[^:/]*[\[{][^:/]*:")
 _CURL_CHOICE = re.compile(r"(\{[^{}]*\}|\[[0-9a-zA-Z]+-[0-9a-zA-Z]+\])")
 _CURL_RANGE = re.compile(r"\[([0-9]{1,9}|[a-zA-Z])-([0-9]{1,9}|[a-zA-Z])\]")
 ADDRESS_LIMIT = 200
@@ -368,8 +367,8 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
         is_several = role is Role.URL and word.known
         for one in map(literal, _alternatives(word.text)) if is_several else (word,):
             _record_address(call, one)
-    if role is Role.URL and (word.text[:1] == "@" or _CURL_GLOB.match(word.text)):
-        call.steered()  # braces may name another scheme
+    if role is Role.URL and (word.text[:1] == "@" or _has_computed_scheme(word.text)):
+        call.steered()
     if role is Role.STEERS or (role is Role.FORMAT and (not word.known or _NAMES_FILE.match(word.text))):
         call.steered()
     if role is Role.CLIENT and (not word.known or _CLIENT_RUNS.search(word.text)):
@@ -415,6 +414,12 @@ def _record_address(call: Call, word: Word) -> None:
         call.runner.findings.addresses[text] = None
     elif scheme is None and _HOST.match(text if word.known else word.fixed):
         call.runner.findings.addresses[f"http://{text}"] = None
+
+
+def _has_computed_scheme(text: str) -> bool:
+    """Return whether braces or ranges may stand for the scheme of an address."""
+    scheme, colon, _ = text.partition(":")
+    return bool(colon) and "/" not in scheme and ("{" in scheme or "[" in scheme)
 
 
 def _alternatives(text: str) -> Iterable[str]:

@@ -69,8 +69,16 @@ SLOW = {
     "substitutions": "$(", "backquotes": "`\\`", "braces": "cat {a,", "ranges": "cat {1..9999999999} ",
     "doubling": "x=$x$x; ", "hashes": "a#", "functions": "f() ", "nested": "bash -c '" + "a=(" * 1_300 + "'\n",
 }  # fmt: skip
-QUOTED = {"awk": "awk '{}'", "sed": "sed 's/{}/x/' f", "python": 'python3 -c "{}"', "glob": "cat {}"}
-UNITS = {"awk": '"\\', "sed": "[", "python": "'../", "glob": "*?"}
+QUOTED = {
+    "awk": "awk '{}'", "sed": "sed 's/{}/x/' f", "python": 'python3 -c "{}"', "glob": "cat {}", "address": "curl '{}'",
+    "addresses": "curl {}", "ranges of an address": "curl '{}:'", "git": "git log -- '{}'", "top": "git show ':/{}'",
+    "cases": "git show ':(icase){}'", "sets": "tar -cf x {}", "names": "find . -name '{}' -delete",
+    "included": "grep -r x --include='{}' .", "stars": "rm {}",
+}  # fmt: skip
+UNITS = {
+    "awk": '"\\', "sed": "[", "python": "'../", "glob": "*?", "address": "{", "addresses": "{", "ranges of an address": "[",
+    "git": "[", "top": "[[:", "cases": "[", "sets": "[", "names": "[", "included": "[", "stars": "*a",
+}  # fmt: skip
 
 SCANNING = """
 import json, os, resource, sys, traceback
@@ -102,7 +110,7 @@ def test_texts_made_to_be_slow_end_within_limits_of_processor_time_and_memory() 
     kinds |= {kind: (UNITS[kind], around) for kind, around in QUOTED.items()}
     command = [sys.executable, "-c", SCANNING]
     done = subprocess.run(command, cwd=ROOT, input=json.dumps(kinds), capture_output=True, text=True, check=False)
-    assert (done.stdout, done.returncode, len(kinds)) == ("{}\n", 0, 18), done.stderr
+    assert (done.stdout, done.returncode, len(kinds)) == ("{}\n", 0, 28), done.stderr
 
 
 REPEATED = """

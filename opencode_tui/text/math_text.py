@@ -3,7 +3,7 @@ r"""Formulas of TeX as Unicode: `$x^2 \le \frac{a}{b}$` is `x² ≤ a/b`. What i
 import re
 from collections.abc import Iterator, Sequence
 
-_CODE = r"(`+)(?!`).{0,400}?(?<!`)\1(?!`)"
+_CODE = r"(?<!`)(`+)(?!`).{0,400}?(?<!`)\1(?!`)"
 _FORMULA = re.compile(
     _CODE + r"|(?<![\\\w$])\$\$(?!\$)(?P<block>[^$]{1,400})\$\$(?!\$)"
     r"|(?<![\\\w$])\$(?P<dollars>[^\s$](?:[^$`]{0,200}[^\s$\\])?)\$(?![\w$])"

@@ -30,6 +30,9 @@ INERT: list[tuple[Any, list[str], Any]] = [
     ({"command": {"c": {"template": "a !`id` b"}}}, ["command.c"], {}),
     ({"command": {"c": {"template": "see @~/.ssh/id_rsa"}}}, ["command.c"], {}),
     ({"command": {"c": {"template": "see @../../x"}}}, ["command.c"], {}),
+    ({"command": {"c": {"template": "see @.. and @src"}}}, ["command.c"], {}),
+    ({"command": {"c": {"template": "see @src,@~/x"}}}, ["command.c"], {}),
+    ({"command": {"c": {"template": "see @config/.ENV.local"}}}, ["command.c"], {}),
     ({"keybinds": {"approvals_cycle": "return"}}, ["keybinds"], {}),
     ({"server": {"hostname": "0.0.0.0"}}, ["server"], {}),
     ({"share": "auto"}, ["share"], {}),
@@ -91,6 +94,12 @@ def test_it_has_no_effect_before_trust_and_all_of_it_after(
     assert all("until you trust" in notice.reason for notice in loaded.ignored)
     world.trust()
     assert world.load().ignored == []
+
+
+def test_a_long_prompt_of_a_repository_takes_time_by_its_length(world: SettingsWorld) -> None:
+    settings = {"command": {"c": {"template": "@" * 1_000_000}}}  # by the square of its length this would be hours
+    world.repository(settings)
+    assert world.load().effective == settings
 
 
 HARMLESS: list[Any] = [

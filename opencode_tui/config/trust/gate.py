@@ -34,7 +34,9 @@ _DENIED_BY_DEFAULT = {
 """Tools that the rules of built-in agents deny, by agent. Source: docs/internals/permissions.md#agents."""
 
 _SNIPPET = re.compile(r"!`")
-_OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@(?:[~/$]|\S*\.\.(?:/|$)|\S*\.env)", re.IGNORECASE)
+_OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@[~/$]")
+_ATTACHMENT = re.compile(r"(?<![\w.])@(\S+)")
+_LEADS_OUT = re.compile(r"\.\.(?:/|$)|\.env", re.IGNORECASE)
 _GLOB = re.compile(r"[*?\[]")
 _ENTRY_LIMIT = 5_000
 """Most names that the patterns of one file look at when settings are loaded."""
@@ -180,8 +182,15 @@ def _commands(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Ga
         template = entry.get("template")
         if isinstance(template, str) and _SNIPPET.search(template):
             yield Gated((*path, name), STARTS, entry)
-        elif isinstance(template, str) and _OUTSIDE_ATTACHMENT.search(template):
+        elif isinstance(template, str) and _attaches_outside(template):
             yield Gated((*path, name), READS_OUTSIDE, entry)
+
+
+def _attaches_outside(template: str) -> bool:
+    """Return whether a prompt attaches a file that may be outside the repository, or hold secrets."""
+    return _OUTSIDE_ATTACHMENT.search(template) is not None or any(
+        _LEADS_OUT.search(found[1]) for found in _ATTACHMENT.finditer(template)
+    )
 
 
 def _agents(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:

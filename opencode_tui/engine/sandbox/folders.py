@@ -65,7 +65,9 @@ _HARMLESS_FILES = (
     ".editorconfig",
     ".tool-versions",
 )
-_INCLUDED = re.compile(r"^\s*(?:path|excludesfile|attributesfile|template)\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.I | re.M)
+_INCLUDED = re.compile(
+    r"^[ \t]*(?:path|excludesfile|attributesfile|template)[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t\r]*$", re.I | re.M
+)
 _CREDENTIAL = re.compile(
     r"://[^/\s@]+@|authorization|extraheader|password|passphrase|privatekey|_auth|\btoken\b|_token\b|secret", re.I
 )

@@ -17,6 +17,9 @@ from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
 
 _READ_CHARS = 32 * 1024
+_LINE_CHARS = 2_000
+"""Characters of a line that are compared with the patterns: errors are short, and some patterns need the square of a length."""
+
 _LINES_BEFORE = 4
 _TEMP = "/tmp"
 
@@ -190,7 +193,7 @@ def find_refusal(
         return None
     if refused_hosts:
         return Refusal(f"Connects to {refused_hosts[0]}, which the sandbox does not allow.", host=refused_hosts[0])
-    lines = output[-_READ_CHARS:].splitlines()
+    lines = [line[:_LINE_CHARS] for line in output[-_READ_CHARS:].splitlines()]
     reach = _Reach(policy, view or HostView(), mounts_temp=tier == "bubblewrap")
     for index, line in enumerate(lines):
         if not _HINT.search(line):

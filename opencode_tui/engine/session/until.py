@@ -58,7 +58,8 @@ TAIL_CHARACTERS = 8_000
 TITLE_LENGTH = 50
 
 _CHANGING = re.compile(
-    r"0x[0-9a-f]+|\d+:\d\d(?::\d\d)?(?:\.\d+)?|\d+(?:\.\d+)?\s?(?:ns|us|µs|ms|s|sec|secs|seconds?)\b", re.IGNORECASE
+    r"0x[0-9a-f]+|(?<!\d)(?:\d+:\d\d(?::\d\d)?(?:\.\d+)?|\d+(?:\.\d+)?\s?(?:ns|us|µs|ms|s|sec|secs|seconds?)\b)",
+    re.IGNORECASE,
 )
 """Addresses, times of day and durations, which differ between equal failures."""
 

@@ -244,7 +244,7 @@ def bounded(pattern: str) -> str:
 
 
 def _matching(part: str, names: list[str], *, loose: bool) -> list[str]:
-    pattern = bounded(_CLASS.sub("?", part).replace("[^", "[!"))
+    pattern = _CLASS.sub("?", bounded(part)).replace("[^", "[!")
     if loose:
         return [name for name in names if fnmatch.fnmatchcase(name.casefold(), pattern.casefold())]
     return fnmatch.filter([name for name in names if part[:1] in (".", "[") or not name.startswith(".")], pattern)

@@ -103,7 +103,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:(?=/)", re.IGNORECASE)
 _HOST = re.compile(r"[^@/][^/]*[.:/]|localhost\b|\d{8}|0x[0-9a-f]{8}", re.IGNORECASE)
 """How the address of a page begins that has no scheme, and no value of an option that is in no list does."""
 
-_DATA_FILE = re.compile(r"(?:^|[\w-]*=|^[\w-]+)[@<](?=.)")
+_DATA_FILE = re.compile(r"(?:^[\w-]*|=)[@<](?=.)")
 _UNKNOWN_STARTS = {
     Role.DATA: re.compile(rf"[\w-]*{UNKNOWN}"),
     Role.FORM: re.compile(rf"[\w-]*=?{UNKNOWN}"),

@@ -18,7 +18,9 @@ _ANY_PROGRAM = re.compile(
 """Names by which many programs call a variable that names settings, options or a program of theirs."""
 
 _ARITHMETIC_ASSIGNMENT = re.compile(
-    r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*(?:\+\+|--)"
+    r"(?<!\w)([A-Za-z_]\w*)(?:\[[^\[\]]*\])?\s*(?:[-+*/%&|^]|<<|>>)?=(?!=)|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+    r"|(?<!\w)([A-Za-z_]\w*)\s*(?:\+\+|--)",
+    re.ASCII,
 )
 _NAMES_A_FILE = re.compile(r"[\w./~+-]*")
 

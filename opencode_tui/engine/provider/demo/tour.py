@@ -14,8 +14,11 @@ from msgspec import Struct
 from opencode_tui.engine.provider.llm import ResultBlock
 
 _QUOTED_LINES, _QUOTED_WIDTH = 30, 160
-_THEN = re.compile(r"\s*(?:;|\n|,?\s+(?:and\s+)?then\s|\s+and\s+(?=run\s))\s*")
-_LINE = re.compile(r"^\s*\d+: ?(.*)$", re.MULTILINE)
+_THEN = re.compile(r"[;\n]|,?(?<!\s)\s+(?:and\s+)?then\s|(?<!\s)\s+and\s+(?=run\s)")
+_LINE = re.compile(r"^[ \t]*\d+: ?(.*)$", re.MULTILINE)
+_LONGEST = 2_000
+"""Characters of the longest prompt that may be a known one: some forms take time by the square of its length."""
+
 _TESTS = {
     r"test_\w+\.py": "python3 -m pytest -q",
     r"package\.json": "npm test",
@@ -47,7 +50,9 @@ Script = Generator[Call, ResultBlock, str]
 def read_scripts(text: str, latest: Asked) -> list[Script]:
     """Return the scripts of a text in order; none if a part of it is not known."""
     scripts: list[Script] = []
-    for part in filter(None, _THEN.split(text.strip())):
+    if len(text) > _LONGEST:
+        return scripts
+    for part in filter(None, map(str.strip, _THEN.split(text))):
         matches = ((form.fullmatch(part.rstrip(".!?")), script) for form, script in PROMPTS)
         match, script = next((found for found in matches if found[0]), (None, None))
         if match is None or script is None:

@@ -29,6 +29,7 @@ SEARCHES = [
 SEARCHING = """
 import importlib, json, os, resource, sys
 from pathlib import Path
+from opencode_tui.config.redact import redact_address
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.refusal import find_refusal
 
@@ -36,22 +37,31 @@ def search(module, name, method, unit):
     expression = getattr(importlib.import_module(module), name)
     getattr(expression, method)("a" + unit * (300_000 // len(unit)))
 
+def redact(unit):
+    redact_address("https://a/" + unit * (300_000 // len(unit)))
+
 def look_for_refusal(line):
     policy = Policy((), (), (), (), Path("/tmp"), "none", {})
     find_refusal("bubblewrap", 1, line * (300_000 // len(line)) + "\\nname or service not known", policy)
 
 failed = []
-searches, lines = json.load(sys.stdin)
-for work, given in [*((search, one) for one in searches), *((look_for_refusal, [one]) for one in lines)]:
+searches, addresses, lines = json.load(sys.stdin)
+work = [(search, one) for one in searches]
+work += [(redact, [one]) for one in addresses]
+work += [(look_for_refusal, [one]) for one in lines]
+for call, given in work:
     child = os.fork()
     if not child:
         resource.setrlimit(resource.RLIMIT_CPU, (5, 5))
-        work(*given)
+        call(*given)
         os._exit(0)
     if os.waitpid(child, 0)[1]:
         failed.append(given)
 print(json.dumps(failed))
 """
+
+ADDRESSES = ["?", "&", "?key", "//a@"]
+"""What an address repeats."""
 
 OUTPUT = ["no such host=a", "no such host Could not transfer artifact (", "ENOTFOUND download https://a to https://a "]
 """Lines of a command's output that repeat how errors of the network begin."""
@@ -60,6 +70,6 @@ OUTPUT = ["no such host=a", "no such host Could not transfer artifact (", "ENOTF
 def test_expressions_take_time_by_the_length_of_a_text() -> None:
     command = [sys.executable, "-c", SEARCHING]
     done = subprocess.run(
-        command, cwd=ROOT, input=json.dumps([SEARCHES, OUTPUT]), capture_output=True, text=True, check=False
+        command, cwd=ROOT, input=json.dumps([SEARCHES, ADDRESSES, OUTPUT]), capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

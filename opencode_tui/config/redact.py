@@ -11,7 +11,7 @@ from opencode_tui.schema.record import JsonObject
 
 # Texts, not compiled: most runs redact nothing, and `re` keeps what it has compiled.
 _CREDENTIALS_IN_ADDRESS = r"(?<=://)[^/\s?#]+(?=@)"
-_ADDRESS_SECRET = r"(?i)(?<=[?&])([^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*)=[^&\s#]+"
+_ADDRESS_SECRET = r"(?i)(?<=[?&])([^=&?\s]{0,200}(?:key|token|secret|password|sig)[^=&?\s]{0,200})=[^&\s#]+"
 
 _MIN_SECRET = 6
 """Shorter secrets are not replaced: `k` would make every text unreadable."""

@@ -14,6 +14,8 @@ def past_reason(provider: str, attempt: RetryPart) -> str:
     metadata = attempt.error.data.metadata or {}
     if metadata.get("kind") == "media":
         return _media(name, metadata)
+    if metadata.get("kind") == "thoughts":
+        return f"{name} rejected reasoning of earlier answers; it is left out"
     if metadata.get("kind") == "bad_call":
         return f"{name} rejected a tool call of the model"
     if _is_limit(status, text):

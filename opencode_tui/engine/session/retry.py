@@ -27,6 +27,9 @@ MEDIA = "media"
 BAD_CALL = "bad_call"
 """The error code of a call that the provider rejected; the model is shown it and asked once more."""
 
+THOUGHTS = "thoughts"
+"""The error code of a request with reasoning that the provider cannot read; it is sent once more without the reasoning so far."""
+
 _KIND = "kind"
 
 
@@ -92,15 +95,15 @@ def most_attempts(error: ProviderError) -> int:
 
 
 def store_cause(error: ProviderError, limit: MediaLimit | None = None) -> StoredApiError:
-    """Return the error that a retry part stores; it marks rejected media, and their limit, so that they are not sent again."""
+    """Return the error that a retry part stores; it marks rejected reasoning, and rejected media with their limit."""
     stored = to_stored(error)
     if not isinstance(stored, StoredApiError):
         data = {"message": str(error), "isRetryable": True, "statusCode": error.failure.status}
         stored = StoredApiError.model_validate(
             {"data": {key: value for key, value in data.items() if value is not None}}
         )
-    if error.failure.kind == BAD_CALL:
-        return stored.changed(data=stored.data.changed(metadata={**(stored.data.metadata or {}), _KIND: BAD_CALL}))
+    if (kind := error.failure.kind) in (BAD_CALL, THOUGHTS):
+        return stored.changed(data=stored.data.changed(metadata={**(stored.data.metadata or {}), _KIND: kind}))
     if error.failure.kind != MEDIA and limit is None:
         return stored
     named = {} if limit is None else {"most": limit.most, "largest": limit.largest}
@@ -115,6 +118,11 @@ def refused_media(part: AnyPart) -> MediaLimit | None:
     if metadata.get(_KIND) != MEDIA:
         return None
     return MediaLimit(as_index(metadata.get("most")), as_index(metadata.get("largest")))
+
+
+def refused_thoughts(part: AnyPart) -> bool:
+    """Return whether the provider could not read the reasoning before this part, so that it is not sent again."""
+    return isinstance(part, RetryPart) and (part.error.data.metadata or {}).get(_KIND) == THOUGHTS
 
 
 def backoff(attempt: int) -> int:

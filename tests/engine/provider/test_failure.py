@@ -83,7 +83,7 @@ def test_every_wording_of_too_much_is_an_overflow(wording: str) -> None:
             ("history", False),
         ),
         (400, "An assistant message with 'tool_calls' must be followed by tool messages", "", ("history", False)),
-        (400, "messages.1.content.0.thinking.signature: Field required", "", ("history", False)),
+        (400, "messages.1.content.0.thinking.signature: Field required", "", ("thoughts", False)),
         (400, "Unknown parameter: 'foo'", "invalid_request_error", ("parameter", False)),
         (401, "Incorrect API key provided", "invalid_request_error", ("auth", False)),
         (403, "Country not supported", "", ("permission", False)),

@@ -29,7 +29,8 @@ from opencode_tui.engine.session.request.media import (
     within_limit,
     without_media,
 )
-from opencode_tui.engine.session.retry import MediaLimit, refused_media
+from opencode_tui.engine.session.request.thoughts import without_thoughts
+from opencode_tui.engine.session.retry import MediaLimit, refused_media, refused_thoughts
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
@@ -114,6 +115,8 @@ class _Builder:
                 self._entries = list(without_media(self._entries))
             elif limit is not None:
                 self._limit = self._limit.tightened(limit)
+        if same_model and any(map(refused_thoughts, message.parts)):
+            self._entries = list(without_thoughts(self._entries))
         if not keeps_answer(info.error) and not isinstance(info.error, StoredAbortedError):
             return
         content: list[TextBlock | ThinkingBlock | CallBlock] = []

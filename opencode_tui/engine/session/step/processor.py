@@ -19,14 +19,16 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
-from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, StreamEvent, ToolCall
+from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, ModelMessage, StreamEvent, ToolCall
 from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
+from opencode_tui.engine.session.request.thoughts import without_thoughts
 from opencode_tui.engine.session.retry import (
     BAD_CALL,
     MEDIA,
+    THOUGHTS,
     GiveUp,
     MediaLimit,
     Wait,
@@ -230,7 +232,7 @@ class StepProcessor:
             )
 
     async def _answer(self, llm: Llm, request: LlmRequest) -> tuple[PartMachine, LlmRequest]:
-        """Return the complete answer, and its request: without media when the provider rejected them."""
+        """Return the complete answer, and its request: without media or reasoning when the provider rejected them."""
         attempt, waited, is_shown = 1, 0, False
         self._price = request.model
         while True:
@@ -245,7 +247,7 @@ class StepProcessor:
                 return machine, request
             except ProviderError as error:
                 decision = next_try(error, attempt=attempt, waited_ms=waited, is_shown=is_shown)
-                reduced = _without_refused_media(request, error)
+                reduced = _without_refused(request, error)
                 limit = None
                 if reduced is not None:
                     (request, limit), decision = reduced, Wait(0)
@@ -335,11 +337,13 @@ class StepProcessor:
         )
 
 
-def _without_refused_media(request: LlmRequest, error: ProviderError) -> tuple[LlmRequest, MediaLimit | None] | None:
-    """Return the request without the media that the provider rejects, and its limit; None for any other error.
+def _without_refused(request: LlmRequest, error: ProviderError) -> tuple[LlmRequest, MediaLimit | None] | None:
+    """Return the request without the media or the reasoning that the provider rejects, and its limit; None for any other error.
 
     A request of too many bytes loses the older half of its media before its history is compacted.
     """
+    if error.failure.kind == THOUGHTS:
+        return _with_messages(request, without_thoughts(request.messages), None)
     is_size_of_request = error.failure.kind == "overflow" and error.failure.status == _TOO_LARGE
     if error.failure.kind != MEDIA and not is_size_of_request:
         return None
@@ -349,6 +353,13 @@ def _without_refused_media(request: LlmRequest, error: ProviderError) -> tuple[L
         if limit is None:
             return None
     messages = without_media(request.messages) if limit is None else within_limit(request.messages, limit)
+    return _with_messages(request, messages, limit)
+
+
+def _with_messages(
+    request: LlmRequest, messages: tuple[ModelMessage, ...], limit: MediaLimit | None
+) -> tuple[LlmRequest, MediaLimit | None] | None:
+    """Return a request with other messages, and the limit; None where they are the same."""
     return None if messages == tuple(request.messages) else (replace(request, messages=messages), limit)
 
 
@@ -357,7 +368,10 @@ def _waiting(error: ProviderError, limit: MediaLimit | None) -> str:
     cause, _ = split_remedy(str(error))
     if limit is not None:
         return f"{cause}; {limit.reason()}"
-    return f"{cause}; the images and documents so far are left out" if error.failure.kind == MEDIA else cause
+    left_out = {MEDIA: "the images and documents so far are", THOUGHTS: "the reasoning so far is"}.get(
+        error.failure.kind
+    )
+    return f"{cause}; {left_out} left out" if left_out else cause
 
 
 def _explained(error: ProviderError, reason: str) -> OpencodeError:

@@ -164,7 +164,7 @@ def test_why_a_response_ended(reason: str, finish: str) -> None:
         ),
         (response(finish="UNEXPECTED_TOOL_CALL"), "bad_call", True, "a tool that it was not given"),
         (response(finish="MALFORMED_RESPONSE"), "api", True, "an invalid response"),
-        (response(finish="MISSING_THOUGHT_SIGNATURE"), "history", False, "a thought signature is missing"),
+        (response(finish="MISSING_THOUGHT_SIGNATURE"), "thoughts", False, "a thought signature is missing"),
         (
             {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}},
             "invalid_prompt",

@@ -1,0 +1,37 @@
+"""Pure: a request without the reasoning of earlier answers, for a provider that cannot read it any more.
+
+A signature or encrypted reasoning belongs to a key or an account, to a server behind a gateway, and for some models to all that
+came before it. Claude Fable 5.1 rejects a thought whose conversation was pruned or compacted.
+Source: https://platform.claude.com/docs/en/build-with-claude/preserved-thinking.
+"""
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from opencode_tui.engine.provider.decode.response import as_object
+from opencode_tui.engine.provider.llm import AssistantEntry, CallBlock, ModelMessage, TextBlock, ThinkingBlock
+from opencode_tui.schema.record import JsonObject
+
+_SIGNATURES = frozenset({"thoughtSignature", "extra_content"})
+"""What the metadata of a text or a call has of the reasoning before it, by Gemini and by its API in the form of OpenAI's."""
+
+
+def without_thoughts(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """Return the entries without reasoning and signatures; texts, calls and their results stay."""
+    return tuple(_without(entry) if isinstance(entry, AssistantEntry) else entry for entry in entries)
+
+
+def _without(entry: AssistantEntry) -> AssistantEntry:
+    return AssistantEntry(tuple(_unsigned(one) for one in entry.content if not isinstance(one, ThinkingBlock)))
+
+
+def _unsigned(block: TextBlock | CallBlock) -> TextBlock | CallBlock:
+    if not block.metadata:
+        return block
+    kept = {provider: _other(as_object(own)) for provider, own in block.metadata.items()}
+    return replace(block, metadata={provider: own for provider, own in kept.items() if own} or None)
+
+
+def _other(own: JsonObject) -> JsonObject:
+    return {name: value for name, value in own.items() if name not in _SIGNATURES}

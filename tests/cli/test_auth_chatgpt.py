@@ -78,6 +78,7 @@ def test_a_pasted_address_signs_in_and_no_token_is_shown(line: Commands, service
     out, err = process.communicate()
     assert process.returncode == 0, err
     assert "not the address" in err and "signed in as ada@example.com" in err
+    assert "no browser can be opened here; open the address above in one" in err
     assert service.secrets and not any(secret in out + err for secret in service.secrets)
     stored = Path(line.environ["XDG_DATA_HOME"], "opencode-tui", "auth.json")
     assert json.loads(stored.read_text())["chatgpt"]["type"] == "chatgpt"

@@ -165,11 +165,15 @@ async def _wait_for_browser(
 
     from opencode_tui.engine.sign_in.browser_sign_in import open_browser
 
+    async def open_here(url: str) -> None:
+        if not await open_browser(url, outside.environ, outside.directory):
+            say("no browser can be opened here; open the address above in one")
+
     async with signing as waiting:
         say(f"Continue with {name}: open this address, if your browser does not:")
         click.echo(waiting.url, err=True)
         say("waiting; if the browser is on another machine, paste the address that it shows at the end:")
-        opening = asyncio.create_task(open_browser(waiting.url, outside.environ, outside.directory))
+        opening = asyncio.create_task(open_here(waiting.url))
         ending = asyncio.create_task(waiting.wait())
         try:
             with _pasted_lines(asyncio.get_running_loop(), waiting.paste):

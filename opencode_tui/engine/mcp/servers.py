@@ -220,15 +220,18 @@ class McpServers:
         """
         url = await self.begin_sign_in(name)
         if url:
-            ended = asyncio.create_task(self._sign_ins.wait(name))  # it may end before the browser does
+            opening = asyncio.create_task(self._open_browser(name, url))
             try:
-                if not await open_browser(url, self._world.environ, self._world.folder):
-                    self._publish(McpBrowserOpenFailed(mcp_name=name, url=url))
                 with _failing(name):
-                    await ended
+                    await self._sign_ins.wait(name)
             finally:
-                ended.cancel()
+                opening.cancel()
         return self.status_of(name)
+
+    async def _open_browser(self, name: str, url: str) -> None:
+        """Open the browser of a sign-in, and report at any time while that waits that it cannot be opened."""
+        if not await open_browser(url, self._world.environ, self._world.folder):
+            self._publish(McpBrowserOpenFailed(mcp_name=name, url=url))
 
     async def finish_sign_in(self, name: str, code: str) -> McpServerStatus:
         """End a sign-in that has begun with the code, or the address, that the browser shows; raises as `begin_sign_in`."""

@@ -12,7 +12,6 @@ from opencode_tui.engine.mcp.servers import McpServers
 from tests.support.mcp import server as small_server
 from tests.support.mcp.world import server_world
 from tests.support.world.machine import PYTHON
-from tests.support.world.waiting import PATIENCE_S
 
 COMMAND = [PYTHON, "-S", small_server.__file__]
 
@@ -55,9 +54,3 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path, environ: dict[str, str]) -> World:
     return World(tmp_path, environ)
-
-
-@pytest.fixture
-def patient_browser(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for the end of a browser as long as a loaded machine needs for a program that ends at once."""
-    monkeypatch.setattr("opencode_tui.engine.mcp.browser._START_S", PATIENCE_S)

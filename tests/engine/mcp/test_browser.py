@@ -1,12 +1,13 @@
 """The browser of a sign-in: started with the address and little else, and not ended with this program."""
 
+import asyncio
 import gc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from opencode_tui.engine.mcp.browser import open_browser
+from opencode_tui.engine.mcp.browser import open_browser, start_browser
 from tests.support.world.waiting import until
 
 URL = "https://example.com/authorize?a=1&b=$HOME;c"
@@ -26,7 +27,6 @@ def program(tmp_path: Path) -> Any:
     return write
 
 
-@pytest.mark.usefixtures("patient_browser")
 @pytest.mark.parametrize(
     ("variables", "arguments"),
     [
@@ -51,7 +51,6 @@ async def test_a_browser_gets_the_address_and_no_key(
     assert "canary" not in "".join(shown)
 
 
-@pytest.mark.usefixtures("patient_browser")
 @pytest.mark.parametrize("browser", ["", "  ", "/nowhere/browser", "false", "'open quote", "/"])
 async def test_a_browser_that_cannot_be_started_is_no_error(environ: dict[str, str], browser: str) -> None:
     assert not await open_browser(URL, {**environ, "BROWSER": browser, "DISPLAY": ""}, Path("/nowhere"))
@@ -66,11 +65,42 @@ async def test_a_program_of_the_project_is_no_browser(program: Any, tmp_path: Pa
     assert not seen.exists()
 
 
+@pytest.mark.parametrize("status", [0, 1, 3, 4])
+async def test_a_browser_that_fails_long_after_its_start_has_failed(
+    program: Any, tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """As `xdg-open` on a slow machine, whose statuses these are."""
+    monkeypatch.setattr("opencode_tui.engine.mcp.browser._START_S", 0.0)
+    started, left = tmp_path / "started", tmp_path / "left"
+    path = program(f"touch {started}; until [ -e {left} ]; do sleep 0.05; done; exit {status}")
+    opening = asyncio.create_task(open_browser(URL, {**environ, "BROWSER": str(path)}, Path("/nowhere")))
+    await until(started.exists)
+    assert not opening.done()
+    left.touch()
+    assert await opening == (status == 0)
+
+
 async def test_a_browser_that_stays_open_is_not_ended(program: Any, tmp_path: Path, environ: dict[str, str]) -> None:
-    seen, closed = tmp_path / "seen", tmp_path / "closed"
-    path = program(f"until [ -e {closed} ]; do sleep 0.05; done; touch {seen}")
-    assert await open_browser(URL, {**environ, "BROWSER": str(path)}, Path("/nowhere"))
+    started, seen, closed = tmp_path / "started", tmp_path / "seen", tmp_path / "closed"
+    path = program(f"touch {started}; until [ -e {closed} ]; do sleep 0.05; done; touch {seen}")
+    opening = asyncio.create_task(open_browser(URL, {**environ, "BROWSER": str(path)}, Path("/nowhere")))
+    await until(started.exists)
+    opening.cancel()
+    await asyncio.wait({opening})
+    assert opening.cancelled()
+    del opening
     gc.collect()
     assert not seen.exists()
     closed.touch()
     await until(seen.exists)
+
+
+async def test_a_page_is_opened_without_waiting_for_the_end_of_the_browser(
+    program: Any, tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opencode_tui.engine.mcp.browser._START_S", 0.0)
+    closed = tmp_path / "closed"
+    path = program(f"until [ -e {closed} ]; do sleep 0.05; done")
+    assert await asyncio.to_thread(start_browser, URL, {**environ, "BROWSER": str(path)}, Path("/nowhere"))
+    closed.touch()
+    assert not await asyncio.to_thread(start_browser, URL, {**environ, "BROWSER": "/nowhere"}, Path("/nowhere"))

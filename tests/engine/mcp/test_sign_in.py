@@ -643,7 +643,6 @@ async def test_without_a_sign_in_a_refusal_is_a_failure(signed: Signed, settings
         assert oauth.seen("/.well-known") == []
 
 
-@pytest.mark.usefixtures("patient_browser")
 async def test_a_code_can_be_handed_over_by_hand_and_a_wrong_one_ends_nothing_else(signed: Signed) -> None:
     signed.environ["BROWSER"] = "false"
     with oauth_server() as oauth:
@@ -668,6 +667,27 @@ async def test_a_code_can_be_handed_over_by_hand_and_a_wrong_one_ends_nothing_el
         assert signed.events[0] == McpBrowserOpenFailed(mcp_name="one", url=url)
 
 
+async def test_a_browser_that_fails_while_the_sign_in_waits_is_reported(
+    signed: Signed, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    started, left, browser = outside / "started", outside / "left", outside / "browser"
+    browser.write_text(f"#!/bin/sh\ntouch {started}; until [ -e {left} ]; do sleep 0.05; done; exit 3\n")
+    browser.chmod(0o755)
+    signed.environ["BROWSER"] = str(browser)
+    with oauth_server() as oauth:
+        async with signed.servers(oauth.mcp) as servers:
+            waiting = asyncio.create_task(servers.sign_in("one"))
+            await until(started.exists)
+            url = await servers.begin_sign_in("one")
+            assert [one for one in signed.events if isinstance(one, McpBrowserOpenFailed)] == []
+            left.touch()
+            await until(lambda: McpBrowserOpenFailed(mcp_name="one", url=url) in signed.events)
+            answer = await asyncio.to_thread(location, url)
+            assert (await servers.finish_sign_in("one", answer)).state == "connected"
+            assert (await waiting).state == "connected"
+
+
 async def test_a_client_that_the_server_dropped_is_registered_again(signed: Signed) -> None:
     with oauth_server() as oauth:
         signed.environ["BROWSER"] = "false"
@@ -690,7 +710,6 @@ async def test_the_screen_names_servers_that_demand_a_sign_in_once(signed: Signe
         assert shown == ["MCP server one: it demands a sign-in; sign in with `opencode-tui mcp auth one`"]
 
 
-@pytest.mark.usefixtures("patient_browser")
 async def test_a_sign_out_deletes_the_tokens_and_ends_a_sign_in_that_waits(signed: Signed) -> None:
     with oauth_server() as oauth:
         async with signed.servers(oauth.mcp) as servers:

@@ -3,7 +3,7 @@
 No other module reads these variables.
 
 `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in small letters first, as curl and Python read them; an address of this
-machine is never asked through a proxy. `SSL_CERT_FILE`, `SSL_CERT_DIR`, else `REQUESTS_CA_BUNDLE`, replace the certificates that
+machine is never asked through a proxy. `SSL_CERT_FILE` and `SSL_CERT_DIR`, else `REQUESTS_CA_BUNDLE`, replace the certificates that
 this program brings, `NODE_EXTRA_CA_CERTS` adds to them. Sources: https://everything.curl.dev/usingcurl/proxies/env.html,
 https://docs.openssl.org/3.0/man3/SSL_CTX_load_verify_locations/, https://requests.readthedocs.io/en/latest/user/advanced/ (SSL Cert
 Verification), https://nodejs.org/api/cli.html (NODE_EXTRA_CA_CERTS). Imported with the first request.
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     import httpx
 
-_CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+_OF_OPENSSL = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_OF_REQUESTS = "REQUESTS_CA_BUNDLE"
 _EXTRA = "NODE_EXTRA_CA_CERTS"
 _SYSTEM = "the system's settings"
 _PORTS = {"http": 80, "https": 443}
@@ -102,8 +103,7 @@ def is_refused(error: BaseException) -> bool:
 def certificate_words(environ: Mapping[str, str] | None = None) -> str:
     """Return the variables with certificates in force, as `SSL_CERT_FILE=/ca.pem`; empty without any."""
     environ = os.environ if environ is None else environ
-    replacing = next((name for name in _CERTIFICATE_VARIABLES if environ.get(name)), "")
-    return ", ".join(f"{name}={environ[name]}" for name in (replacing, _EXTRA) if environ.get(name))
+    return ", ".join(f"{name}={environ[name]}" for name in (*_replacing(environ), _EXTRA) if environ.get(name))
 
 
 def certificate_remedy() -> str:
@@ -135,20 +135,26 @@ def tls_context(environ: Mapping[str, str] | None = None) -> "ssl.SSLContext":
     Raises ConfigError for a variable that names no certificates.
     """
     environ = os.environ if environ is None else environ
-    replacing = next(((name, environ[name]) for name in _CERTIFICATE_VARIABLES if environ.get(name)), ("", ""))
-    return _make_context(*replacing, environ.get(_EXTRA, ""))
+    return _make_context(tuple((name, environ[name]) for name in _replacing(environ)), environ.get(_EXTRA, ""))
+
+
+def _replacing(environ: Mapping[str, str]) -> list[str]:
+    """Return the variables whose certificates are in the place of ours."""
+    return [name for name in _OF_OPENSSL if environ.get(name)] or [
+        name for name in (_OF_REQUESTS,) if environ.get(name)
+    ]
 
 
 @cache
-def _make_context(variable: str, path: str, extra: str) -> "ssl.SSLContext":
+def _make_context(replacing: tuple[tuple[str, str], ...], extra: str) -> "ssl.SSLContext":
     import ssl  # a megabyte, which nothing needs before the first request
 
     import certifi
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # checks the certificate and the name of the other side
-    if variable:
+    for variable, path in replacing:
         _load(context, variable, path)
-    else:
+    if not replacing:
         context.load_verify_locations(cafile=certifi.where())
     if extra:
         _load(context, _EXTRA, extra)
@@ -158,10 +164,14 @@ def _make_context(variable: str, path: str, extra: str) -> "ssl.SSLContext":
 def _load(context: "ssl.SSLContext", variable: str, path: str) -> None:
     import ssl
 
+    is_list = variable == "SSL_CERT_DIR"
+    folders = [one for one in (path.split(os.pathsep) if is_list else [path]) if os.path.isdir(one)]
     try:
-        if os.path.isdir(path):
-            context.load_verify_locations(capath=path)
-        else:
+        if folders:
+            context.load_verify_locations(capath=os.pathsep.join(folders))
+        elif not (
+            is_list and context.cert_store_stats()["x509"]
+        ):  # beside a file a missing folder says nothing, as for OpenSSL
             context.load_verify_locations(cafile=path)
     except (OSError, ssl.SSLError) as error:
         reason = getattr(error, "strerror", None) or getattr(error, "reason", None) or "not certificates"

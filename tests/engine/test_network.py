@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import certifi
 import pytest
 import pytest_asyncio
 from msgspec.structs import replace
@@ -159,6 +160,55 @@ async def test_a_file_without_certificates_names_its_variable(
     reason, remedy = split_remedy(await failure_of(model(f"https://{HOST}/openai/v1")))
     assert reason.startswith(f"fake: {variable}={wrong} cannot be read (")
     assert f"in {variable}" in remedy
+
+
+SUBJECT_HASH = "2b72e73f.0"
+"""The name under which OpenSSL looks for the certificate of `make_authority` in a folder: `openssl x509 -subject_hash`."""
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_accepted"),
+    [
+        ({"SSL_CERT_DIR": "FOLDER"}, True),
+        ({"SSL_CERT_DIR": "EMPTY:FOLDER"}, True),
+        ({"SSL_CERT_DIR": "/nowhere:FOLDER"}, True),
+        ({"SSL_CERT_DIR": "FOLDER:/nowhere:"}, True),
+        ({"SSL_CERT_DIR": "EMPTY"}, False),
+        ({"SSL_CERT_FILE": "OTHER", "SSL_CERT_DIR": "FOLDER"}, True),
+        ({"SSL_CERT_FILE": "FILE", "SSL_CERT_DIR": "EMPTY"}, True),
+        ({"SSL_CERT_FILE": "FILE", "SSL_CERT_DIR": "/nowhere"}, True),
+        ({"SSL_CERT_FILE": "OTHER", "REQUESTS_CA_BUNDLE": "FILE"}, False),
+        ({"SSL_CERT_DIR": "EMPTY", "REQUESTS_CA_BUNDLE": "FILE"}, False),
+        ({"REQUESTS_CA_BUNDLE": "FOLDER"}, True),
+    ],
+)
+async def test_files_and_folders_of_certificates_count_as_for_openssl(
+    proxy: Proxy,
+    authority: Authority,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    is_accepted: bool,
+) -> None:
+    """Source: https://docs.openssl.org/3.0/man7/openssl-env/: SSL_CERT_DIR is a list, both variables count."""
+    for name in ("empty", "folder"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "folder" / SUBJECT_HASH).write_bytes(authority.path.read_bytes())
+    places = {
+        "FOLDER": tmp_path / "folder",
+        "EMPTY": tmp_path / "empty",
+        "FILE": authority.path,
+        "OTHER": certifi.where(),
+    }
+    monkeypatch.setenv("HTTPS_PROXY", proxy.url)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, ":".join(str(places.get(one, one)) for one in value.split(":")))
+    heard = await ask_once(model(f"https://{HOST}/openai/v1"), request("one"))
+    reason = "" if heard.error is None else str(heard.error)
+    assert (heard.joined("text") == "Echo: one") == is_accepted, reason
+    if not is_accepted:
+        assert "its certificate is not accepted" in reason
+        assert all(f"{name}=" in reason for name in variables if name != "REQUESTS_CA_BUNDLE")
 
 
 async def test_a_proxy_of_another_kind_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,7 +118,7 @@ class Parameters(Record):
     `rejects` the fields of chat completions, of their messages and the types of content parts that its provider rejects.
     `thoughts` is set where each answer in a request needs the field `reasoning_content`: its text for one without a thought.
     `search` says whether its provider searches the web itself. `images` and `tools` are limits of one request; with `parallel`
-    false, only one tool call per step is allowed. `sources` are the origins of all values, including those of the variants.
+    false, only one tool call per step is allowed, with `forced` false a request must not demand one. `sources` are the origins of all values, including those of the variants.
     """
 
     temperature: float | None = absent()
@@ -127,6 +127,7 @@ class Parameters(Record):
     max_tokens: Literal["max_tokens", "max_completion_tokens"] | None = absent()
     role: Literal["system", "developer"] | None = absent()
     parallel: bool | None = absent()
+    forced: bool | None = absent()
     cache: Literal["key", "marks"] | None = absent()
     order: Literal["mistral"] | None = absent()
     rejects: list[str] | None = absent()

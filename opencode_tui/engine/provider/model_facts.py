@@ -46,6 +46,7 @@ class _Facts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     max_tokens: Literal["max_tokens", "max_completion_tokens"] | UnsetType = UNSET
     role: Literal["system", "developer"] | UnsetType = UNSET
     parallel: bool | UnsetType = UNSET
+    forced: bool | UnsetType = UNSET
     cache: Literal["key", "marks"] | UnsetType = UNSET
     order: Literal["mistral"] | UnsetType = UNSET
     rejects: list[str] | UnsetType = UNSET

@@ -1,9 +1,12 @@
 import pytest
 
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.session.message import OutputFormat
+from opencode_tui.schema.model import ModelRef
+from opencode_tui.schema.session.message import AssistantMessage, OutputFormat
 from tests.engine.session.test_subagent import MODEL, opened
+from tests.support.provider import strict_anthropic
 from tests.support.provider.model_script import Answer, Call
+from tests.support.world.engine import opened as world_opened
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 GOOD, BAD = Call("StructuredOutput", {"n": 3}), Call("StructuredOutput", {"n": "three"})
@@ -24,6 +27,37 @@ async def test_the_answer_comes_in_the_form_that_was_asked_for(environ, tmp_path
         assert (info.structured, info.error, info.finish) == ({"n": 3}, None, "tool-calls")
         assert server.bodies[0]["tool_choice"] == "required"
         assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize(
+    ("model", "choice"),
+    [
+        ("claude-sonnet-5-5", None),
+        ("claude-opus-5-5", None),
+        ("claude-fable-5-1", None),
+        ("claude-mythos-5-1", None),
+        ("claude-haiku-5-5", {"type": "any"}),
+        ("claude-sonnet-5", {"type": "any"}),
+        ("claude-fable-5", {"type": "any"}),
+    ],
+)
+async def test_a_model_that_rejects_a_demand_for_a_call_is_asked_without_it_and_asked_again(
+    environ, tmp_path, model, choice
+):
+    """Source: https://platform.claude.com/docs/en/models/sonnet-5-5/whats-new-sonnet-5-5 (2026-10)."""
+    known = {"fake-anthropic": {model: {"limit": {"context": 200_000, "output": 8_000}, "tool_call": True}}}
+    answers = (Answer(text="Three."), Answer(calls=(GOOD,)))
+    async with world_opened(environ, tmp_path, *answers, models=known) as world:
+        session = await world.new_session()
+        wanted = OutputFormat.model_validate({"type": "json_schema", "schema": SCHEMA})
+        ref = ModelRef(provider_id="fake-anthropic", model_id=model)
+        answer = await world.client.prompts.prompt(
+            session.id, PromptInput(model=ref, format=wanted, parts=[TextInput(text="n?")])
+        )
+        bodies = world.server.bodies
+    assert isinstance(answer.info, AssistantMessage) and answer.info.structured == {"n": 3}
+    assert [body.get("tool_choice") for body in bodies] == [choice] * 2
+    assert [strict_anthropic.violations(body) for body in bodies] == [[], []]
 
 
 async def test_an_answer_that_does_not_fit_is_asked_for_again(environ, tmp_path):

@@ -375,5 +375,5 @@ def _sent_layer(layer: FrozenLayer) -> SystemLayer:
 
 def _tool_choice(task: RequestTask) -> Literal["auto", "required", "none"]:
     if task.form is not None:
-        return "required"
+        return "auto" if task.model.parameters.forced is False else "required"
     return "none" if task.is_last else "auto"

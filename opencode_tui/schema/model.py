@@ -118,7 +118,8 @@ class Parameters(Record):
     `rejects` the fields of chat completions, of their messages and the types of content parts that its provider rejects.
     `thoughts` is set where each answer in a request needs the field `reasoning_content`: its text for one without a thought.
     `search` says whether its provider searches the web itself. `images` and `tools` are limits of one request; with `parallel`
-    false, only one tool call per step is allowed, with `forced` false a request must not demand one. `sources` are the origins of all values, including those of the variants.
+    false, only one tool call per step is allowed, with `forced` false, no request may demand one. `sources` are the origins of all
+    values, including those of the variants.
     """
 
     temperature: float | None = absent()

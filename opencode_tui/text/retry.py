@@ -16,6 +16,8 @@ def past_reason(provider: str, attempt: RetryPart) -> str:
         return _media(name, metadata)
     if metadata.get("kind") == "thoughts":
         return f"{name} rejected reasoning of earlier answers; it is left out"
+    if metadata.get("kind") == "unthought":
+        return f"{name} does not let the model think in the middle of this turn; it answers without"
     if metadata.get("kind") == "bad_call":
         return f"{name} rejected a tool call of the model"
     if _is_limit(status, text):

@@ -172,6 +172,7 @@ _PARAMETER_WORDS = {
     "maxTokens": "output limit in",
     "role": "system role",
     "parallel": "parallel calls",
+    "forced": "demand for a call",
     "cache": "cache by",
     "order": "order of messages",
     "rejects": "not sent",

@@ -30,6 +30,9 @@ BAD_CALL = "bad_call"
 THOUGHTS = "thoughts"
 """The error code of a request with reasoning that the provider cannot read; it is sent once more without the reasoning so far."""
 
+UNTHOUGHT = "unthought"
+"""The error code of a request to think in the middle of a turn that begins without a thought; it is sent once more without that."""
+
 _KIND = "kind"
 
 
@@ -95,14 +98,14 @@ def most_attempts(error: ProviderError) -> int:
 
 
 def store_cause(error: ProviderError, limit: MediaLimit | None = None) -> StoredApiError:
-    """Return the error that a retry part stores; it marks rejected reasoning, and rejected media with their limit."""
+    """Return the error that a retry part stores; it marks what was rejected, media with their limit."""
     stored = to_stored(error)
     if not isinstance(stored, StoredApiError):
         data = {"message": str(error), "isRetryable": True, "statusCode": error.failure.status}
         stored = StoredApiError.model_validate(
             {"data": {key: value for key, value in data.items() if value is not None}}
         )
-    if (kind := error.failure.kind) in (BAD_CALL, THOUGHTS):
+    if (kind := error.failure.kind) in (BAD_CALL, THOUGHTS, UNTHOUGHT):
         return stored.changed(data=stored.data.changed(metadata={**(stored.data.metadata or {}), _KIND: kind}))
     if error.failure.kind != MEDIA and limit is None:
         return stored

@@ -128,6 +128,29 @@ async def test_a_request_that_is_the_same_without_thoughts_is_not_sent_again(
         assert len(world.server.bodies) == 1
 
 
+async def test_a_model_that_may_not_think_in_the_middle_of_a_turn_goes_on_without(environ, tmp_path):
+    """As after a change of the model in a turn. Source: github:anomalyco/opencode, github:BerriAI/litellm#14194."""
+    (tmp_path / "a.txt").write_text("inside")
+    refused = refusal(
+        "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, "
+        "a final `assistant` message must start with a thinking block. To avoid this requirement, disable `thinking`."
+    )
+    known = {"limit": {"context": 200_000, "output": 32_000}, "tool_call": True, "reasoning": True}
+    asked = {"thinking": {"type": "enabled", "budgetTokens": 2048}}
+    models = {"fake-anthropic": {"claude-sonnet-4-5": {**known, "options": asked}}}
+    answers = (Answer(calls=(READ,)), refused, Answer(text="It says inside."), Answer(text="And more."))
+    async with opened(environ, tmp_path, *answers, models=models) as world:
+        model = ModelRef(provider_id="fake-anthropic", model_id="claude-sonnet-4-5")
+        session = await world.prompt("go on", model=model)
+        await world.prompt("more", session=session, model=model)
+        bodies, parts = world.server.bodies, await world.parts(session)
+        assert (await world.answer(session), len(bodies)) == ("And more.", 4)
+    assert ["thinking" in body for body in bodies] == [True, True, False, True]
+    assert [strict_anthropic.violations(body) for body in bodies] == [[]] * 4
+    (retry,) = [part for part in parts if isinstance(part, RetryPart)]
+    assert past_reason("a", retry) == "a does not let the model think in the middle of this turn; it answers without"
+
+
 async def test_another_fault_of_the_history_keeps_the_thoughts(environ, tmp_path):
     refused = refusal("messages: text content blocks must be non-empty")
     async with opened(environ, tmp_path, said("one"), refused, Answer(text="never")) as world:

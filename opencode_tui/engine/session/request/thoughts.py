@@ -10,16 +10,32 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from opencode_tui.engine.provider.decode.response import as_object
-from opencode_tui.engine.provider.llm import AssistantEntry, CallBlock, ModelMessage, TextBlock, ThinkingBlock
+from opencode_tui.engine.provider.llm import (
+    AssistantEntry,
+    CallBlock,
+    LlmRequest,
+    ModelMessage,
+    TextBlock,
+    ThinkingBlock,
+)
 from opencode_tui.schema.record import JsonObject
 
 _SIGNATURES = frozenset({"thoughtSignature", "extra_content"})
 """What the metadata of a text or a call has of the reasoning before it, by Gemini and by its API in the form of OpenAI's."""
 
+_ASKING = ("thinking", "reasoningEffort")
+"""The options that ask for reasoning; None removes one of the settings too."""
+
 
 def without_thoughts(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
     """Return the entries without reasoning and signatures; texts, calls and their results stay."""
     return tuple(_without(entry) if isinstance(entry, AssistantEntry) else entry for entry in entries)
+
+
+def unthinking(request: LlmRequest) -> LlmRequest:
+    """Return a request that does not ask the model to think, and has none of its reasoning, which goes with that."""
+    options = {**request.options, **dict.fromkeys(_ASKING)}
+    return replace(request, messages=without_thoughts(request.messages), options=options)
 
 
 def _without(entry: AssistantEntry) -> AssistantEntry:

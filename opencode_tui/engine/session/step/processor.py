@@ -19,16 +19,17 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
-from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, ModelMessage, StreamEvent, ToolCall
+from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, StreamEvent, ToolCall
 from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
-from opencode_tui.engine.session.request.thoughts import without_thoughts
+from opencode_tui.engine.session.request.thoughts import unthinking, without_thoughts
 from opencode_tui.engine.session.retry import (
     BAD_CALL,
     MEDIA,
     THOUGHTS,
+    UNTHOUGHT,
     GiveUp,
     MediaLimit,
     Wait,
@@ -57,6 +58,12 @@ _TOO_LARGE = 413
 
 SYNC_S = 0.05
 """Seconds in which an interrupted step is stored before its end is shown; a slow disk gets it later, under the lock of the run."""
+
+_LEFT_OUT = {
+    MEDIA: "the images and documents so far are",
+    THOUGHTS: "the reasoning so far is",
+    UNTHOUGHT: "reasoning is",
+}
 
 Outcome = Literal["continue", "stop"]
 NOT_RUN = "Not run: the answer with this call is incomplete"
@@ -342,8 +349,10 @@ def _without_refused(request: LlmRequest, error: ProviderError) -> tuple[LlmRequ
 
     A request of too many bytes loses the older half of its media before its history is compacted.
     """
-    if error.failure.kind == THOUGHTS:
-        return _with_messages(request, without_thoughts(request.messages), None)
+    if error.failure.kind in (THOUGHTS, UNTHOUGHT):
+        reduced = replace(request, messages=without_thoughts(request.messages))
+        reduced = unthinking(request) if error.failure.kind == UNTHOUGHT else reduced
+        return None if reduced == request else (reduced, None)
     is_size_of_request = error.failure.kind == "overflow" and error.failure.status == _TOO_LARGE
     if error.failure.kind != MEDIA and not is_size_of_request:
         return None
@@ -353,13 +362,6 @@ def _without_refused(request: LlmRequest, error: ProviderError) -> tuple[LlmRequ
         if limit is None:
             return None
     messages = without_media(request.messages) if limit is None else within_limit(request.messages, limit)
-    return _with_messages(request, messages, limit)
-
-
-def _with_messages(
-    request: LlmRequest, messages: tuple[ModelMessage, ...], limit: MediaLimit | None
-) -> tuple[LlmRequest, MediaLimit | None] | None:
-    """Return a request with other messages, and the limit; None where they are the same."""
     return None if messages == tuple(request.messages) else (replace(request, messages=messages), limit)
 
 
@@ -368,10 +370,7 @@ def _waiting(error: ProviderError, limit: MediaLimit | None) -> str:
     cause, _ = split_remedy(str(error))
     if limit is not None:
         return f"{cause}; {limit.reason()}"
-    left_out = {MEDIA: "the images and documents so far are", THOUGHTS: "the reasoning so far is"}.get(
-        error.failure.kind
-    )
-    return f"{cause}; {left_out} left out" if left_out else cause
+    return f"{cause}; {_LEFT_OUT[error.failure.kind]} left out" if error.failure.kind in _LEFT_OUT else cause
 
 
 def _explained(error: ProviderError, reason: str) -> OpencodeError:

@@ -23,6 +23,24 @@ def test_the_default_is_marked_and_the_demo_says_how_to_connect_another(commands
     )
 
 
+def test_a_provider_of_a_folder_that_is_not_trusted_is_named_with_what_helps(commands):
+    """As users of OpenCode have it in their repository."""
+    given = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": "http://127.0.0.1:9/v1"}, "models": {"m": {}}}
+    commands.environ["OPENCODE_CONFIG_CONTENT"] = "{}"
+    (commands.folder / "opencode.json").write_text(json.dumps({"model": "mine/m", "provider": {"mine": given}}))
+    line = "what this folder's settings say of mine is ignored until you review it with `opencode-tui trust`"
+    listed, asked = commands.run("models"), commands.run("run", "hi")
+    assert listed.code == 0 and listed.stderr == f"opencode-tui: {line}\n" and "mine/m" not in listed.stdout
+    assert asked.code != 0 and "litellm" not in asked.stderr
+    assert asked.stderr.splitlines()[-1] == (
+        "opencode-tui: mine: what the settings of this folder say of it is ignored, because the folder is not trusted; fix: review "
+        "them with `opencode-tui trust`, or put provider.mine into your own settings"
+    )
+    assert commands.run("trust", "--yes").code == 0
+    trusted = commands.run("models")
+    assert "mine/m" in trusted.stdout and line not in trusted.stderr
+
+
 def test_json_is_the_models_themselves(commands):
     [model] = json.loads(commands.run("models", "--format", "json").stdout)
     assert (model["providerID"], model["modelID"], model["adapter"]) == ("demo", "tour", "demo")

@@ -9,6 +9,7 @@ from typing import cast
 import click
 
 from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.environment import load_settings, read_environment
 from opencode_tui.cli.style import style_of
 from opencode_tui.cli.table import render_table
 from opencode_tui.cli.terminal import print_json, say
@@ -62,6 +63,7 @@ def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_ref
         ready = [one.id for one in await client.catalog.providers(only_ready=True)]
         return chosen, await _default(client), ready
 
+    is_ignored = _say_ignored()
     chosen, default, ready = with_client(work)
     if style == "json":
         print_json([model.to_dict() for model in chosen])
@@ -81,8 +83,18 @@ def _list_models(provider: str | None, *, is_all: bool, is_verbose: bool, is_ref
         say(
             f"no list of the models of {names} is here; `opencode-tui models --refresh` reads it, and any name works with -m"
         )
-    elif all(model.adapter == "demo" for model in chosen) and not provider:
+    elif all(model.adapter == "demo" for model in chosen) and not (provider or is_ignored):
         say("only the demo model is available; add a key with `opencode-tui auth login PROVIDER`")
+
+
+def _say_ignored() -> bool:
+    """Return whether providers of the folder's settings are ignored until the folder is trusted, and name them."""
+    keys = [notice.key.split(".") for notice in load_settings(read_environment()).ignored]
+    names = dict.fromkeys(key[1] for key in keys if key[0] == "provider" and len(key) > 1)
+    if names:
+        shown = make_safe(", ".join(names))
+        say(f"what this folder's settings say of {shown} is ignored until you review it with `opencode-tui trust`")
+    return bool(names)
 
 
 async def _default(client: Client) -> ModelRef | None:

@@ -43,6 +43,12 @@ class CatalogSettings(Struct, frozen=True):
     model: str | None = None
     small_model: str | None = None
     last_used: ModelRef | None = None
+    ignored: Sequence[str] = ()
+    """The keys of settings of the folder that are ignored until it is trusted, as `provider.mine.options`."""
+
+    def is_untrusted(self, provider_id: str) -> bool:
+        """Return whether something of a provider is ignored."""
+        return any(f"{key}.".startswith(f"provider.{provider_id}.") for key in self.ignored)
 
 
 class DefaultModel(Struct, frozen=True):
@@ -142,8 +148,12 @@ class Catalog(Struct, frozen=True):
         return [*found, demo]
 
     def without_address(self) -> list[str]:
-        """Return the enabled providers of the settings that no request can reach. Blocks for the table in case of doubt."""
-        given = (self._provider(provider_id) for provider_id in self.settings.provider)
+        """Return the enabled providers of the settings that no request can reach. Blocks for the table in case of doubt.
+
+        What is ignored until the folder is trusted has a line of its own.
+        """
+        settings = self.settings
+        given = (self._provider(name) for name in settings.provider if not settings.is_untrusted(name))
         return [provider.id for provider in given if provider is not None and not provider.has_address]
 
     def is_ready(self, provider_id: str) -> bool:
@@ -280,6 +290,7 @@ class Catalog(Struct, frozen=True):
             stored_key=lambda: self.keys(provider_id),
             environment=self.environment,
             today=self._today(),
+            is_untrusted=settings.is_untrusted(provider_id),
         )
         made = self.local.made if self.local is not None else None
         if made is not None:
@@ -323,6 +334,9 @@ class Catalog(Struct, frozen=True):
         if setting:
             return ModelNotFoundError(ref.provider_id, name, [], f"the setting {setting} leaves it out")
         near = self._suggestions(ref)
+        if settings.is_untrusted(ref.provider_id) and not near:
+            why = "what the settings of this folder say of it is ignored: review them with `opencode-tui trust`"
+            return ModelNotFoundError(ref.provider_id, name, [], why)
         if provider is not None and ref.model_id:
             return ModelNotFoundError(ref.provider_id, name, near, f"add it to provider.{ref.provider_id}.models")
         if near or provider is not None:

@@ -92,7 +92,9 @@ class Provider:
         stored_key: Callable[[], str | None],
         environment: Mapping[str, str],
         today: str,
+        is_untrusted: bool = False,
     ) -> None:
+        """`is_untrusted`: settings of the folder say more of it, which is ignored until the folder is trusted."""
         self.id = provider_id
         self._known = known
         self._given = given
@@ -102,6 +104,7 @@ class Provider:
         self._stored_key = stored_key
         self._environment = environment
         self._today = today
+        self._is_untrusted = is_untrusted
         self._server: LocalServer | None = None
         self._looked_at = ""
 
@@ -204,7 +207,7 @@ class Provider:
         Raises ProviderError too where there is no address, or a key or a header that no request can have.
         """
         if not self.has_address:
-            raise missing_address(self.id)
+            raise missing_address(self.id, is_untrusted=self._is_untrusted)
         key = self._key()
         if key is None and self._needs_key() and not self._has_own_credentials():
             raise missing_key(self.id, next(iter(self._variables()), None))
@@ -236,6 +239,8 @@ class Provider:
         package = as_text(self._given.get("npm"))
         if self._known is not None or self.base_url is not None or self._options.get("adapter") == "litellm":
             return True
+        if self._is_untrusted and self.id not in self._table.provider_ids():
+            return False
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
         return not package or is_foreign or self.id in self._table.provider_ids()
 

@@ -186,6 +186,7 @@ class FolderServices:
                 model=config.settings.model,
                 small_model=config.settings.small_model,
                 last_used=core.recent.last(),
+                ignored=[one.key for one in config.ignored],
             ),
             table=core.models,
             keys=stored.key,

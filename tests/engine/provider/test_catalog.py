@@ -425,6 +425,40 @@ def test_a_provider_without_an_address_is_named_and_never_chosen(
         made.endpoint(provider)
 
 
+@each(
+    ("provider", "given", "ignored", "is_reached"),
+    [
+        ("mine", {"models": {"m": {}}}, ["provider.mine.npm", "provider.mine.options"], False),
+        ("mine", {"models": {"m": {}}}, ["provider.mine.options.baseURL"], False),
+        ("mine", {"models": {"m": {}}, "npm": "@ai-sdk/azure"}, ["provider.mine.options"], False),
+        ("mine", {"models": {"m": {}}}, ["provider.mine"], False),
+        ("mine", {"models": {"m": {}}, "options": {"baseURL": "http://h/v1"}}, ["provider.mine.options.headers"], True),
+        ("mine", {"models": {"m": {}}}, ["provider.mine-too.options", "mcp.mine"], True),
+        ("groq", {"models": {"m": {}}, "options": {"apiKey": "k"}}, ["provider.groq.options"], True),
+        ("perplexity", {"models": {"m": {}}, "options": {"apiKey": "k"}}, ["provider.perplexity.npm"], True),
+    ],
+)
+def test_a_provider_whose_settings_wait_for_trust_says_so_and_is_not_tried(
+    provider: str, given: dict[str, Any], ignored: list[str], *, is_reached: bool
+) -> None:
+    made = catalog(provider={provider: given}, ignored=ignored)
+    assert made.is_ready(provider) is is_reached and made.without_address() == []
+    if is_reached:
+        assert made.endpoint(provider).provider_id == provider
+        return
+    with pytest.raises(ProviderError, match=r"mine: .* is not trusted; fix: review them with `opencode-tui trust`"):
+        made.endpoint(provider)
+
+
+def test_a_model_of_a_provider_whose_settings_wait_for_trust_is_not_unknown() -> None:
+    made = catalog(ignored=["provider.mine.options"])
+    with pytest.raises(ModelNotFoundError, match=r"no model mine/m; .*: review them with `opencode-tui trust`"):
+        made.resolve(ModelRef(provider_id="mine", model_id="m"))
+    near = catalog(provider={"mine": {"models": {"qwen": {}}}}, ignored=["provider.mine.options"])
+    with pytest.raises(ModelNotFoundError, match="did you mean mine/qwen"):
+        near.resolve(ModelRef(provider_id="mine", model_id="qwn"))
+
+
 def test_times_and_proxies_are_read_as_opencode_writes_them() -> None:
     options = {"baseURL": "http://h/v1", "timeout": False, "chunkTimeout": 3000, "proxy": True, "headers": {"X": "y"}}
     expected = Endpoint("mine", "http://h/v1", None, {"X": "y"}, None, 3000, None)

@@ -151,8 +151,14 @@ def find_unsendable(headers: Mapping[str, str]) -> str | None:
     return None
 
 
-def missing_address(provider_id: str) -> ProviderError:
-    """Return the error for a provider that only the settings know, without an address there."""
+def missing_address(provider_id: str, *, is_untrusted: bool = False) -> ProviderError:
+    """Return the error for a provider that only the settings know, without an address there.
+
+    `is_untrusted`: what a folder's settings say of it is ignored until they are trusted.
+    """
+    if is_untrusted:
+        detail = "what the settings of this folder say of it is ignored, because the folder is not trusted"
+        return _plain(provider_id, detail, kind="untrusted", is_retryable=False)
     return _plain(provider_id, "no address is known", kind="no_address", is_retryable=False)
 
 

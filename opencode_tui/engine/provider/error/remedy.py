@@ -80,6 +80,10 @@ ADVICE: dict[str, Advice] = {
         f"read its log, reinstall opencode-tui if a part of it is missing, or {_OTHER_MODEL}",
     ),
     "no_address": Advice("no address is known", "set provider.{p}.options.baseURL"),
+    "untrusted": Advice(
+        "settings of this folder are ignored",
+        "review them with `opencode-tui trust`, or put provider.{p} into your own settings",
+    ),
     "overflow": Advice(
         "the request is too large",
         "run /compact, or switch to a model with a larger context (/models, or -m)",

@@ -334,6 +334,13 @@ async def test_litellms_process_uses_both_too(
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "k")
     monkeypatch.setenv("AWS_REGION", "eu-west-1")
     failed = str((await ask(LitellmLlm(Endpoint("bedrock", "", KEY), other), bedrock)).error)
+    frankfurt = Endpoint("bedrock", "", KEY, cloud={"aws_region_name": "eu-central-1"})
+    assert "cannot reach bedrock-runtime.eu-central-1.amazonaws.com" in str(
+        (await ask(LitellmLlm(frankfurt, other), bedrock)).error
+    )
+    azure = replace(asked, model=asked.model.changed(provider_id="azure", api_id="azure/mine"))
+    resource = Endpoint("azure", "", KEY, cloud={"api_base": "https://company.openai.azure.com"})
+    assert "cannot reach company.openai.azure.com" in str((await ask(LitellmLlm(resource, other), azure)).error)
     await other.close()
     assert failed.startswith(
         "bedrock: cannot reach bedrock-runtime.eu-west-1.amazonaws.com through the proxy 127.0.0.1:9 ("

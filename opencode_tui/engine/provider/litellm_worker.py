@@ -290,6 +290,7 @@ def litellm_call(request: LlmRequest, endpoint: Endpoint) -> JsonObject:
         "num_retries": 0,
         "max_retries": 0,
         "timeout": endpoint.chunk_timeout_ms / 1000 + _CHILD_GRACE_S,
+        **endpoint.cloud,
     }
     if endpoint.base_url:
         is_anthropic = str(call["model"]).startswith("anthropic/")

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from msgspec import Struct, field
 
+from opencode_tui.engine.provider.cloud import cloud_arguments, find_cloud
 from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
 from opencode_tui.engine.provider.error.plain import (
     find_unsendable,
@@ -51,6 +52,8 @@ class Endpoint(Struct, frozen=True):
     """A proxy's URL, an empty text to use none; None means the variables of the environment (`network.py`)."""
     key_setting: str = ""
     """The setting that the key is from, which overrides a stored key; empty for a key from elsewhere."""
+    cloud: dict[str, str] = field(default_factory=dict[str, str])
+    """The arguments of litellm that name a region, a project or a resource of a cloud (`cloud.py`)."""
 
     @property
     def silence_s(self) -> float | None:
@@ -224,6 +227,7 @@ class Provider:
             timeout_ms=total if isinstance(total, int) and total else None,
             chunk_timeout_ms=_NEVER_MS if chunk is False else chunk or CHUNK_TIMEOUT_MS,
             proxy=self._proxy(),
+            cloud=cloud_arguments(self._cloud(), self._options, self._environment, has_key=key is not None),
             key_setting=key_setting,
         )
 
@@ -248,6 +252,10 @@ class Provider:
         """Return whether a server that was found is the one of the settings, if they name one."""
         own = self._own_address()
         return not own or urlsplit(own).netloc == urlsplit(server.base_url).netloc
+
+    def _cloud(self) -> str:
+        """Return litellm's name of the cloud that it is; that of any other provider that is known, empty for all else."""
+        return self._known.litellm if self._known else find_cloud(_without_version(as_text(self._given.get("npm"))))
 
     def _own_address(self) -> str:
         return as_text(self._options.get("baseURL")) or as_text(self._given.get("api"))
@@ -401,7 +409,7 @@ class Provider:
             return ""
         if known := self._known or _only_provider(as_text(self._given.get("npm"))):
             return f"{known.litellm}/"
-        return "openai/" if self.base_url else f"{self.id}/"
+        return "openai/" if self.base_url else f"{self._cloud() or self.id}/"
 
     def _with_settings(self, model: Model, own: JsonObject) -> Model:
         fields: dict[str, object] = {

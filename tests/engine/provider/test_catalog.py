@@ -75,14 +75,17 @@ def test_a_model_of_the_settings_needs_no_table() -> None:
         ("mine", {"npm": "@ai-sdk/google", "options": {}}, ("gemini", "m")),
         ("mine", {"npm": "@ai-sdk/google@2.0.1", "options": {"baseURL": "http://h/v1beta"}}, ("gemini", "m")),
         ("mine", {"npm": "@ai-sdk/google", "options": {"adapter": "litellm"}}, ("litellm", "gemini/m")),
-        ("mine", {"npm": "@ai-sdk/google-vertex", "options": {}}, ("litellm", "mine/m")),
+        ("mine", {"npm": "@ai-sdk/google-vertex", "options": {}}, ("litellm", "vertex_ai/m")),
+        ("mine", {"npm": "@ai-sdk/google-vertex/anthropic@3"}, ("litellm", "vertex_ai/m")),
+        ("mine", {"npm": "@ai-sdk/amazon-bedrock"}, ("litellm", "bedrock/m")),
+        ("mine", {"npm": "@ai-sdk/cohere"}, ("litellm", "mine/m")),
         ("mine", {"npm": "@ai-sdk/openai", "options": {"baseURL": "http://h/v1"}}, ("responses", "m")),
         (
             "mine",
             {"npm": "@ai-sdk/openai", "options": {"baseURL": "http://h/v1", "adapter": "openai"}},
             ("openai", "m"),
         ),
-        ("mine", {"npm": "@ai-sdk/azure", "options": {}}, ("litellm", "mine/m")),
+        ("mine", {"npm": "@ai-sdk/azure", "options": {}}, ("litellm", "azure/m")),
         ("mine", {"options": {"baseURL": "http://h/v1", "adapter": "responses"}}, ("responses", "m")),
         ("mine", {"options": {"baseURL": "http://h/v1", "adapter": "gemini"}}, ("gemini", "m")),
         ("anthropic", {}, ("anthropic", "m")),
@@ -457,6 +460,73 @@ def test_a_model_of_a_provider_whose_settings_wait_for_trust_is_not_unknown() ->
     near = catalog(provider={"mine": {"models": {"qwen": {}}}}, ignored=["provider.mine.options"])
     with pytest.raises(ModelNotFoundError, match="did you mean mine/qwen"):
         near.resolve(ModelRef(provider_id="mine", model_id="qwn"))
+
+
+BEDROCK = "@ai-sdk/amazon-bedrock"
+PROJECT = {"GOOGLE_CLOUD_PROJECT": "p", "GOOGLE_CLOUD_LOCATION": "europe-west1"}
+
+
+@each(
+    ("provider", "given", "environment", "cloud"),
+    [
+        (
+            "amazon-bedrock",
+            {"options": {"region": "eu-west-1", "profile": "work", "endpoint": "https://vpce-1.example"}},
+            {"AWS_REGION": "us-east-1"},
+            {
+                "aws_region_name": "eu-west-1",
+                "aws_profile_name": "work",
+                "aws_bedrock_runtime_endpoint": "https://vpce-1.example",
+            },
+        ),
+        ("amazon-bedrock", {}, {"AWS_REGION": "us-east-1", "AWS_PROFILE": "own"}, {}),  # litellm and boto read them
+        (
+            "amazon-bedrock",
+            {"options": {"region": " eu-west-1 ", "profile": "work", "apiKey": "k"}},
+            {},
+            {"aws_region_name": "eu-west-1"},
+        ),
+        (
+            "amazon-bedrock",
+            {"options": {"region": "eu-west-1", "profile": "work"}},
+            {"AWS_BEARER_TOKEN_BEDROCK": "k"},
+            {"aws_region_name": "eu-west-1"},
+        ),
+        ("mine", {"npm": BEDROCK, "options": {"region": "eu-west-1"}}, {}, {"aws_region_name": "eu-west-1"}),
+        ("mine", {"npm": f"{BEDROCK}@4.0.1", "options": {"region": "eu-west-1"}}, {}, {"aws_region_name": "eu-west-1"}),
+        ("google-vertex", {}, PROJECT, {"vertex_project": "p", "vertex_location": "europe-west1"}),
+        (
+            "google-vertex",
+            {"options": {"project": "q", "location": "global"}},
+            PROJECT,
+            {"vertex_project": "q", "vertex_location": "global"},
+        ),
+        (
+            "google-vertex",
+            {},
+            {**PROJECT, "GOOGLE_VERTEX_PROJECT": "v", "VERTEXAI_LOCATION": "us-east5", "VERTEX_LOCATION": "x"},
+            {"vertex_project": "v", "vertex_location": "us-east5"},
+        ),
+        ("google-vertex", {"options": {"project": 5}}, {"GOOGLE_CLOUD_PROJECT": " "}, {}),
+        ("azure", {}, {"AZURE_RESOURCE_NAME": "company"}, {"api_base": "https://company.openai.azure.com"}),
+        (
+            "azure",
+            {"options": {"resourceName": "mine", "apiVersion": "2025-04-01-preview"}},
+            {"AZURE_RESOURCE_NAME": "company", "AZURE_API_BASE": "https://other.example"},
+            {"api_base": "https://mine.openai.azure.com", "api_version": "2025-04-01-preview"},
+        ),
+        ("azure", {}, {"AZURE_RESOURCE_NAME": "company", "AZURE_API_BASE": "https://other.example"}, {}),
+        ("openai", {"options": {"region": "eu-west-1", "project": "p", "resourceName": "r"}}, PROJECT, {}),
+        ("mine", {"options": {"baseURL": "http://h/v1", "region": "eu-west-1", "project": "p"}}, PROJECT, {}),
+    ],
+)
+def test_the_region_the_project_and_the_resource_of_a_cloud_are_those_of_the_settings_or_the_environment(
+    provider: str, given: dict[str, Any], environment: dict[str, str], cloud: dict[str, str]
+) -> None:
+    """Source: github.com/anomalyco/opencode, packages/opencode/src/provider/provider.ts (2026-10), whose names these are."""
+    key = {} if provider == "amazon-bedrock" else {provider: "k"}
+    made = catalog(provider={provider: given}, keys=key, environment=environment)
+    assert made.endpoint(provider).cloud == cloud
 
 
 def test_times_and_proxies_are_read_as_opencode_writes_them() -> None:

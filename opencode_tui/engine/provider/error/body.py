@@ -208,6 +208,7 @@ _CHILD_PREFIX = re.compile(
 )
 """litellm's prefix of a provider's message, as in `litellm.RateLimitError: RateLimitError: OpenAIException - slow down`."""
 
+_TRACEBACK = "\nTraceback (most recent call last):\n"
 _STATUS_PREFIX = re.compile(r"^(?:Error code: (\d{3}) - |Error code: (\d{3})$)")
 _OPERATION = re.compile(r"^An error occurred \((\w+)\) when calling the \w+ operation(?: \([^)]*\))?: ")
 """botocore's prefix of a message, with the code of the error."""
@@ -223,7 +224,8 @@ _CLIENT_ERROR = re.compile(r"^(?:Client|Server) error '(\d{3}) ([^']*)' for url 
 
 def read_child(text: str) -> ErrorBody:
     """Return what the text of an exception says: the error in it, without the words of libraries around it."""
-    text = _CHILD_SUFFIX.sub("", text[:_MAX_LITERAL])
+    reason, _, _ = text[:_MAX_LITERAL].partition(_TRACEBACK)  # litellm adds that of an error of its own
+    text = _CHILD_SUFFIX.sub("", reason if reason.strip() else text[:_MAX_LITERAL])
     text = _CHILD_PREFIX.sub("", text).strip()
     text = _STATUS_PREFIX.sub("", text)
     code = ""

@@ -41,6 +41,19 @@ ADVICE: dict[str, Advice] = {
         " then start opencode-tui again",
         lead="rejected the AWS credentials: ",
     ),
+    "aws_settings": Advice(
+        "no reason given",
+        "correct `region` and `profile` in the options of {p}, or AWS_REGION and AWS_PROFILE, then start opencode-tui again",
+    ),
+    "no_resource": Advice(
+        "no address is known",
+        "set `resourceName` in the options of {p}, or AZURE_RESOURCE_NAME, then start opencode-tui again",
+    ),
+    "missing_part": Advice(
+        "a Python package is missing",
+        "install the package that has it into the environment of opencode-tui (for Vertex AI `pip install google-auth`), then start"
+        " opencode-tui again",
+    ),
     "google_login": Advice(
         "no reason given", "run `gcloud auth application-default login`", lead="rejected the Google credentials: "
     ),

@@ -9,6 +9,7 @@ from opencode_tui.engine.provider.llm import AssistantEntry, CallBlock, TextBloc
 from opencode_tui.engine.session.request.model_message import to_model_messages
 from opencode_tui.engine.session.request.thoughts import without_thoughts
 from opencode_tui.engine.session.retry import refused_thoughts, store_cause
+from opencode_tui.schema.api.side_question import SideQuestion
 from opencode_tui.schema.error import Failure, ProviderError
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.part import ReasoningPart, RetryPart, RetryTime
@@ -149,6 +150,17 @@ async def test_a_model_that_may_not_think_in_the_middle_of_a_turn_goes_on_withou
     assert [strict_anthropic.violations(body) for body in bodies] == [[]] * 4
     (retry,) = [part for part in parts if isinstance(part, RetryPart)]
     assert past_reason("a", retry) == "a does not let the model think in the middle of this turn; it answers without"
+
+
+async def test_a_side_question_is_answered_without_the_refused_thoughts(environ, tmp_path):
+    answers = (said("one"), BOUND, Answer(text="because"))
+    async with opened(environ, tmp_path, *answers) as world:
+        session = await ask(world, "fake-anthropic")
+        answer = await world.client.context.ask(session.id, SideQuestion(text="why?"))
+        bodies = world.server.bodies
+    assert (answer.text, len(bodies)) == ("because", 3)
+    assert [has_thoughts("fake-anthropic", body) for body in bodies] == [False, True, False]
+    assert "why?" in json.dumps(bodies[2])
 
 
 async def test_another_fault_of_the_history_keeps_the_thoughts(environ, tmp_path):

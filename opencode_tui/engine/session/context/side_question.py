@@ -18,6 +18,7 @@ from opencode_tui.engine.session.budget import Budgets
 from opencode_tui.engine.session.context.report import SessionContext
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.reminder import as_reminder
+from opencode_tui.engine.session.request.thoughts import without_refused
 from opencode_tui.schema.api.side_question import SideAnswer, SideQuestion
 from opencode_tui.schema.error import BudgetError, ProviderError
 from opencode_tui.schema.session.session import SessionInfo
@@ -37,7 +38,14 @@ class SideQuestions(Struct, frozen=True):
         """
         base = await self.context.finished_request(session_id)
         request = replace(base, messages=(*_conversation(base.messages, question),))
-        completions = [await self._send(session_id, request)]
+        try:
+            completions = [await self._send(session_id, request)]
+        except ProviderError as error:
+            reduced = without_refused(request, error.failure.kind)
+            if reduced is None:
+                raise
+            request = reduced
+            completions = [await self._send(session_id, request)]
         if not completions[0].text.strip():
             completions.append(await self._send(session_id, replace(request, tool_choice="none")))
         text = completions[-1].text.strip()

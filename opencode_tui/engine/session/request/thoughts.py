@@ -18,6 +18,7 @@ from opencode_tui.engine.provider.llm import (
     TextBlock,
     ThinkingBlock,
 )
+from opencode_tui.engine.session.retry import THOUGHTS, UNTHOUGHT
 from opencode_tui.schema.record import JsonObject
 
 _SIGNATURES = frozenset({"thoughtSignature", "extra_content"})
@@ -27,12 +28,23 @@ _ASKING = ("thinking", "reasoningEffort")
 """The options that ask for reasoning; None removes one of the settings too."""
 
 
+def without_refused(request: LlmRequest, kind: str) -> LlmRequest | None:
+    """Return a request without the reasoning that its provider rejected with a failure of this kind; None where nothing changes."""
+    if kind == UNTHOUGHT:
+        found = _unthinking(request)
+    elif kind == THOUGHTS:
+        found = replace(request, messages=without_thoughts(request.messages))
+    else:
+        return None
+    return None if found == request else found
+
+
 def without_thoughts(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
     """Return the entries without reasoning and signatures; texts, calls and their results stay."""
     return tuple(_without(entry) if isinstance(entry, AssistantEntry) else entry for entry in entries)
 
 
-def unthinking(request: LlmRequest) -> LlmRequest:
+def _unthinking(request: LlmRequest) -> LlmRequest:
     """Return a request that does not ask the model to think, and has none of its reasoning, which goes with that."""
     options = {**request.options, **dict.fromkeys(_ASKING)}
     return replace(request, messages=without_thoughts(request.messages), options=options)

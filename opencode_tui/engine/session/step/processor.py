@@ -24,7 +24,7 @@ from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
-from opencode_tui.engine.session.request.thoughts import unthinking, without_thoughts
+from opencode_tui.engine.session.request.thoughts import without_refused
 from opencode_tui.engine.session.retry import (
     BAD_CALL,
     MEDIA,
@@ -349,10 +349,8 @@ def _without_refused(request: LlmRequest, error: ProviderError) -> tuple[LlmRequ
 
     A request of too many bytes loses the older half of its media before its history is compacted.
     """
-    if error.failure.kind in (THOUGHTS, UNTHOUGHT):
-        reduced = replace(request, messages=without_thoughts(request.messages))
-        reduced = unthinking(request) if error.failure.kind == UNTHOUGHT else reduced
-        return None if reduced == request else (reduced, None)
+    if (unthought := without_refused(request, error.failure.kind)) is not None:
+        return unthought, None
     is_size_of_request = error.failure.kind == "overflow" and error.failure.status == _TOO_LARGE
     if error.failure.kind != MEDIA and not is_size_of_request:
         return None

@@ -157,7 +157,7 @@ class SessionCommands(Struct, frozen=True):
         pieces = await self._pieces(command, given)
         references = await asyncio.to_thread(self._references, command, pieces, given)
         text = await self._text(pieces, command, session_id, agent, policy)
-        is_subtask = _is_subtask(command, agent)
+        is_subtask = _is_subtask(command, agent) and not await self._is_its_own(session_id, command, agent)
         parts: list[PromptPart] = [TextInput(text=text), *references, *(given.parts or [])]
         if is_subtask:
             parts = [self._subtask(command, given, agent, text), *(given.parts or [])]
@@ -228,6 +228,12 @@ class SessionCommands(Struct, frozen=True):
                 f"command {command.summary.name!r} names the agent {name!r}, which does not exist; known agents: {known}"
             )
         return agent
+
+    async def _is_its_own(self, session_id: str, command: Command, agent: AgentInfo) -> bool:
+        """Return whether a subagent runs a command in its own session, rather than another agent that calls it."""
+        if command.summary.agent is not None or command.summary.subtask or agent.mode != "subagent":
+            return False
+        return (await self.snippets.store.get(session_id)).parent_id is not None
 
     @staticmethod
     def _model(command: Command, given: CommandInput, agent: AgentInfo) -> ModelRef | None:

@@ -59,7 +59,7 @@ async def _run(chat: Chat, *, goes_on: bool) -> None:
         chat.show_note("note", "The check runs after this turn")
         return
     choice = control.choice
-    wish = RunCheck(goes_on=goes_on, agent=choice.agent, model=choice.model, variant=choice.variant)
+    wish = RunCheck(goes_on=goes_on, agent=control.agent, model=choice.model, variant=choice.variant)
     interrupts = chat.sender.interrupts
     try:
         await control.client.prompts.run_check(control.facts.info.id, wish)

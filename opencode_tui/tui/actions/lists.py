@@ -313,6 +313,8 @@ def _models(chat: Chat, typed: str = "") -> None:
 @action("agent_list", with_words=True)
 def choose_agent(chat: Chat, typed: str = "") -> None:
     """Open the list of agents, or choose the one of this name."""
+    if _keeps_agent(chat):
+        return
 
     def use(chosen: str) -> None:
         chat.control.choice.agent = chosen
@@ -353,7 +355,17 @@ def previous_agent(chat: Chat) -> None:
     _cycle_agent(chat, -1)
 
 
+def _keeps_agent(chat: Chat) -> bool:
+    """Return whether the shown session is one of a subagent, which a prompt cannot give to another agent; say so."""
+    name = chat.control.subagent
+    if name:
+        chat.show_note("note", f"This is a session of {screen_line(name)}", "your prompts here are for it too")
+    return bool(name)
+
+
 def _cycle_agent(chat: Chat, step: int) -> None:
+    if _keeps_agent(chat):
+        return
     chat.control.choice.cycle_agent(step)
     chat.refresh_chrome()
 

@@ -140,7 +140,7 @@ def _from_timeline(chat: Chat, what: str, chosen: str) -> None:
         case "jump":
             _jump(chat, chosen)
         case "revert":
-            chat.do(ask_undo(chat, chosen))
+            chat.load_page("Loading what would be undone", ask_undo(chat, chosen))
         case "fork" if session_id is not None:
             chat.do(session.fork(chat, session_id, chosen))
         case "open":
@@ -192,7 +192,7 @@ async def folder_status(control: SessionController, notices: FolderNotices) -> s
         f"state          {places.state}",
         "",
         f"model          {control.choice.model or 'none'}",
-        f"agent          {control.choice.agent or 'none'}",
+        f"agent          {control.agent or 'none'}",
         f"session        {control.session_id or 'none yet'}",
         f"sessions       {len(control.folder.sessions)} ({len(control.folder.statuses)} running)",
         "",

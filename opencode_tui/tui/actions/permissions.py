@@ -16,7 +16,7 @@ async def view_permissions(chat: Chat) -> None:
     """Show what is always allowed here, and the rules of the chosen agent."""
     from opencode_tui.tui.pages.permissions import PermissionsScreen
 
-    rules = await chat.control.client.rules.list(chat.control.choice.agent)
+    rules = await chat.control.client.rules.list(chat.control.agent)
     places = await chat.control.client.project.places()
     chat.open_page(PermissionsScreen(chat.control, rules, places, edited=lambda grant: _edit(chat, grant)))
 

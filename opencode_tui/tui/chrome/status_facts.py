@@ -86,7 +86,7 @@ class OutsideFacts:
         return StatusFacts(
             session_id=control.session_id,
             model=str(control.choice.model) if control.choice.model else None,
-            agent=control.choice.agent,
+            agent=control.agent,
             approvals=control.approvals,
             branch=control.folder.branch,
             cost=shown.cost if shown else 0,

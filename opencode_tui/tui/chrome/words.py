@@ -145,8 +145,7 @@ def status_of(
 ) -> Status:
     """Return the status line with these hints. Fields that the user chose are shown next to a sidebar too."""
     facts = control.facts
-    is_child = facts is not None and bool(facts.info.parent_id)
-    agent = screen_line((facts.agent if is_child and facts is not None else "") or control.choice.agent or "")
+    agent = screen_line(control.agent or "")
     variant = f" {control.choice.variant}" if control.choice.variant and control.choice.model else ""
     model = screen_line(f"{control.choice.name}{variant}")
     share, cost = "", ""
@@ -210,7 +209,7 @@ def _sandbox_of(found: SandboxState | None) -> tuple[str, bool]:
 
 def prompt_hints(control: SessionController, *, has_examples: bool) -> tuple[str, ...]:
     """Return the hints of an empty prompt."""
-    if control.choice.agent == PLAN:
+    if control.agent == PLAN:
         return ("Plan mode: read-only", *HINTS[1:])
     return ("Ask anything, or press up for an example", *HINTS[1:3]) if has_examples else HINTS
 

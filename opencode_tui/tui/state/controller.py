@@ -87,6 +87,19 @@ class SessionController:
         return self.session_id is not None and self.folder.is_busy(self.session_id)
 
     @property
+    def subagent(self) -> str:
+        """The subagent whose session is shown, which the next request is for too; empty without one, or if it is unknown now."""
+        facts = self.facts
+        return (
+            facts.agent if facts is not None and facts.info.parent_id and facts.agent in self.choice.subagents else ""
+        )
+
+    @property
+    def agent(self) -> str | None:
+        """The agent of the next request: what a subagent may do in its session, you cannot change by a prompt there."""
+        return self.subagent or self.choice.agent
+
+    @property
     def can_continue(self) -> bool:
         """Whether the shown session waits since the process of its last turn ended, and takes a prompt here."""
         facts = self.facts

@@ -23,6 +23,9 @@ class ModelSelection:
     def __init__(self, client: Client) -> None:
         self._client = client
         self.agents: Sequence[AgentSummary] = ()
+        """The agents that the user can choose."""
+        self.subagents: frozenset[str] = frozenset()
+        """The names of those that only other agents call."""
         self.models: Sequence[Model] = ()
         self.agent: str | None = None
         self.model: ModelRef | None = None
@@ -81,7 +84,9 @@ class ModelSelection:
 
     async def load(self, model: str | None, agent: str | None, variant: str | None = None) -> None:
         """Load the choices and select the names of the command line. Raises ConfigError for an unknown one."""
-        self.agents = [one for one in await self._client.catalog.agents() if one.mode != "subagent" and not one.hidden]
+        agents = await self._client.catalog.agents()
+        self.agents = [one for one in agents if one.mode != "subagent" and not one.hidden]
+        self.subagents = frozenset(one.name for one in agents if one.mode == "subagent")
         if agent is not None and agent not in {one.name for one in self.agents}:
             listed = ", ".join(one.name for one in self.agents)
             raise ConfigError(f"Unknown --agent {agent}; available: {listed}")

@@ -125,7 +125,7 @@ class Sender:
         session = await self._control.session()
         request = PromptInput(
             model=choice.model,
-            agent=choice.agent,
+            agent=self._control.agent,
             variant=choice.variant,
             delivery=self._delivery,
             parts=[TextInput(text=text), *attached, *(await client.prompts.expand(text))[1:]],
@@ -159,7 +159,7 @@ class Sender:
                 command=name,
                 arguments=arguments,
                 model=str(choice.model) if choice.model else None,
-                agent=choice.agent,
+                agent=self._control.agent,
                 variant=choice.variant,
                 delivery=self._delivery,
                 parts=list(attached) or None,
@@ -172,7 +172,7 @@ class Sender:
         with self._call(given) as give:
             choice = self._control.choice
             session = await self._session_in_turn()
-            request = ShellInput(command=command, agent=choice.agent, model=choice.model, variant=choice.variant)
+            request = ShellInput(command=command, agent=self._control.agent, model=choice.model, variant=choice.variant)
             give()
             await self._control.client.prompts.shell(session.id, request, stored=stored)
 

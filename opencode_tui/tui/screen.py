@@ -364,7 +364,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Preview an undo from a message on."""
         from opencode_tui.tui.actions.undo import ask_undo
 
-        self.opened.do(ask_undo(self.opened, event.message_id, event.part_id))
+        work = ask_undo(self.opened, event.message_id, event.part_id)
+        self.opened.load_page("Loading what would be undone", work)
 
     def on_top_near(self, _event: "requests.TopNear") -> None:
         """Read the older messages of a long session."""

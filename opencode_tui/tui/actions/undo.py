@@ -23,11 +23,14 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
         return
     if chat.control.is_busy:  # end the run first; its changes are undone with the rest
         await chat.sender.interrupt()
-    preview = await chat.control.client.undo.preview(session_id, message_id, part_id)
+    await _ask(chat, session_id, await chat.control.client.undo.preview(session_id, message_id, part_id))
+
+
+async def _ask(chat: Chat, session_id: str, preview: "RevertPreview", *, was_at_end: bool | None = None) -> None:
     assert preview.scope is not None
     if not chat.control.knows(preview.scope.message_id):
         await chat.control.load_whole()
-    was_at_end = chat.view.is_following
+    was_at_end = chat.view.is_following if was_at_end is None else was_at_end
     chat.control.transcript.preview_undo(preview.scope.message_id, preview.scope.part_id)
     chat.view.scroll_to_item("undo")
     chat.panels.open(
@@ -37,13 +40,23 @@ async def ask_undo(chat: Chat, message_id: str | None = None, part_id: str | Non
             now=chat.control.now(),
             span=_span(chat, preview),
             show=_diff_opener(chat, session_id, preview),
-            act=lambda: _answer(chat, _undo(chat, session_id, preview)),
+            act=lambda: _answer(chat, _undo(chat, session_id, preview, was_at_end=was_at_end)),
             back=partial(_cancel, chat, was_at_end=was_at_end),
-            limited=lambda only: _answer(
-                chat, _undo(chat, session_id, preview, only, ends_at_end=was_at_end or only != "files")
-            ),
+            limited=lambda only: _answer(chat, _undo(chat, session_id, preview, only, was_at_end=was_at_end)),
         )
     )
+
+
+def _does_more(present: "RevertPreview", shown: "RevertPreview") -> bool:
+    """Return whether an undo or a redo would change files or remove messages by now that the user was not shown."""
+    return not _effects(present) <= _effects(shown)
+
+
+def _effects(preview: "RevertPreview") -> set[str]:
+    """Return the paths of the files that change, and the IDs of the messages and parts that are removed."""
+    scope = preview.scope
+    removed = [] if scope is None else [*scope.messages, *scope.parts]
+    return {*(str(one.path) for one in (*preview.restored, *preview.deleted)), *removed}
 
 
 def _diff_opener(chat: Chat, session_id: str, preview: "RevertPreview") -> Callable[[], object] | None:
@@ -86,16 +99,24 @@ def _answer(chat: Chat, work: Coroutine[object, object, None]) -> None:
 
 
 async def _undo(
-    chat: Chat, session_id: str, preview: "RevertPreview", only: "UndoOnly | None" = None, *, ends_at_end: bool = True
+    chat: Chat, session_id: str, preview: "RevertPreview", only: "UndoOnly | None" = None, *, was_at_end: bool
 ) -> None:
-    scope = preview.scope
+    """Undo what the preview showed. If it would be more by now, another terminal has sent a prompt: ask again instead."""
+    scope, undo = preview.scope, chat.control.client.undo
     assert scope is not None
-    draft = Draft() if only == "files" else await _request(chat, session_id, scope.message_id)
+    report = None
     try:
         with chat.waiting("Undoing"):
-            report = await chat.control.client.undo.revert(session_id, scope.message_id, scope.part_id, only=only)
+            draft = Draft() if only == "files" else await _request(chat, session_id, scope.message_id)
+            present = await undo.preview(session_id, scope.message_id, scope.part_id)
+            if not _does_more(present, preview):
+                report = await undo.revert(session_id, scope.message_id, scope.part_id, only=only)
     finally:
-        _end_preview(chat, is_at_end=ends_at_end)
+        _end_preview(chat, is_at_end=was_at_end or only != "files")
+    if report is None:
+        await _ask(chat, session_id, present, was_at_end=was_at_end)
+        chat.show_note("note", "Nothing undone yet", "the session has changed, and more would be undone now")
+        return
     show_files(chat, report)
     editor = chat.prompt.editor
     if draft.text and not scope.part_id and not editor.text.strip():
@@ -126,22 +147,31 @@ async def ask_redo(chat: Chat) -> None:
     with chat.waiting("Loading what would be redone"):
         preview = await chat.control.client.undo.preview_unrevert(session_id)
     if preview.kept or preview.unprotected:
-        chat.panels.open(
-            UndoPanel(
-                preview,
-                root=chat.control.client.directory,
-                now=chat.control.now(),
-                span="",
-                act=lambda: _answer(chat, _redo(chat, session_id)),
-                back=chat.panels.close,
-            )
-        )
+        _show_redo(chat, session_id, preview)
     else:
         await _redo(chat, session_id)
 
 
-async def _redo(chat: Chat, session_id: str) -> None:
+def _show_redo(chat: Chat, session_id: str, preview: "RevertPreview") -> None:
+    chat.panels.open(
+        UndoPanel(
+            preview,
+            root=chat.control.client.directory,
+            now=chat.control.now(),
+            span="",
+            act=lambda: _answer(chat, _redo(chat, session_id, preview)),
+            back=chat.panels.close,
+        )
+    )
+
+
+async def _redo(chat: Chat, session_id: str, shown: "RevertPreview | None" = None) -> None:
+    """Redo what was undone; if that would change more files than a preview has shown, ask again instead."""
     with chat.waiting("Redoing"):
+        present = await chat.control.client.undo.preview_unrevert(session_id) if shown is not None else None
+        if shown is not None and present is not None and _does_more(present, shown):
+            _show_redo(chat, session_id, present)
+            return
         report: RevertReport = await chat.control.client.undo.unrevert(session_id)
     editor = chat.prompt.editor
     if editor.restored_text and editor.text == editor.restored_text:

@@ -115,7 +115,11 @@ class LineView(ErrorBoundary, ScrollView):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Apply a scroll offset that Textual has set."""
-        if not self._is_moving and round(new_value) != self.viewport.top:
+        if self._is_moving or round(new_value) == self.viewport.top:
+            return
+        if round(new_value) <= 0:
+            self.action_scroll_home()
+        else:
             self.scroll_lines(round(new_value) - self.viewport.top)
 
     def scroll_lines(self, delta: int) -> None:
@@ -132,7 +136,7 @@ class LineView(ErrorBoundary, ScrollView):
 
     def action_scroll_home(self) -> None:
         """Go to the first line."""
-        self.scroll_lines(-self.viewport.top)
+        self._change(Viewport.show_start)
 
     def action_scroll_end(self) -> None:
         """Go to the end and stay there."""

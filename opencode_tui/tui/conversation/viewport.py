@@ -140,6 +140,13 @@ class Viewport:
         self.follow = True
         self.compose()
 
+    def show_start(self) -> None:
+        """Go to the first line. A distance to it would be one of estimated heights, and end before it or behind it."""
+        if self.layout.entries:
+            self.stop_following()
+            self._position = LinePosition(self.layout.entries[0])
+            self.compose(follow_at_end=True)
+
     def show_item(self, item: Item) -> None:
         """Scroll an item to the top."""
         entry = self.layout.entry_of(item)

@@ -631,3 +631,50 @@ async def test_an_undo_of_many_files_lists_some_and_keeps_its_key_in_sight() -> 
         await settle(pilot)
         assert "94 more files   right list all" in "\n".join(shown(app))
         assert not asked(app, requests.RedoRequested)
+
+
+WRONGLY_ESTIMATED = {
+    "a table with wide cells": "| a | b |\n|---|---|\n" + f"| {'one two ' * 30} | {'x ' * 60} |\n" * 3,
+    "wide letters": "\u6f22\u5b57 " * 120,
+    "wide letters in code": "```\n" + "\u6f22\u5b57" * 120 + "\n```",
+    "long words": " ".join(["w" * 61] * 12),
+    "a list of wide letters": "\n".join(["- " + "\u6f22\u5b57" * 60] * 4),
+    "combining letters": "e\u0301" * 900,
+    "words": "word " * 300,
+}
+"""Texts before they are drawn: some take more lines than is estimated, some fewer."""
+
+
+@pytest.mark.parametrize("way", ["key", "scroll bar"])
+@pytest.mark.parametrize("text", WRONGLY_ESTIMATED.values(), ids=list(WRONGLY_ESTIMATED))
+async def test_the_first_line_is_shown_however_wrong_the_heights_were(text: str, way: str) -> None:
+    story = Story()
+    story.user("The question?", "1")
+    story.answer([text + "\n\n" + "\n\n".join(f"Paragraph {number}." for number in range(20))], at="1")
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        assert "The question?" not in "\n".join(shown(app))
+        if way == "key":
+            app.view.action_scroll_home()
+        else:
+            app.view.scroll_y = 0
+        await pilot.pause()
+        assert "The question?" in "\n".join(shown(app)[:2])
+        assert app.view.viewport.top == 0 and app.view.scroll_y == 0
+        assert not app.view.is_following
+        app.view.action_scroll_end()
+        await pilot.pause()
+        assert "Paragraph 19." in shown(app)[-1]
+
+
+async def test_the_first_line_of_what_fits_leaves_it_at_its_end() -> None:
+    story = Story()
+    story.user("The question?", "1")
+    story.answer(["A short answer."], at="1")
+    app = app_of(story)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause()
+        app.view.action_scroll_home()
+        await pilot.pause()
+        assert app.view.is_following and "The question?" in "\n".join(shown(app))

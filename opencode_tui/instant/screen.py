@@ -365,10 +365,12 @@ def _die(number: int, _frame: object) -> None:
 
 def _stop(_number: int, _frame: object) -> None:
     """Stop as the shell asks, with the terminal in its original state meanwhile."""
+    from opencode_tui.instant.job import stop_job  # rarely needed
+
     screen = live()
     if screen is not None:
         screen.pause()
-    os.kill(os.getpid(), _signal.SIGSTOP)
+    stop_job()
     if screen is not None:
         screen.resume()
 

@@ -26,6 +26,7 @@ from textual.keys import Keys
 from textual.message import Message
 
 from opencode_tui.instant import screen
+from opencode_tui.instant.job import stop_job
 from opencode_tui.tui.held_reply import ROUNDS, HeldReply
 from opencode_tui.tui.output.pictures import FREE_ALL
 from opencode_tui.tui.output.terminal_output import TerminalOutput
@@ -350,6 +351,13 @@ class TerminalInput(LinuxDriver):
         """Ask the terminal how it shows pictures; the reply, if any, becomes a `PicturesDetected` message of the app."""
         self._are_pictures_to_ask = True
         self._wake()
+
+    def _sigtstp_application(self, *_: object) -> None:
+        """Stop as the shell asks; Textual would stop this process only, not the job."""
+        if self._auto_restart:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        stop_job()
 
     def suspend_application_mode(self) -> None:
         """Give the terminal to another program, in its original state."""

@@ -1,10 +1,10 @@
 """Actions that interrupt a run or quit; both need a second press of the same key, or a confirmation."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 
 from opencode_tui.client.logout import ends_at_logout
+from opencode_tui.instant.job import has_shell
 from opencode_tui.schema.api.keybinds import QUIT
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.wait import SAID_AFTER_S
@@ -162,7 +162,7 @@ async def _end_and_leave(chat: Chat) -> None:
 @action("terminal_suspend")
 def suspend(chat: Chat) -> None:
     """Suspend the program to the shell."""
-    if os.getsid(0) == os.getpid():  # the kernel suspends no leader of a session: nothing could resume it
+    if not has_shell():  # nothing could continue it
         chat.show_note("note", "Suspend needs a shell to return to", "this terminal has none")
         return
     chat.app.action_suspend_process()

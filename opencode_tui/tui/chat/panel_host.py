@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from textual import events
@@ -21,6 +22,7 @@ from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.keys.common import CANCEL
 from opencode_tui.tui.keys.router import router_of
+from opencode_tui.tui.prompt.draft import Draft
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.state.folder import Asking
 
@@ -40,6 +42,8 @@ class PanelHost:
         self._user_panel: Widget | None = None
         self._question: AskingPanel | None = None
         self._text_panel: TextPanel | None = None
+        self._begun: tuple[str, str] = ("", "")
+        """What is written to an agent in a panel with a text, and for what: it is there again if the panel is opened again."""
         self._loading: str | None = None
         self._answered: set[str] = set()
         """The IDs of questions whose answer is sent, or on its way: none is shown again, unless that fails."""
@@ -111,7 +115,9 @@ class PanelHost:
         if waiting and self._question is not None and self._question.is_guarded and self._request_id != waiting[0].id:
             self._close_question()
         if self._question is not None and self._request_id not in {one.id for one in waiting}:
+            words = self._written()
             self._close_question()
+            self._put_into_prompt(words)
         if waiting and self._question is None and self._loading != waiting[0].id:
             self._loading = waiting[0].id
             self._parts.do(self._load(waiting[0]))
@@ -199,7 +205,9 @@ class PanelHost:
         ask = TextAsk(
             "Reject: what should the agent do instead?", "reject", hint="leave empty to stop the turn", bar="warning"
         )
-        self._open_text_panel(ask, lambda word: self._reply(request, "reject", message=word or None))
+        self._open_words(
+            request.id, ask, lambda words: self._reply(request, "reject", message=words or None), is_last=True
+        )
 
     def _edit_rule(self, request: PermissionRequest) -> None:
         """Ask for the rule to store; several patterns are lines."""
@@ -210,6 +218,8 @@ class PanelHost:
             hint="* is any text",
             bar="warning",
         )
+
+        self._begun = ("", "")
 
         def done(text: str) -> None:
             patterns = [line.strip() for line in text.split("\n") if line.strip()]
@@ -226,7 +236,8 @@ class PanelHost:
             if isinstance(panel, QuestionPanel):
                 panel.write(words)
 
-        self._open_text_panel(TextAsk("Type your answer", "answer"), done)
+        number = panel.number if isinstance(panel, QuestionPanel) else 0
+        self._open_words(f"{request.id} {number}", TextAsk("Type your answer", "answer"), done)
 
     async def _build(self, request: QuestionRequest, yes: str) -> None:
         await self._control.client.questions.reply(request.id, [[yes]])
@@ -237,7 +248,32 @@ class PanelHost:
 
     def _ask_what_to_change(self, request: QuestionRequest, no: str) -> None:
         ask = TextAsk("Keep planning: what should change?", "keep planning", hint="leave empty to stop the turn")
-        self._open_text_panel(ask, lambda words: self._answer_question(request, [[words or no]]))
+        self._open_words(request.id, ask, lambda words: self._answer_question(request, [[words or no]]), is_last=True)
+
+    def _open_words(self, name: str, ask: TextAsk, done: Callable[[str], object], *, is_last: bool = False) -> None:
+        """Ask for words for an agent; what was written under this name before is there again.
+
+        With `is_last` nothing follows them: if they cannot be sent, the question is shown again.
+        """
+        known, words = self._begun
+        self._begun = (name, words if known == name else "")
+
+        def submit(words: str) -> None:
+            self._begun = (name, words if is_last else "")
+            done(words)
+
+        self._open_text_panel(replace(ask, text=self._begun[1]), submit)
+
+    def _written(self) -> str:
+        """Return what is written to an agent in the panel that is shown; empty for other texts."""
+        panel = self._text_panel
+        return panel.editor.text if panel is not None and self._begun[0] else ""
+
+    def _put_into_prompt(self, words: str) -> None:
+        """Keep what was written for a question that is gone, such as one that was answered in another terminal."""
+        if words.strip():
+            self._parts.prompt.put_back(Draft(words))
+            self._chrome.show_note("note", "The question has ended", "what you wrote is in the prompt")
 
     def _open_text_panel(self, ask: TextAsk, done: Callable[[str], object]) -> None:
         self._text_panel = TextPanel(ask, done=done, back=lambda: self._close_text_panel(is_back=True))
@@ -245,6 +281,8 @@ class PanelHost:
         self._arrange()
 
     def _close_text_panel(self, *, is_back: bool = False) -> None:
+        if is_back:
+            self._begun = (self._begun[0], self._written())
         self._remove(self._text_panel)
         self._text_panel = None
         self._arrange(is_back=is_back)

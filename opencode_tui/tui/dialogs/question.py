@@ -74,6 +74,11 @@ class QuestionPanel(Panel):
         if event.key in frozenset("123456789"):
             self._pick(int(event.key) - 1)
 
+    @property
+    def number(self) -> int:
+        """Which question is shown, counted from 0."""
+        return self._at
+
     def write(self, words: str) -> None:
         """Answer the current question with a typed text."""
         if words:

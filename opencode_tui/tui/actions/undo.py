@@ -171,6 +171,7 @@ async def _redo(chat: Chat, session_id: str, shown: "RevertPreview | None" = Non
         present = await chat.control.client.undo.preview_unrevert(session_id) if shown is not None else None
         if shown is not None and present is not None and _does_more(present, shown):
             _show_redo(chat, session_id, present)
+            chat.show_note("note", "Nothing restored yet", "files have changed, and more would be restored now")
             return
         report: RevertReport = await chat.control.client.undo.unrevert(session_id)
     editor = chat.prompt.editor

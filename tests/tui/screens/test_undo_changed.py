@@ -104,3 +104,22 @@ async def test_what_the_undo_does_not_change_is_not_asked_about_again(
         assert CHANGED not in text
         assert (folder / "a.md").exists() == (what == "an edit of yours")
         assert (folder / "b.md").exists() == (what == "a turn of another session")
+
+
+async def test_a_redo_that_would_restore_more_by_now_is_asked_about_again(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder, *write("a.md"), size=SIZE) as page:
+        await ask(page)
+        await page.answer("y")
+        await page.sees("messages undone")
+        (folder / "a.md").write_text("mine\n")
+        await page.press("ctrl+u", "ctrl+x", "r")
+        await page.sees("Redo?")
+        (folder / "a.md").unlink()
+        await page.answer("y")
+        assert "Redo?" in await page.sees("more would be restored now")
+        assert not (folder / "a.md").exists()
+        await page.answer("y")
+        await page.sees("Restored")
+        assert (folder / "a.md").read_text() == "x\n"

@@ -13,7 +13,7 @@ def has_shell() -> bool:
     """Return whether a shell waits for the job of this process, and can continue it; True where the system does not say so.
 
     That is a process of the same session outside of the job that started its first process. Without one the group is
-    orphaned (POSIX.1-2017, 3.271), and what stops in it stays stopped.
+    orphaned (POSIX.1-2017, Base Definitions, Orphaned Process Group), and what stops in it stays stopped.
     """
     try:
         group, session, above = os.getpgrp(), os.getsid(0), os.getppid()

@@ -1,6 +1,6 @@
 """`ctrl+z` gives the terminal back to the shell, whatever the program was started through, and `fg` shows the screen again.
 
-OpenCode (v1.2, `app.tsx`), Claude Code and pi send `SIGTSTP` to the group of processes for it, not to themselves.
+OpenCode (`app.tsx`), Claude Code and pi call `process.kill(0, "SIGTSTP")` for it, which is for the group (read 2026-11-29).
 """
 
 import sys

@@ -1,6 +1,7 @@
 """The connection to the client: standard input and output of this process, which nothing else may write to."""
 
 import asyncio
+import json
 import os
 import stat
 import sys
@@ -14,7 +15,7 @@ from acp.agent.connection import AgentSideConnection
 from acp.core import DEFAULT_STDIO_BUFFER_LIMIT_BYTES
 from acp.interfaces import Agent as Handlers
 from acp.meta import PROTOCOL_VERSION
-from acp.task import MessageSender, TaskSupervisor
+from acp.task import MessageSender
 
 from opencode_tui.acp.agent import Agent
 from opencode_tui.acp.library import load_v2
@@ -25,23 +26,21 @@ if TYPE_CHECKING:
 V2 = 2
 """The version of the protocol from which a client is answered by `v2`."""
 
+_INTERNAL = -32603
+
 
 async def serve(directory: Path, opening: "Opening", streams: tuple[int, int]) -> None:
-    """Answer a client until it closes its end or the task is canceled; then interrupt its turns and close the engines.
+    """Answer a client until it closes one of its ends or the task is canceled; then interrupt its turns and close the engines.
 
     `streams` are the descriptors to read from and to write to, as `reserve_streams` returns them. Raises OSError or ValueError
     when they are neither pipes nor sockets.
     """
     async with _open_streams(*streams) as (reader, writer):
-        agent, tasks = Agent(directory, opening), TaskSupervisor(source="opencode-tui")
-        messages = _Messages(reader, MessageSender(writer, tasks))
-        try:
-            if await messages.wanted_version() >= V2:
-                await _serve_v2(agent, messages)
-            else:
-                await _serve_v1(agent, messages)
-        finally:
-            await tasks.shutdown()
+        agent, messages = Agent(directory, opening), _Messages(reader, _Sender(writer))
+        if await messages.wanted_version() >= V2:
+            await _serve_v2(agent, messages)
+        else:
+            await _serve_v1(agent, messages)
 
 
 async def _serve_v1(agent: Agent, messages: "_Messages") -> None:
@@ -66,8 +65,26 @@ async def _serve_v2(agent: Agent, messages: "_Messages") -> None:
         await agent.close()
 
 
+class _Sender(MessageSender):
+    """Writes each message at once. The library's sender waits for ever with all messages after one that could not be written."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._output = writer
+
+    async def send(self, payload: dict[str, Any]) -> None:
+        """Write a message; returns when the pipe has room for more. Raises ConnectionError when the client is gone."""
+        self._output.write((json.dumps(payload, separators=(",", ":")) + "\n").encode())
+        await self._output.drain()
+
+    async def close(self) -> None:
+        """Do nothing: what was written is sent when the output is closed."""
+
+
 class _Messages(NdjsonTransport):
-    """The messages of the client, of which the first can be read before it is received: it decides the version."""
+    """The messages of the client, of which the first can be read before it is received: it decides the version.
+
+    An answer that the library could not read would end the connection, with all turns: it is received as a failure, or not at all.
+    """
 
     _first: dict[str, Any] | None = None
 
@@ -85,7 +102,29 @@ class _Messages(NdjsonTransport):
         if (first := self._first) is not None:
             self._first = None
             return first
-        return await super().receive()
+        while (message := await super().receive()) is not None:
+            if "method" in message:
+                return message
+            if type(message.get("id")) in (int, str):  # true is no ID, but equal to 1
+                return _readable(message)
+        return None
+
+
+def _readable(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer whose error has the form of one: a code, and a text."""
+    if "result" in answer or "error" not in answer:
+        return answer
+    given = cast("object", answer["error"])
+    error = cast("dict[str, Any]", given) if isinstance(given, dict) else {"message": given}
+    code, text = error.get("code"), error.get("message")
+    return {
+        **answer,
+        "error": {
+            **error,
+            "code": code if isinstance(code, int) else _INTERNAL,
+            "message": text if isinstance(text, str) else json.dumps(text),
+        },
+    }
 
 
 def reserve_streams() -> tuple[int, int]:
@@ -101,6 +140,19 @@ def reserve_streams() -> tuple[int, int]:
     return given, answers
 
 
+class _Output(asyncio.streams.FlowControlMixin):
+    """The state of the output. A client that does not read any more is gone, so its input ends as well."""
+
+    def __init__(self, incoming: asyncio.ReadTransport) -> None:
+        super().__init__()
+        self._incoming = incoming
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the input."""
+        super().connection_lost(exc)
+        self._incoming.close()
+
+
 @asynccontextmanager
 async def _open_streams(given: int, answers: int) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     if any(stat.S_ISCHR(os.fstat(one).st_mode) and not os.isatty(one) for one in (given, answers)):
@@ -108,7 +160,7 @@ async def _open_streams(given: int, answers: int) -> AsyncGenerator[tuple[asynci
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=DEFAULT_STDIO_BUFFER_LIMIT_BYTES)
     incoming, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(given, "rb", 0))
-    outgoing, protocol = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(answers, "wb", 0))
+    outgoing, protocol = await loop.connect_write_pipe(lambda: _Output(incoming), os.fdopen(answers, "wb", 0))
     writer = asyncio.StreamWriter(outgoing, protocol, None, loop)
     try:
         yield reader, writer

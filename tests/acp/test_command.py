@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from opencode_tui.storage.paths import find_paths
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import make_repo
@@ -76,6 +79,50 @@ def test_a_request_for_a_turn_is_canceled_by_its_id_and_the_session_goes_on(tmp_
         assert answer(4)["stopReason"] == "end_turn"
         process.communicate()
         assert (process.returncode, line.survivors(grace_s=PATIENCE_S)) == (0, [])
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("closed", ["output", "both"])
+@pytest.mark.parametrize(
+    ("words", "mark"),
+    [
+        ("<<slow 50>> <<words 400>>", "word3"),
+        ('<<tool bash {"command": "printf asked", "description": "asks"}>>', "session/request_permission"),
+    ],
+    ids=["answer", "question"],
+)
+def test_a_client_that_is_gone_ends_the_command_and_its_turns(
+    tmp_path: Path, environ: dict[str, str], version: int, closed: str, words: str, mark: str
+):
+    folder = make_repo(tmp_path / "project").path
+    settings = {"model": "fake/fake-model", "permission": {"bash": "ask"}}
+    with ModelServer() as model:
+        line = CommandLine(folder, environ, provider=model.config(), settings=settings)
+        process = line.start("acp", stdin=subprocess.PIPE)
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+
+        def call(method: str, **params: Any) -> None:
+            assert process.stdin is not None
+            message = {"jsonrpc": "2.0", "id": method, "method": method, "params": params}
+            process.stdin.write(json.dumps(message).encode() + b"\n")
+            process.stdin.flush()
+
+        given = {"info": {"name": "a test", "version": "1"}, "capabilities": {}} if version == 2 else {}
+        call("initialize", protocolVersion=version, **given)
+        call("session/new", cwd=str(folder), mcpServers=[])
+        lines = iter(process.stdout.readline, b"")
+        session = next(one["result"]["sessionId"] for one in map(json.loads, lines) if one.get("id") == "session/new")
+        call("session/prompt", sessionId=session, prompt=[{"type": "text", "text": words}])
+        assert any(mark.encode() in one for one in lines)
+        process.stdout.close()
+        if closed == "both":
+            process.stdin.close()
+        assert process.wait(PATIENCE_S) == 0 and process.stderr.read() == b""
+        process.stdin.close()
+        assert line.survivors(grace_s=PATIENCE_S) == []
+    paths = find_paths(environ)
+    assert list(paths.log.glob("error-*")) == []
+    assert any("MessageAbortedError" in one.read_text() for one in paths.storage.rglob("msg_*.json"))
 
 
 def test_a_device_that_never_ends_is_refused(tmp_path: Path, environ: dict[str, str]) -> None:

@@ -97,9 +97,10 @@ def options_of(request: PermissionRequest) -> list[PermissionOption]:
     return options
 
 
-def answer_of(response: RequestPermissionResponse | None) -> Answer:
-    """Return the reply of a client; a request that it canceled, or did not answer, is rejected."""
-    match None if response is None else chosen_option(response):
+def answer_of(response: RequestPermissionResponse | None, offered: Sequence[PermissionOption]) -> Answer:
+    """Return the reply of a client; a request that it canceled or did not answer, or with what is no option, is rejected."""
+    chosen = None if response is None else chosen_option(response)
+    match next((one.option_id for one in offered if one.option_id == chosen), None):
         case "once":
             return Answer("once")
         case "always":
@@ -195,12 +196,10 @@ def ask_question(question: Question, call_id: str, *, plan: str | None = None) -
     return AskedQuestion(call, options)
 
 
-def label_of(question: Question, response: RequestPermissionResponse) -> str | None:
-    """Return the chosen label; None when the question was dismissed."""
-    chosen = chosen_option(response)
-    if chosen is None or not chosen.isdigit() or int(chosen) >= len(question.options):
-        return None
-    return question.options[int(chosen)].label
+def label_of(question: Question, response: RequestPermissionResponse | None) -> str | None:
+    """Return the chosen label; None when the question was dismissed or not answered."""
+    chosen = None if response is None else chosen_option(response)
+    return next((option.label for number, option in enumerate(question.options) if str(number) == chosen), None)
 
 
 def _first(text: str) -> str:

@@ -1,11 +1,13 @@
 """One session of a client: its turns one after the other, the updates about it, the questions in it."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from contextlib import suppress
 
 from acp.exceptions import RequestError
-from acp.schema import PromptResponse, StopReason
+from acp.schema import PermissionOption, PromptResponse, RequestPermissionResponse, StopReason, ToolCallUpdate
+from pydantic import ValidationError
 
 from opencode_tui.acp.approval import (
     announced_call,
@@ -54,6 +56,8 @@ from opencode_tui.schema.tools import row_of
 from opencode_tui.text.model_line import model_line
 from opencode_tui.text.permission import sandbox_facts
 from opencode_tui.text.wait import said_in, wait_line
+
+_logger = logging.getLogger(__name__)
 
 SHOWN_LIMIT_S = 2.0
 """Seconds that the answer to a prompt waits for the last events of its turn: they come another way."""
@@ -373,7 +377,7 @@ class OpenSession:
         is_for_this = is_running or (is_permission and sandbox_facts(request).kind == "protected")
         if request.id in self._asking or not is_for_this:
             return
-        task = asyncio.create_task(self._ask_permission(request) if is_permission else self._ask_questions(request))
+        task = asyncio.create_task(self._ask(request))
         self._asking[request.id] = task
 
         def remove(_: "asyncio.Task[None]") -> None:
@@ -387,19 +391,37 @@ class OpenSession:
             if request_id not in waiting:
                 task.cancel()
 
+    async def _ask(self, request: PermissionRequest | QuestionRequest) -> None:
+        """Ask the client and send its answer to the engine.
+
+        Without a client nobody has answered: its turns are interrupted elsewhere, and other clients are still asked.
+        """
+        with suppress(ConnectionError):
+            if isinstance(request, PermissionRequest):
+                await self._ask_permission(request)
+            else:
+                await self._ask_questions(request)
+
+    async def _choose(self, call: ToolCallUpdate, options: list[PermissionOption]) -> RequestPermissionResponse | None:
+        """Return the answer of the client, None for a failure or one that has not the form of an answer.
+
+        Raises ConnectionError when the client is gone.
+        """
+        try:
+            return await self._editor.request_permission(self.id, call, options)
+        except (RequestError, ValidationError) as error:
+            _logger.warning("the client did not answer what session %s asks: %s", self.id, error)
+            await self.send([message("Your editor could not answer this question, so it counts as rejected.\n")])
+            return None
+
     async def _ask_permission(self, request: PermissionRequest) -> None:
         part = await self._find_call(request.session_id, request.tool)
         root = self.state.root
         if request.session_id != self.id and part is not None and part.call_id not in self.state.adopted:
             self.state.adopt(part)
             await self.send([announced_call(part, root)])
-        try:
-            response = await self._editor.request_permission(
-                self.id, asked_call(request, part, root), options_of(request)
-            )
-        except (RequestError, ConnectionError):
-            response = None
-        answer = answer_of(response)
+        options = options_of(request)
+        answer = answer_of(await self._choose(asked_call(request, part, root), options), options)
         if answer.declines:
             await self._decline(request)
         self._is_refused = self._is_refused or (request.permission == "doom_loop" and answer.reply == "reject")
@@ -440,11 +462,7 @@ class OpenSession:
             part.call_id if part is not None else request_id,
             plan=await self._plan(question) if is_plan else None,
         )
-        try:
-            response = await self._editor.request_permission(self.id, asked.call, asked.options)
-        except (RequestError, ConnectionError):
-            return None
-        return label_of(question, response)
+        return label_of(question, await self._choose(asked.call, asked.options))
 
     async def _plan(self, question: Question) -> str:
         """Return the text of the plan that a question is about; empty where it has no file."""

@@ -88,6 +88,10 @@ class StrictClient:
         check(self.version, "client", asked["method"], "Response", result)
         self._send({"id": asked["id"], "result": result})
 
+    def send_anything(self, **message: Any) -> None:
+        """Send a message, valid or not."""
+        self._send(message)
+
     def receive(self) -> dict[str, Any]:
         """Return the next message of the agent."""
         line = self._lines.readline()

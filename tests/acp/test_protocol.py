@@ -17,6 +17,34 @@ RECORDED = DATA / "conversation.json"
 ASK = '<<tool bash {"command": "printf asked", "description": "asks"}>>'
 
 
+ONCE = {"outcome": {"outcome": "selected", "optionId": "once"}}
+NO_APPROVALS: list[dict[str, Any]] = [
+    {"result": None},
+    {"result": {}},
+    {"result": []},
+    {"result": {"outcome": "selected"}},
+    {"result": {"outcome": {"outcome": "selected"}}},
+    {"result": {"outcome": {"outcome": "selected", "optionId": 0}}},
+    {"result": {"outcome": {"outcome": "selected", "optionId": "other"}}},
+    {"result": {"outcome": {"outcome": "selected", "optionId": "host"}}},
+    {"result": {"outcome": {"outcome": "selected", "optionId": "decline"}}},
+    {"result": {"outcome": {"outcome": "postponed", "optionId": "once"}}},
+    {"error": "refused"},
+    {"error": ["refused"]},
+    {"error": None},
+    {"error": {"message": {"text": "refused"}, "code": "1"}},
+    {"error": {"message": "refused", "code": -32603, "data": ONCE}},
+    {},
+]
+"""Answers to a permission request of which none allows it: each differs from what JSON-RPC 2.0 and the protocol describe, or is a
+failure, or names an option that the request does not have."""
+
+
+def other_ids(given: int) -> list[Any]:
+    """Return what is not the ID of a request, although Python finds some of them equal to it, or cannot look for them."""
+    return [[given], {"id": given}, None, bool(given), float(given), str(given)]
+
+
 @contextmanager
 def started(
     folder: Path, environ: dict[str, str], version: int = 1, *, root: Path = PACKAGE_ROOT
@@ -75,6 +103,37 @@ def test_a_question_that_nobody_waits_for_any_more_is_canceled_at_the_client(tmp
         assert done["result"]["stopReason"] == "cancelled"
         client.answer(asked, {"outcome": {"outcome": "cancelled"}})  # a late answer is ignored
         assert client.call("session/prompt", sessionId=session, prompt=text("on"))["stopReason"] == "end_turn"
+
+
+def test_what_is_no_approval_rejects_and_the_session_goes_on(tmp_path: Path, environ: dict[str, str]):
+    folder = tmp_path / "project"
+    with started(folder, environ) as client:
+        session, ends = opened(client, folder), list[tuple[str, str | None]]()
+        for given in NO_APPROVALS:
+            prompt = client.request("session/prompt", sessionId=session, prompt=text(ASK))
+            asked = client.until("session/request_permission")[0]
+            for other in other_ids(asked["id"]):
+                client.send_anything(id=other, result=ONCE)
+                client.send_anything(id=other, error="refused")
+            client.send_anything(id=asked["id"], **given)
+            answer, before = client.until(prompt)
+            states = [one["params"]["update"].get("status") for one in before if "update" in one.get("params", ())]
+            ends.append((answer["result"]["stopReason"], next(one for one in reversed(states) if one)))
+        assert ends == [("end_turn", "failed")] * len(NO_APPROVALS)
+        prompt = client.request("session/prompt", sessionId=session, prompt=text(ASK))
+        client.answer(client.until("session/request_permission")[0], ONCE)
+        assert "completed" in json.dumps(client.until(prompt)[1])
+
+
+def test_an_answer_without_a_form_is_reported_to_the_user(tmp_path: Path, environ: dict[str, str]):
+    folder = tmp_path / "project"
+    with started(folder, environ) as client:
+        session = opened(client, folder)
+        prompt = client.request("session/prompt", sessionId=session, prompt=text(ASK))
+        client.send_anything(id=client.until("session/request_permission")[0]["id"], result={"outcome": "selected"})
+        assert "Your editor could not answer this question, so it counts as rejected." in json.dumps(
+            client.until(prompt)[1]
+        )
 
 
 def test_a_recorded_conversation_is_answered_as_it_was(tmp_path: Path, environ: dict[str, str]):

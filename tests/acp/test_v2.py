@@ -8,7 +8,7 @@ import pytest
 
 from opencode_tui.storage.paths import find_paths
 from tests.acp.strict_client import DATA, StrictClient
-from tests.acp.test_protocol import ASK, gist, started, text
+from tests.acp.test_protocol import ASK, NO_APPROVALS, gist, other_ids, started, text
 from tests.support.world.cli import PACKAGE_ROOT
 
 RECORDED = DATA / "conversation-v2.json"
@@ -140,6 +140,22 @@ def test_a_question_of_an_interrupted_turn_is_canceled_at_the_client(folder: Pat
         client.notify("session/cancel", sessionId=session)
         assert client.until("$/cancel_request")[0]["params"]["requestId"] == asked["id"]
         assert until_idle(client)[-1]["stopReason"] == "cancelled"
+
+
+def test_what_is_no_approval_rejects_and_the_session_goes_on(folder: Path, environ: dict[str, str]):
+    with started(folder, environ, 2) as client:
+        session, ends = opened(client, folder), list[tuple[str, str]]()
+        for given in NO_APPROVALS:
+            client.call("session/prompt", sessionId=session, prompt=text(ASK))
+            asked = client.until("session/request_permission")[0]
+            for other in other_ids(asked["id"]):
+                client.send_anything(id=other, error="refused")
+            client.send_anything(id=asked["id"], **given)
+            found = until_idle(client)
+            statuses = [one["status"] for one in found if "status" in one]
+            ends.append((found[-1]["stopReason"], statuses[-1]))
+        assert ends == [("end_turn", "failed")] * len(NO_APPROVALS)
+        assert "completed" in json.dumps(prompted(client, session, ASK)[1])
 
 
 def test_a_session_is_resumed_with_or_without_its_history(folder: Path, environ: dict[str, str]):

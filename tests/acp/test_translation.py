@@ -145,7 +145,7 @@ def test_the_content_of_a_prompt_is_read_and_of_what_is_unknown_its_kind():
     ]
     prompt = read_prompt(blocks)
     assert prompt.text.splitlines()[-1] == "[content of the kind _hologram, which cannot be read]"
-    assert [one.filename for one in prompt.files] == [None, "a.py", "b.py"]
+    assert [one.filename for one in prompt.files] == [None, "a.py", "/tmp/b.py"]
 
 
 def test_servers_are_started_as_those_of_version_1():

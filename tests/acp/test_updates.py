@@ -254,13 +254,90 @@ def test_the_blocks_of_a_prompt_are_its_text_and_its_attachments() -> None:
             EmbeddedResourceContentBlock(type="resource", resource=blob),
         ]
     )
-    assert prompt.text == "look"
+    assert prompt.text == "look [a.py](file:///p/a.py) [a b.py](file:///p/a%20b.py) [a.pdf](file:///p/a.pdf)"
     assert [(one.mime, one.filename, one.url) for one in prompt.files] == [
         ("image/png", None, "data:image/png;base64,iVBOR"),
         ("text/plain", "a.py", "file:///p/a.py"),
-        ("text/plain", "a b.py", "data:text/plain;charset=utf-8,x%20%3D%20%27%C3%BC%27%0A"),
+        ("text/plain", "/p/a b.py", "data:text/plain;charset=utf-8,x%20%3D%20%27%C3%BC%27%0A"),
         ("application/pdf", "a.pdf", "data:application/pdf;base64,JVBE"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("uri", "attached"),
+    [
+        ("file:///p/a.py", "file:///p/a.py"),
+        ("file:///p/a%23%20b.py", "file:///p/a%23%20b.py"),
+        ("file:///p/a.py#L10:20", "file:///p/a.py?start=10&end=20"),
+        ("file:///p/a.py#L10-L20", "file:///p/a.py?start=10&end=20"),
+        ("file:///p/a.py#L7", "file:///p/a.py?start=7&end=7"),
+        ("file:///p/a.py?symbol=parse&column=3#L10:20", "file:///p/a.py?start=10&end=20"),
+        ("file:///p/a.py#L20:10", "file:///p/a.py?start=20&end=20"),
+        ("file:///p/a.py#L0:9", "file:///p/a.py"),
+        ("file:///p/a.py#usage", "file:///p/a.py"),
+        ("file:///p/a.png#L1:2", "file:///p/a.png"),
+        ("file:///p/folder/", "file:///p/folder/"),
+        ("/p/a b.py", "file:///p/a%20b.py"),
+        ("zed:///agent/file?path=%2Fp%2Fa%20b.py", "file:///p/a%20b.py"),
+        ("zed:///agent/selection?path=/p/a.py#L10:20", "file:///p/a.py?start=10&end=20"),
+        ("zed:///agent/symbol/parse?path=/p/a.py#L3:4", "file:///p/a.py?start=3&end=4"),
+        ("zed:///agent/merge-conflict?path=a.py", None),
+        ("zed:///agent/thread/1?name=One", None),
+        ("https://example.org/a.html", None),
+        ("https://example.org/a.png", "https://example.org/a.png"),
+        ("untitled:Untitled-1", None),
+        ("src/a.py", None),
+        ("http://[", None),
+    ],
+)
+def test_a_link_is_in_the_text_and_a_file_is_attached_with_its_lines(uri: str, attached: str | None) -> None:
+    """The forms of addresses are those of Zed, crates/acp_thread/src/mention.rs, commit 02c0e681, 2026."""
+    prompt = read_prompt([ResourceContentBlock(type="resource_link", uri=uri, name="the name")])
+    assert prompt.text == f"[the name]({uri})"
+    assert [one.url for one in prompt.files] == ([] if attached is None else [attached])
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("file:///p/pkg/__init__.py", "/p/pkg/__init__.py"),
+        ("file:///p/a%20b.py#L10:20", "/p/a b.py:10-20"),
+        ("zed:///agent/untitled-buffer#L1:3", "untitled-buffer:1-3"),
+        ("zed:///agent/diagnostics", "diagnostics"),
+        ("https://example.org/", "https://example.org/"),
+        ("memo", "memo"),
+    ],
+)
+def test_an_embedded_text_says_where_it_is_from(uri: str, name: str) -> None:
+    whole = TextResourceContents(uri=uri, text="x")
+    prompt = read_prompt([EmbeddedResourceContentBlock(type="resource", resource=whole)])
+    assert [one.filename for one in prompt.files] == [name]
+    assert prompt.text.endswith(f"]({uri})")
+
+
+def block(words: str) -> TextContentBlock | ResourceContentBlock:
+    """Return a text, or for a name that begins with a dollar a link to a file."""
+    if not words.startswith("$"):
+        return TextContentBlock(type="text", text=words)
+    return ResourceContentBlock(type="resource_link", uri=f"file:///p/{words[1:]}", name=words[1:])
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (["compare ", "$a", " with ", "$b", ", please"], "compare [a](file:///p/a) with [b](file:///p/b), please"),
+        (["see", "$a", "and go on"], "see [a](file:///p/a) and go on"),
+        (["$a", "$b", "go on"], "[a](file:///p/a) [b](file:///p/b) go on"),
+        (["one", "two"], "one\ntwo"),
+        (["$a", "/review it"], "/review it"),
+        (["/review ", "$a", " well"], "/review [a](file:///p/a) well"),
+        (["$a", "/etc/hosts is odd"], "[a](file:///p/a) /etc/hosts is odd"),
+        (["all of ", "$a", "'s tests (", "$b", ")\nrun"], "all of [a](file:///p/a)'s tests ([b](file:///p/b))\nrun"),
+        (["see ", "$@scope/a"], "see [scope/a](file:///p/%40scope/a)"),
+    ],
+)
+def test_a_mention_is_where_the_editor_has_it(given: list[str], text: str) -> None:
+    assert read_prompt([block(one) for one in given]).text == text
 
 
 def test_the_file_of_a_call_is_named_once_its_input_is_complete() -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.cli.diff_view import render_diff
+from opencode_tui.cli.run.answered import ELSEWHERE, unless_answered
 from opencode_tui.cli.run.terminal_lines import TerminalLines
 from opencode_tui.cli.style import Style, Token
 from opencode_tui.cli.terminal import say
@@ -87,7 +88,7 @@ class _Answer(Struct, frozen=True):
 
 
 class PermissionPrompt:
-    """Asks one question at a time and sends the replies."""
+    """Asks one question at a time and sends the replies; one that another client answers is withdrawn."""
 
     def __init__(self, terminal: TerminalLines | None, client: Client, style: Style) -> None:
         self._terminal = terminal
@@ -107,15 +108,20 @@ class PermissionPrompt:
         question = await self._question(request)
         terminal.drop_typed()
         terminal.show(render_question(question, self._style))
-        answer = await self._read_answer(terminal, request)
+        answer = await unless_answered(self._client, request.id, self._read_answer(terminal, request))
+        sent = None if answer is None else await self._send(request, answer)
+        terminal.show(f"{ELSEWHERE}\n" if sent is None else self._decision(question, sent))
+
+    async def _send(self, request: PermissionRequest, answer: _Answer) -> _Answer | None:
+        """Send an answer and return what was done; None when the request did not wait any more."""
         try:
-            await self._client.permissions.reply(
+            waited = await self._client.permissions.reply(
                 request.id, answer.reply, answer.feedback or None, always=answer.always, host=answer.host
             )
         except StorageError as error:
             say(f"{error}; {'not allowed' if answer.host else 'allowed this once'}")
-            answer = _Answer("reject" if answer.host else "once")
-        terminal.show(self._decision(question, answer))
+            return _Answer("reject" if answer.host else "once")
+        return answer if waited else None
 
     async def _question(self, request: PermissionRequest) -> Question:
         call, agent = await self._call(request)

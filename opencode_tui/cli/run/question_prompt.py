@@ -3,6 +3,7 @@
 Nothing is preselected: an empty line repeats the keys, and input typed before the question appeared is dropped.
 """
 
+from opencode_tui.cli.run.answered import ELSEWHERE, unless_answered
 from opencode_tui.cli.run.terminal_lines import TerminalLines
 from opencode_tui.cli.style import Style
 from opencode_tui.client.client import Client
@@ -15,7 +16,7 @@ DISMISS = "-"
 
 
 class QuestionPrompt:
-    """Asks one question at a time and sends the answers."""
+    """Asks one question at a time and sends the answers; one that another client answers is withdrawn."""
 
     def __init__(self, terminal: TerminalLines | None, client: Client, style: Style) -> None:
         self._terminal = terminal
@@ -26,18 +27,30 @@ class QuestionPrompt:
         """Show the questions and send the answers; `-`, or no terminal, dismisses them."""
         if not any(pending.id == event.id for pending in await self._client.questions.pending()):
             return
-        answers: list[list[str]] = []
-        if self._terminal is not None:
-            self._terminal.drop_typed()
-            for asked in event.questions:
-                answer = await self._one(self._terminal, Question.model_validate(asked))
-                if answer is None:
-                    break
-                answers.append(answer)
-        if len(answers) == len(event.questions):
-            await self._client.questions.reply(event.id, answers)
-        else:
+        terminal = self._terminal
+        if terminal is None:
             await self._client.questions.reject(event.id)
+            return
+        answers = await unless_answered(self._client, event.id, self._all(terminal, event))
+        if answers is None:
+            is_ours = False
+        elif len(answers) == len(event.questions):
+            is_ours = await self._client.questions.reply(event.id, answers)
+        else:
+            is_ours = await self._client.questions.reject(event.id)
+        if not is_ours:
+            terminal.show(f"{ELSEWHERE}\n")
+
+    async def _all(self, terminal: TerminalLines, event: QuestionAsked) -> list[list[str]]:
+        """Return the answers up to a question that was dismissed."""
+        answers: list[list[str]] = []
+        terminal.drop_typed()
+        for asked in event.questions:
+            answer = await self._one(terminal, Question.model_validate(asked))
+            if answer is None:
+                break
+            answers.append(answer)
+        return answers
 
     async def _one(self, terminal: TerminalLines, question: Question) -> list[str] | None:
         """Return the chosen labels, None if the question was dismissed."""

@@ -4,8 +4,8 @@ import asyncio
 import base64
 import os
 import sys
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -39,6 +39,7 @@ from opencode_tui.schema.error import (
     PermissionRefused,
 )
 from opencode_tui.schema.event.event import (
+    BusLagged,
     Event,
     MessageUpdated,
     PartGrowth,
@@ -424,7 +425,7 @@ async def answer(
     """
     with client.events() as events:
         scope = RunScope()
-        follower = asyncio.create_task(_follow(events, scope, reporter, prompts, partial(_belongs, client, session.id)))
+        follower = asyncio.create_task(_follow(client, session.id, events, scope, reporter, prompts))
         turn = asyncio.create_task(send(client, session.id, request))
         turn.add_done_callback(consume_error)  # a second signal ends the wait for it
         try:
@@ -455,28 +456,43 @@ async def _belongs(client: "Client", session_id: str, asking: str) -> bool:
 
 
 async def _follow(
+    client: "Client",
+    session_id: str,
     events: "EventReader",
     scope: RunScope,
     reporter: "Reporter",
     prompts: RunPrompts,
-    is_ours: Callable[[str], Awaitable[bool]],
 ) -> None:
     async for envelope in events:
         event = envelope.event
-        if model_line(event) and (about := session_of_line(event)) and not await is_ours(about):
+        if model_line(event) and (about := session_of_line(event)) and not await _belongs(client, session_id, about):
             continue
         if scope.has(event):
             reporter.show(event)
-        if isinstance(event, PermissionAsked | QuestionAsked) and not await is_ours(event.session_id):
-            continue  # another client of the engine asked for that
-        if isinstance(event, PermissionAsked) and not await prompts.decide(event):
-            if not await prompts.permissions.is_open(event):
-                continue
-            reporter.pause()
-            await prompts.permissions.ask(event)
-        elif isinstance(event, QuestionAsked):
-            reporter.pause()
-            await prompts.questions.ask(event)
+        for asked in await _asked(client, event):
+            if await _belongs(client, session_id, asked.session_id):  # else another client of the engine asked for that
+                await _ask(asked, reporter, prompts)
+
+
+async def _asked(client: "Client", event: Event) -> Sequence[PermissionAsked | QuestionAsked]:
+    """Return what an event asks; after lost events all that waits, since those that asked it may be among them."""
+    if isinstance(event, PermissionAsked | QuestionAsked):
+        return [event]
+    if not isinstance(event, BusLagged):
+        return ()
+    return [
+        *(PermissionAsked.model_validate(one.to_dict()) for one in await client.permissions.pending()),
+        *(QuestionAsked.model_validate(one.to_dict()) for one in await client.questions.pending()),
+    ]
+
+
+async def _ask(asked: PermissionAsked | QuestionAsked, reporter: "Reporter", prompts: RunPrompts) -> None:
+    if isinstance(asked, QuestionAsked):
+        reporter.pause()
+        await prompts.questions.ask(asked)
+    elif not await prompts.decide(asked) and await prompts.permissions.is_open(asked):
+        reporter.pause()
+        await prompts.permissions.ask(asked)
 
 
 async def _end(

@@ -255,13 +255,20 @@ class Link:
 
 @asynccontextmanager
 async def open_link(url: str, *, password: str | None, username: str, directory: str | None) -> AsyncGenerator[Link]:
-    """Yield the connection to a server; nothing is sent yet. Raises OpencodeError for an invalid address."""
+    """Yield the connection to a server; nothing is sent yet. Raises OpencodeError for an invalid address.
+
+    Without a password that of the address is used, with its user; no message has either.
+    """
+    shown = url.rpartition("@")[2]
     try:
-        base = httpx.URL(url)
+        given = httpx.URL(url)
     except httpx.InvalidURL as error:
-        raise OpencodeError(f"{url!r} is not an address; give one like http://127.0.0.1:4096") from error
-    if base.scheme not in ("http", "https") or not base.host:
-        raise OpencodeError(f"{url!r} is not the address of a server; give one like http://127.0.0.1:4096")
+        raise OpencodeError(f"{shown!r} is not an address; give one like http://127.0.0.1:4096") from error
+    if given.scheme not in ("http", "https") or not given.host:
+        raise OpencodeError(f"{shown!r} is not the address of a server; give one like http://127.0.0.1:4096")
+    if not password:
+        username, password = given.username or username, given.password
+    base = given.copy_with(username="", password="")
     auth = httpx.BasicAuth(username, password) if password else None
     from opencode_tui.network import client_options  # only for servers elsewhere
 

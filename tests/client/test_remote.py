@@ -30,6 +30,44 @@ async def test_an_address_without_a_server_is_named(url):
             pass
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://me:s3cret@127.0.0.1:1",
+        "http://me:s3cret@127.0.0.1:1/path",
+        "http://s3cret@127.0.0.1:1",
+        "http://me:s3%20cret@127.0.0.1:1",
+        "http://me:s3cret@[127",
+        "http://me:s3cret@127.0.0.1:port",
+        "http://me:s3cret/x@127.0.0.1:1",
+        "ftp://me:s3cret@127.0.0.1:1",
+        "me:s3cret@127.0.0.1:1",
+        "//me:s3cret@127.0.0.1:1",
+    ],
+)
+async def test_no_message_has_the_password_of_an_address(url):
+    with pytest.raises(OpencodeError) as raised:
+        async with open_remote(url):
+            pass
+    assert "s3" not in str(raised.value) and "me:" not in str(raised.value)
+
+
+@pytest.mark.parametrize("separate", [None, PASSWORD])
+async def test_the_password_of_an_address_opens_a_server_and_is_not_reported(project, environ, caplog, separate):
+    caplog.set_level("DEBUG")
+    async with served(project.path, environ) as face:
+        address = face.address.url.removeprefix("http://")
+        written = PASSWORD if separate is None else "an0ther"
+        async with open_remote(f"http://opencode:{written}@{address}", password=separate) as client:
+            assert client.directory == project.path
+            events = client.events()
+        with pytest.raises(OpencodeError, match="refuses this password"):
+            async with open_remote(f"http://opencode:wr0ng@{address}"):
+                pass
+    said = [caplog.text, *(str(one) for one in iter(events.poll, None))]
+    assert [one for one in ("wr0ng", "an0ther", PASSWORD) if one in "".join(said)] == []
+
+
 async def test_another_folder_is_opened_by_name(project, environ, tmp_path):
     other = tmp_path / "ander ör"
     other.mkdir()

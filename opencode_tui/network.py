@@ -92,6 +92,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def without_credentials(address: str) -> str:
+    """Return an address without a user and a password; of an invalid one rather too little."""
+    before, _, after = address.rpartition("@")
+    scheme, slashes, _ = before.partition("//")
+    return f"{scheme}{slashes}{after}" if slashes else after
+
+
 def is_refused(error: BaseException) -> bool:
     """Return whether a connection failed because nothing listens at its address, as an exception or one of its causes says."""
     if isinstance(error, ConnectionRefusedError):

@@ -259,7 +259,9 @@ async def open_link(url: str, *, password: str | None, username: str, directory:
 
     Without a password that of the address is used, with its user; no message has either.
     """
-    shown = url.rpartition("@")[2]
+    from opencode_tui.network import client_options, without_credentials  # only for servers elsewhere
+
+    shown = without_credentials(url)
     try:
         given = httpx.URL(url)
     except httpx.InvalidURL as error:
@@ -270,8 +272,6 @@ async def open_link(url: str, *, password: str | None, username: str, directory:
         username, password = given.username or username, given.password
     base = given.copy_with(username="", password="")
     auth = httpx.BasicAuth(username, password) if password else None
-    from opencode_tui.network import client_options  # only for servers elsewhere
-
     options = await asyncio.to_thread(client_options, str(base))
     async with httpx.AsyncClient(
         base_url=base,

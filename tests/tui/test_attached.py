@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -53,9 +54,12 @@ class Served:
         terminal.expect(str(self.port))
         return terminal
 
-    def attach(self, *words: str, before: Sequence[str] = ()) -> ScreenTerminal:
-        arguments = [*before, "-m", "opencode_tui", "attach", f"http://127.0.0.1:{self.port}", *words]
-        environ = {**self.environ, "OPENCODE_TUI_FIRST_FRAME": "0"} if before else self.environ
+    def attach(self, *words: str, before: Sequence[str] = (), login: str = "") -> ScreenTerminal:
+        """Open a screen; with a `login` it is in the address, and in no variable."""
+        arguments = [*before, "-m", "opencode_tui", "attach", f"http://{login}127.0.0.1:{self.port}", *words]
+        environ = {**self.environ, "OPENCODE_TUI_FIRST_FRAME": "0"} if before else dict(self.environ)
+        if login:
+            del environ["OPENCODE_SERVER_PASSWORD"]
         return ScreenTerminal(arguments, folder=self.folder, environ=environ)
 
     def get(self, path: str) -> Any:
@@ -107,6 +111,23 @@ def test_two_terminals_show_one_turn_live_and_leaving_or_closing_one_leaves_it_r
         (*_, answer) = served.get(f"/session/{session['id']}/message")
         assert answer["info"]["finish"] == "stop"
         assert [part["text"] for part in answer["parts"] if part["type"] == "text"] == ["held unseen"]
+
+
+def test_the_password_of_an_address_is_on_no_screen(served: Served, server: ModelServer) -> None:
+    server.script(Answer(text="First answer."))
+    serving = served.serve()
+    with served.attach(login=f"opencode:{quote(PASSWORD)}@") as terminal:
+        with serving:
+            terminal.sees("Ask")
+            terminal.type("one\r")
+            terminal.sees("First answer.")
+        terminal.read_until(lambda: any(words in terminal.shown() for words in ("is lost", "no connection to")))
+        with served.serve():
+            terminal.sees("Connected to")
+            terminal.press("ctrl+x", "q")
+            assert terminal.ends() == 0
+        assert f"opencode-tui attach http://127.0.0.1:{served.port} -s ses_" in terminal.text
+        assert quote(PASSWORD).encode() not in terminal.raw and b"opencode:" not in terminal.raw
 
 
 def test_a_lost_connection_is_told_and_so_is_that_it_is_back(served: Served, server: ModelServer) -> None:

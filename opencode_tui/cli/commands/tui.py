@@ -85,9 +85,13 @@ def attach_tui(url: str, options: Mapping[str, Any], log_level: str | None) -> i
     """Show the TUI for the server at `url`; returns and raises as `_open_tui`."""
     from opencode_tui.cli.environment import read_environment
     from opencode_tui.config import own_process
+    from opencode_tui.network import without_credentials
 
     start = StartOptions(
-        directory=Path.cwd(), session_id=options["session_id"], server=url, state=read_environment().paths.state
+        directory=Path.cwd(),
+        session_id=options["session_id"],
+        server=without_credentials(url),
+        state=read_environment().paths.state,
     )
     own_process.erase_keys([options["password"]] if options["password"] else [])
     password = own_process.read_password(options["password_file"])

@@ -1,22 +1,25 @@
 """The map from events to updates: lists in, lists out."""
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from acp.schema import (
+    AllowedOutcome,
     BlobResourceContents,
     EmbeddedResourceContentBlock,
     ImageContentBlock,
+    RequestPermissionResponse,
     ResourceContentBlock,
     TextContentBlock,
     TextResourceContents,
 )
 
-from opencode_tui.acp.approval import options_of
+from opencode_tui.acp.approval import Answer, answer_of, label_of, options_of
 from opencode_tui.acp.choices import Choices
 from opencode_tui.acp.content import read_prompt
 from opencode_tui.acp.tool_call import locations_of
 from opencode_tui.acp.updates import SessionState, Update, replay, updates_of
+from opencode_tui.schema.api.question import Question, QuestionOption
 from opencode_tui.schema.event.event import (
     Event,
     MessageUpdated,
@@ -25,7 +28,7 @@ from opencode_tui.schema.event.event import (
     SessionStatusChanged,
     SessionUpdated,
 )
-from opencode_tui.schema.permission import PermissionRequest
+from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.part import AnyPart, FilePart, PartTime, StepFinishPart, TextPart
@@ -224,6 +227,37 @@ def test_the_answers_to_a_request_follow_what_it_can_grant() -> None:
         ("reject_once", "Reject"),
     ]
     assert [one.kind for one in options_of(request.changed(always=[]))] == ["allow_once", "reject_once"]
+
+
+@pytest.mark.parametrize(
+    ("always", "chosen", "reply"),
+    [
+        (["rm *"], "once", "once"),
+        (["rm *"], "always", "always"),
+        (["rm *"], "reject", "reject"),
+        (["rm *"], "host", "reject"),
+        (["rm *"], "decline", "reject"),
+        (["rm *"], "Once", "reject"),
+        (["rm *"], "", "reject"),
+        (["rm *"], None, "reject"),
+        ([], "always", "reject"),
+        ([], "once", "once"),
+    ],
+)
+def test_only_an_option_of_a_request_is_an_answer(always: list[str], chosen: str | None, reply: str) -> None:
+    request = PermissionRequest(id="per_1", session_id=SESSION, permission="bash", patterns=["rm a"], always=always)
+    outcome = AllowedOutcome(outcome="selected", option_id=chosen) if chosen is not None else None
+    given = None if outcome is None else RequestPermissionResponse(outcome=outcome)
+    assert answer_of(given, options_of(request)) == Answer(cast(Reply, reply))
+
+
+@pytest.mark.parametrize(
+    ("chosen", "label"), [("0", "A"), ("1", "B"), ("2", None), ("-1", None), ("²", None), ("dismiss", None), ("", None)]
+)
+def test_only_the_position_of_a_label_chooses_it(chosen: str, label: str | None) -> None:
+    asked = Question(question="Which one?", options=[QuestionOption(label="A"), QuestionOption(label="B")])
+    outcome = AllowedOutcome(outcome="selected", option_id=chosen)
+    assert label_of(asked, RequestPermissionResponse(outcome=outcome)) == label
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,8 @@ class RemoteEvents:
 
 def decode(received: JsonObject) -> Event | None:
     """Return an event of the stream; None for unknown events."""
-    properties = cast("JsonObject", received.get("properties") or {})
+    given: object = received.get("properties") or {}
+    properties = cast("JsonObject", given) if isinstance(given, dict) else {}
     try:
         event = STRUCTURAL.validate_python({**properties, "type": received.get("type")})
     except ValidationError:
@@ -136,10 +137,13 @@ def decode(received: JsonObject) -> Event | None:
 def _parsed(line: str) -> JsonObject:
     """Return one event of the stream; an empty one for an invalid line."""
     try:
-        return cast("JsonObject", load_json(line))
+        found: object = load_json(line)
     except ValueError:
-        logger.warning("a line of the event stream cannot be read")
-        return {}
+        found = None
+    if isinstance(found, dict):
+        return cast("JsonObject", found)
+    logger.warning("a line of the event stream cannot be read")
+    return {}
 
 
 def _toast(message: str, variant: str) -> ScreenToastShown:

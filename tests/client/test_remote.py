@@ -5,10 +5,13 @@ import json
 
 import pytest
 
+from opencode_tui.bus import Bus
 from opencode_tui.client.local import open_clients
 from opencode_tui.client.remote import open_remote
+from opencode_tui.client.remote_events import RemoteEvents
+from opencode_tui.client.remote_link import open_link
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.schema.event.event import BusLagged
+from opencode_tui.schema.event.event import BusLagged, SessionIdle
 from opencode_tui.server.address import Listening
 from opencode_tui.server.guard import Credentials
 from opencode_tui.server.serving import open_socket, serving
@@ -76,6 +79,43 @@ async def test_another_folder_is_opened_by_name(project, environ, tmp_path):
         open_remote(face.address.url, password=PASSWORD, directory=str(other)) as client,
     ):
         assert client.directory == other
+
+
+ODD_LINES = (
+    "[]",
+    "5",
+    "null",
+    '"text"',
+    "{",
+    "",
+    "[" * 100_000,
+    '{"type":"session.idle","properties":5}',
+    '{"type":"session.idle","properties":["a"]}',
+    '{"type":"session.idle","properties":{"sessionID":7}}',
+    '{"type":["session.idle"],"properties":{}}',
+    '{"type":"from.the.future","properties":{"a":1}}',
+    '{"properties":{}}',
+)
+
+
+async def test_a_line_of_the_stream_that_is_no_event_ends_nothing():
+    lines = ['{"type":"server.connected","properties":{}}', *ODD_LINES]
+    lines.append('{"type":"session.idle","properties":{"sessionID":"ses_1"}}')
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+        writer.writelines(f"data: {line}\n\n".encode() for line in lines)
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server, asyncio.timeout(PATIENCE_S):
+        port = server.sockets[0].getsockname()[1]
+        async with open_link(f"http://127.0.0.1:{port}", password=None, username="", directory=None) as link:
+            bus = Bus()
+            with bus.subscribe() as events:
+                await RemoteEvents(link, bus, tries_again=False).run()
+                found = [one.event for one in iter(events.poll, None)]
+    assert [type(one) for one in found] == [SessionIdle]
 
 
 async def test_a_stream_that_broke_is_opened_again_and_readers_are_told(project, environ):

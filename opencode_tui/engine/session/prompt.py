@@ -99,6 +99,9 @@ class SessionPrompt(Struct, frozen=True):
 
         Raises ConfigError for an unknown command or agent, PermissionRefused when a snippet of it may not run.
         """
+        if given.agent is None:
+            await self.store.refresh(session_id)
+            given = given.changed(agent=await self.users.subagent_of(session_id))
         request = await self.commands.prepare(session_id, given, policy=policy or AskPerson())
         answer = await self.prompt(session_id, request, policy=policy, stored=stored)
         await self.commands.report_executed(session_id, given, answer)

@@ -75,12 +75,12 @@ class UserMessages(Struct, frozen=True):
     async def address(self, session_id: str, prompt: PromptInput) -> Target:
         """Return the agent and model: of the prompt, else of the agent, else of the session's newest request, else the defaults.
 
-        The newest request is that of memory: call `refresh` of the store before. Raises ConfigError for an unknown agent,
+        A prompt that names no agent is for the default one, in the session of a subagent for that subagent. The newest request is that of memory: call `refresh` of the store before. Raises ConfigError for an unknown agent,
         ModelNotFoundError for an unknown model, SessionError for invalid ids; nothing is stored then.
         """
         _check_ids(prompt)
         last = await self._last_user(session_id)
-        agent = self._agent(prompt.agent)
+        agent = self._agent(prompt.agent or await self.subagent_of(session_id))
         self._check_named(prompt)
         model = prompt.model or agent.model or (last.model if last else None) or self.catalog.default_model()
         await self.catalog.look_at_local(model)
@@ -92,6 +92,17 @@ class UserMessages(Struct, frozen=True):
         if found.adapter == "litellm" and found.api_id.startswith(_VS_CODE):
             self._say_once(session_id, COPILOT_WARNING)
         return Target(agent, model)
+
+    async def subagent_of(self, session_id: str) -> str | None:
+        """Return the subagent whose session this is, None for any other session.
+
+        Its newest request is that of memory: call `refresh` of the store before.
+        """
+        if (await self.store.get(session_id)).parent_id is None:
+            return None
+        last = await self._last_user(session_id)
+        agent = None if last is None else self.agents.get(last.agent)
+        return agent.name if agent is not None and agent.mode == "subagent" else None
 
     async def _instead_of(self, session_id: str, model: ModelRef, last: UserMessage) -> ModelRef:
         """Return the model that goes on with a session whose own is not there, and say so; any other model stays as it is."""

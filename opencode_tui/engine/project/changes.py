@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.project.git import SafeGit
+from opencode_tui.engine.project.git import SafeGit, with_settings
 from opencode_tui.schema.error import GitUnavailableError
 from opencode_tui.storage.safe_folder import open_folder
 
@@ -123,7 +123,7 @@ async def _hide_repositories(
 
 async def _diff(git: SafeGit, path: Path, base: str, folder: Path, given: Mapping[str, str]) -> WorktreeChanges:
     """Return the changes; `folder` has the attributes that make every file a binary one."""
-    variables = dict(given)
+    variables = given
     sparse = ("--sparse",) if await _is_sparse(git, variables) else ()
     await git.run(
         "add", *sparse, "--intent-to-add", "--all", "--", ".", folder=path, more=variables, timeout_s=TIMEOUT_S
@@ -140,10 +140,7 @@ async def _diff(git: SafeGit, path: Path, base: str, folder: Path, given: Mappin
     )
     diff = await git.run("diff", *options, folder=path, more=variables, timeout_s=TIMEOUT_S)
     if not _is_unicode(diff):
-        number = variables["GIT_CONFIG_COUNT"]
-        variables["GIT_CONFIG_COUNT"] = str(int(number) + 1)
-        variables[f"GIT_CONFIG_KEY_{number}"] = "core.attributesFile"
-        variables[f"GIT_CONFIG_VALUE_{number}"] = str(folder / "attributes")
+        variables = with_settings(given, {"core.attributesFile": str(folder / "attributes")})
         diff = await git.run("diff", *options, folder=path, more=variables, timeout_s=TIMEOUT_S)
     return WorktreeChanges(diff, tuple(split_names(names)))
 

@@ -1,10 +1,11 @@
 """The only module that starts git. The repository may be hostile: no program that its settings name runs.
 
-Hooks, file-system monitors, pagers, external diffs, transports, lazy fetches and prompts are off, and content filters too with the
-variables of `without_filters`; only `run_for_user` lets them run, for a commit or a push that the user asked for. It enters no
-nested repository: no changed submodule, and no folder that looks like a bare one. Git does not inherit the `GIT_*` variables of
-this process, and reading takes no lock. Git runs in its own session without a terminal for prompts, and its children end with it.
-Git ends with this process, even if the thread that waits for it is left behind.
+Hooks, file-system monitors, pagers, external diffs, checks of signatures, transports, lazy fetches and prompts are off, and
+content filters too with the variables of `without_filters`; only `run_for_user` lets them run, for a commit or a push that the
+user asked for. It enters no nested repository: no changed submodule, and no folder that looks like a bare one. Git does not
+inherit the `GIT_*` variables of this process, and reading takes no lock. No setting hides new files or gives a patch another
+form. Git runs in its own session without a terminal for prompts, and its children end with it. Git ends with this process, even
+if the thread that waits for it is left behind.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
 processes; the first command imports it, on its thread.
@@ -47,8 +48,11 @@ _OPTIONS = (
     *("-c", "core.fsmonitor=false"),
     *("-c", f"core.hooksPath={os.devnull}"),
     *("-c", "core.splitIndex=false"),  # a part of an index elsewhere would be in the user's git folder
+    *("-c", "diff.suppressBlankEmpty=false"),
+    *("-c", "log.showSignature=false"),  # a check starts the program of `gpg.program`
     *("-c", "protocol.allow=never"),
     *("-c", "safe.bareRepository=explicit"),
+    *("-c", "status.showUntrackedFiles=normal"),  # `worktree remove` deletes what `status` does not show
     *("-c", "submodule.recurse=false"),
 )
 _VARIABLES = {
@@ -71,6 +75,27 @@ _VERB_OPTIONS = {
 }
 """Git would look into changed submodules with the settings of these, whose filters are not off."""
 
+_WITHOUT_HOOKS = frozenset(
+    {
+        *(
+            "archive",
+            "cat-file",
+            "check-attr",
+            "check-ref-format",
+            "config",
+            "diff",
+            "diff-tree",
+            "for-each-ref",
+            "hash-object",
+        ),
+        *("log", "ls-files", "ls-tree", "merge-base", "merge-file", "remote", "rev-list", "rev-parse", "status", "var"),
+        "--version",
+    }
+)
+"""The commands that run no hook: they write neither an index nor a branch."""
+
+_LISTING = ("config", "--null", "--name-only", "--get-regexp")
+_HOOKS = r"^hook\..*\.event$"
 _FILTERS = r"^filter\..*\.(clean|smudge|process|required)$"
 _VERSION = re.compile(r"git version [\w.() +-]{1,60}")
 _NO_MATCH = 1
@@ -152,15 +177,9 @@ class SafeGit:
         They disable every filter in the repository's settings and override `core.worktree`.
         """
         paths = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.worktree)}
-        listing = ("config", "--null", "--name-only", "--get-regexp", _FILTERS)
-        answer = await self._answer(listing, self.folder, paths)
-        output = "" if answer.code == _NO_MATCH else _output(listing, self.folder, answer)
-        names = sorted({name for name in output.split("\0") if name})
-        changed = {**paths, "GIT_CONFIG_COUNT": str(len(names))}
-        for number, name in enumerate(names):
-            changed[f"GIT_CONFIG_KEY_{number}"] = name
-            changed[f"GIT_CONFIG_VALUE_{number}"] = "false" if name.endswith(".required") else ""
-        return changed
+        answer = await self._answer((*_LISTING, _FILTERS), self.folder, paths)
+        names = _listed(_LISTING, self.folder, answer)
+        return with_settings(paths, {name: "false" if name.endswith(".required") else "" for name in names})
 
     async def _answer(
         self,
@@ -189,6 +208,9 @@ class SafeGit:
         options: Sequence[str] = (),
         descriptors: Sequence[int] = (),
     ) -> "_Process":
+        verb, *rest = arguments
+        if not is_for_user and verb not in _WITHOUT_HOOKS:
+            more = with_settings(more, self._hooks_off(arguments, folder, more, stop))
         usual = self._of_user | _USER_VARIABLES if is_for_user else self._environ
         variables = safe_environ({**usual, **more}, self.folder)
         program = find_program("git", variables, self.folder)
@@ -198,7 +220,6 @@ class SafeGit:
             _check_that_it_answers(program, variables, stop)
             _answered.add(program)
         library = git_command()
-        verb, *rest = arguments
         first = _USER_OPTIONS if is_for_user else _OPTIONS
         command = [program, *first, *options, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:
@@ -214,6 +235,17 @@ class SafeGit:
         except OSError as error:
             raise GitUnavailableError(f"cannot run git in {folder}: {cause_of(error)}; try again") from error
         return _Process(started, name=f"git {verb} in {folder}")
+
+    def _hooks_off(
+        self, arguments: Sequence[str], folder: Path, more: Mapping[str, str], stop: threading.Event | None
+    ) -> Mapping[str, str]:
+        """Return settings by which no hook that the settings define has an event. Blocks.
+
+        Since version 2.54 git also runs the commands of `hook.NAME.command`, whatever `core.hooksPath` says. An empty event takes a
+        hook all its events. Source: git-config(1), 2.54.0, `hook.<friendly-name>.event`.
+        """
+        answer = self._start((*_LISTING, _HOOKS), folder, more, stop).wait(TIMEOUT_S, stop)
+        return dict.fromkeys(_listed(arguments, folder, answer), "")
 
     def _without_inherited(self, variables: Mapping[str, str]) -> list[str]:
         """Return the command prefix that unsets the `GIT_*` variables of this process; GitPython can only add variables.
@@ -240,6 +272,16 @@ def git_version(folder: Path, environ: Mapping[str, str]) -> str:
     if not _VERSION.fullmatch(said):
         raise GitUnavailableError(f"git --version in {folder} printed no version; check which git is first on PATH")
     return said
+
+
+def with_settings(variables: Mapping[str, str], settings: Mapping[str, str]) -> dict[str, str]:
+    """Return variables for git with further settings; these count before all others of the same name."""
+    first = int(variables.get("GIT_CONFIG_COUNT", "0"))
+    changed = {**variables, "GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (name, value) in enumerate(settings.items(), first):
+        changed[f"GIT_CONFIG_KEY_{number}"] = name
+        changed[f"GIT_CONFIG_VALUE_{number}"] = value
+    return changed
 
 
 class GitAnswer(Struct, frozen=True):
@@ -391,3 +433,9 @@ def _output(arguments: Sequence[str], folder: Path, answer: _Answer) -> str:
         reason = _one_line(answer.error) or f"exit code {answer.code}"
         raise GitUnavailableError(f"git {arguments[0]} failed in {folder}: {reason}")
     return answer.output.decode("utf-8", "surrogateescape")
+
+
+def _listed(arguments: Sequence[str], folder: Path, answer: _Answer) -> list[str]:
+    """Return the names that `_LISTING` printed for a command; none where git found none."""
+    output = "" if answer.code == _NO_MATCH else _output(arguments, folder, answer)
+    return sorted({name for name in output.split("\0") if name})

@@ -27,16 +27,11 @@ from opencode_tui.engine.project.changes import (
     name_alternates,
     read_changes,
 )
-from opencode_tui.engine.project.git import SafeGit
+from opencode_tui.engine.project.git import SafeGit, with_settings
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.schema.error import GitUnavailableError
 
-_NO_REFLOG = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "core.logAllRefUpdates",
-    "GIT_CONFIG_VALUE_0": "false",
-    "GIT_DEFAULT_REF_FORMAT": "files",
-}
+_NO_REFLOG = with_settings({"GIT_DEFAULT_REF_FORMAT": "files"}, {"core.logAllRefUpdates": "false"})
 _SETTINGS = r"^(core\.(autocrlf|eol)|user\.(name|email))$"
 """The settings of the repository that a clone has too: line endings, and the author of commits."""
 

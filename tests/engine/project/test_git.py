@@ -188,6 +188,81 @@ async def test_no_program_that_the_settings_of_a_nested_repository_name_starts(
     assert not mark.exists()
 
 
+SIGNATURES = {
+    "gpg.program": "PGP SIGNATURE",
+    "gpg.openpgp.program": "PGP SIGNATURE",
+    "gpg.x509.program": "SIGNED MESSAGE",
+    "gpg.ssh.program": "SSH SIGNATURE",
+}
+"""Programs that check the signature of a commit, by the words that begin it. Source: gitformat-signature(5), 2.39."""
+
+
+@pytest.mark.parametrize("command", ["log --format=%s", "log --format=%s -z --max-count=1 HEAD", "log --oneline"])
+@pytest.mark.parametrize("name", SIGNATURES)
+async def test_no_program_that_checks_signatures_starts(repo: Repo, tmp_path: Path, name: str, command: str) -> None:
+    mark = tmp_path / "started"
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\ntouch {mark}\nexit 1\n")
+    program.chmod(0o755)
+    for setting, value in ((name, program), ("log.showSignature", "true"), ("gpg.ssh.allowedSignersFile", program)):
+        repo.git("config", setting, str(value))
+    head, words = repo.git("rev-parse", "HEAD"), SIGNATURES[name]
+    signature = f"gpgsig -----BEGIN {words}-----\n \n iQEz\n -----END {words}-----\n"
+    who = "A <a@example.com> 1700000000 +0000"
+    commit = tmp_path / "commit"
+    commit.write_text(
+        f"tree {repo.git('write-tree')}\nparent {head}\nauthor {who}\ncommitter {who}\n{signature}\nsigned\n"
+    )
+    repo.git("update-ref", "HEAD", repo.git("hash-object", "-t", "commit", "-w", str(commit)))
+    assert "signed" in await safe(repo).run(*command.split())
+    assert not mark.exists()
+    repo.git("log", "--max-count=1")
+    assert mark.exists()  # git as it is started elsewhere
+
+
+HOOKED = ("evil", 'a "b" c', "a=b.c", "Großer Hook", "a.event", "reference")
+SHOW_HOOKS = "alias.shown=!git config --null --get-regexp '^hook[.]'"
+
+
+async def test_no_hook_of_the_settings_has_an_event(repo: Repo) -> None:
+    """Git 2.54 was the first that runs them; older ones show the settings by which it does not."""
+    for name in HOOKED:
+        repo.git("config", f"hook.{name}.command", "true")
+        for event in ("post-checkout", "reference-transaction", "post-index-change"):
+            repo.git("config", "--add", f"hook.{name}.event", event)
+    git = safe(repo)
+    for more in (
+        {},
+        await git.without_filters(git_module.Repository(repo.path, repo.path / ".git", repo.path / ".git")),
+    ):
+        shown = await git.run("-c", SHOW_HOOKS, "shown", more=more)
+        last = dict(entry.split("\n", 1) for entry in shown.split("\0") if entry)
+        assert {name: last[f"hook.{name}.event"] for name in HOOKED} == dict.fromkeys(HOOKED, "")
+    answer = await git.run_for_user("-c", SHOW_HOOKS, "shown")
+    assert answer.text.split("\0")[-2] == "hook.reference.event\npost-index-change"
+
+
+WRITING = (
+    "read-tree HEAD", "update-index --force-remove a", "add --all", "reset --hard", "checkout-index --all --index --force",
+    "branch new", "update-ref refs/heads/new HEAD", "symbolic-ref HEAD refs/heads/new", "worktree add -b new ../linked",
+)  # fmt: skip
+
+
+@pytest.mark.skipif(
+    tuple(map(int, git_version(Path("/"), os.environ).split()[2].split(".")[:2])) < (2, 54),
+    reason="git runs hooks of the settings since 2.54",
+)
+@pytest.mark.parametrize("command", WRITING)
+async def test_no_hook_of_the_settings_runs(repo: Repo, tmp_path: Path, command: str) -> None:
+    mark = tmp_path / "started"
+    for event in ("post-checkout", "reference-transaction", "post-index-change"):
+        repo.git("config", f"hook.on-{event}.command", f"touch {mark}; true")
+        repo.git("config", f"hook.on-{event}.event", event)
+    repo.write("b", "1\n")
+    await safe(repo).run(*command.split())
+    assert not mark.exists()
+
+
 async def test_a_folder_that_looks_like_a_bare_repository_is_not_one(repo: Repo, tmp_path: Path) -> None:
     mark = tmp_path / "started"
     repo.git("init", "-q", "--bare", "evil")

@@ -1,10 +1,13 @@
-"""The worktrees of a repository whose git folder is not in its main work tree."""
+"""The worktrees of a repository: which are listed, and what their removal must not take with it."""
 
 import os
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.engine.project.linked_worktree import DetachedWorktrees, LinkedWorktrees
-from opencode_tui.engine.project.repository import find_repository
+from opencode_tui.engine.project.repository import Repository, find_repository
+from opencode_tui.schema.error import GitUnavailableError
 from tests.support.world.repo import make_repo, run_git
 
 
@@ -45,3 +48,32 @@ async def test_a_worktree_whose_index_is_a_link_changes_no_other_and_is_removed_
     path.chmod(0o500)
     await worktrees.remove(path)
     assert not path.exists() and len(repo.git("worktree", "list").splitlines()) == 1
+
+
+@pytest.mark.parametrize("shown", ["no", "normal", "all"])
+@pytest.mark.parametrize("name", ["new", "inner/new", "nested/.git/HEAD", ".env"])
+async def test_a_worktree_with_a_new_file_is_not_removed_whatever_status_shows(
+    tmp_path: Path, name: str, shown: str
+) -> None:
+    repo = make_repo(tmp_path / "r")
+    repo.commit()
+    repo.git("config", "status.showUntrackedFiles", shown)
+    linked = repo.link(tmp_path / "l")
+    if name.startswith("nested"):
+        make_repo(linked.path / "nested").commit("work of the user")
+    else:
+        linked.write(name, "work of the user\n")
+    repository = find_repository(repo.path)
+    assert repository is not None
+    worktrees = LinkedWorktrees(repository, environ=os.environ)
+    (found,) = await worktrees.list()
+    with pytest.raises(GitUnavailableError, match="untracked files"):
+        await worktrees.remove_clean(found)
+    assert (linked.path / name).exists()
+    assert await DetachedWorktrees(found_in(linked.path), environ=os.environ).count_uncommitted() == 1
+
+
+def found_in(path: Path) -> Repository:
+    repository = find_repository(path)
+    assert repository is not None
+    return repository

@@ -115,6 +115,26 @@ async def test_a_piece_on_a_staged_one_that_is_not_marked_is_refused_and_nothing
     assert (await desk.commit(lambda *_: True)).is_done and desk.committed() == ["changed 20", "changed 21"]
 
 
+FORMS = {
+    "diff.suppressBlankEmpty": "true", "diff.noprefix": "true", "diff.mnemonicPrefix": "true", "diff.context": "0",
+    "diff.interHunkContext": "0", "diff.algorithm": "patience", "diff.renames": "copies", "diff.relative": "true",
+    "diff.wordRegex": ".", "color.ui": "always", "core.quotePath": "false", "core.whitespace": "cr-at-eol",
+    "apply.ignoreWhitespace": "change",
+}  # fmt: skip
+"""Settings of git that change how it writes or reads patches. Source: git-config(1), 2.39."""
+
+
+@pytest.mark.parametrize("setting", FORMS)
+async def test_a_piece_is_committed_whatever_form_the_settings_give_patches(tmp_path: Path, setting: str) -> None:
+    text = "".join("\n" if number % 3 == 0 else f"line {number}\n" for number in range(1, 41))
+    desk = Desk(tmp_path / "r", **{"a.txt": text})
+    desk.repo.git("config", setting, FORMS[setting])
+    desk.change("a.txt", 5, 20, 35)
+    report = await desk.commit(lambda _, hunk: "+changed 20" in hunk.lines)
+    desk.repo.git("config", "--unset", setting)
+    assert (report.is_done, desk.committed(), desk.unstaged()) == (True, ["changed 20"], ["changed 5", "changed 35"])
+
+
 async def test_a_hook_that_fails_loses_nothing_and_its_output_is_whole(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.change("a.txt", 2)

@@ -37,10 +37,23 @@ _COMMON_NAMES = frozenset(
 """User names that say nothing about anyone and occur as ordinary words."""
 
 _ENV_FILE = re.compile(
-    r"(?:^|[\\/\s\"'=:@])\.env(?:\.(?!example\b|sample\b|template\b|dist\b)[\w\-]+)?(?=$|[\s\"'`;|&)>:?#,])|(?:^|[\\/\s])\.(?:netrc|pgpass|npmrc|pypirc)\b"
+    r"\.(?:env(?:rc)?|flaskenv|dev\.vars|npmrc|pypirc|my\.cnf)(?![A-Za-z])(?P<rest>[\w.\-*?~]*)", re.IGNORECASE
 )
+"""The end of a name such as `.env`, `.env.production.local`, `.envrc`, `prod.env` or `.dev.vars`."""
+
+_EXAMPLE = re.compile(r".*[._-](?:example|sample|template|dist|defaults?|schema)\.?", re.IGNORECASE)
+_OBJECT = re.compile(r"(?:(?<![\w-])(?:process|meta|deno|bun|os|self|this|ctx|context|std)|[)\]])\Z", re.IGNORECASE)
+"""What has an `env` in code."""
+
+_LOGIN_FILE = re.compile(
+    r"(?:^|[\\/\s\"'=:@<>(),;])(?:(?:\.(?:netrc|pgpass|git-credentials|htpasswd)|_netrc|\.docker[\\/]config\.json|\.kube[\\/]config|"
+    r"\.aws[\\/]credentials|etc[\\/]g?shadow)(?![\w.-])|\.envs[\\/]|run[\\/]secrets[\\/])"
+)
+"""A file of which every part can be a secret."""
+
 _ASSIGNMENT = re.compile(
-    r"(?m)^(?P<head>(?:\d+:\s|[+\- ]|\s*\d+\|)?[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_.]*[ \t]*=[ \t]*)(?P<value>\S.*)$"
+    r"(?m)^(?P<head>(?:\d+:\s|[+\- ]|\s*\d+\|)?[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_.]*[ \t]*=[ \t]*)"
+    r"(?P<value>(?:\"[^\"]{0,5000}\"|'[^']{0,5000}'|\S).*)$"
 )
 _DATA_ADDRESS = re.compile(r"data:(?P<mime>[\w.+\-/]*)(?P<rest>(?:;[\w=\-]+)*),(?P<data>.*)", re.DOTALL)
 _TEXT_KINDS = (
@@ -72,6 +85,9 @@ _KEPT_FIELDS = frozenset(
     }
 )
 """Fields with values that the program made; they are not texts."""
+
+_ABOUT_DIFF = frozenset({"file", "status", "note"})
+"""The texts of a change that are not the content of its file."""
 
 Known = Callable[[str], str]
 
@@ -185,7 +201,7 @@ class Redactor:
             text = str(part.get("text", ""))
             if is_open:
                 part = {**part, "text": _whole_lines(text)}
-            if part.get("synthetic") and _ENV_FILE.search(text[:400]):
+            if part.get("synthetic") and _names_secret_file(text[:400]):
                 part = {**part, "text": self._env_text(text)}
         elif kind == "file":
             part = self._file(part)
@@ -217,13 +233,14 @@ class Redactor:
         return f"data:{mime}{rest},{base64.b64encode(self.text(content).encode()).decode()}"
 
     def _diff(self, diff: Any) -> Any:
-        if isinstance(diff, dict) and _ENV_FILE.search(str(cast("JsonObject", diff).get("file", ""))):
-            self.counts[ENV_FILE] += 1
-            return {**cast("JsonObject", diff), "before": "", "after": ""}
-        return self.value(diff)
+        if not isinstance(diff, dict) or not _names_secret_file(str(cast("JsonObject", diff).get("file", ""))):
+            return self.value(diff)
+        self.counts[ENV_FILE] += 1
+        fields = cast("JsonObject", diff)
+        return {key: one if key in _ABOUT_DIFF or not isinstance(one, str) else "" for key, one in fields.items()}
 
     def _file(self, part: JsonObject) -> JsonObject:
-        if not _ENV_FILE.search(str(part.get("filename") or part.get("url", "")[:400])):
+        if not _names_secret_file(str(part.get("filename") or part.get("url", "")[:400])):
             return part
         self.counts[ENV_FILE] += 1
         source = part.get("source")
@@ -250,7 +267,7 @@ class Redactor:
                 key: _whole_lines(one) if key == "output" and isinstance(one, str) else one
                 for key, one in cast("JsonObject", metadata).items()
             }
-        if _ENV_FILE.search(_head(given)):
+        if _names_secret_file(_head(given)):
             return self._without_env(tool, state, cast("JsonObject", given))
         return state
 
@@ -269,6 +286,8 @@ class Redactor:
     def _without_env(self, tool: str, state: JsonObject, given: JsonObject) -> JsonObject:
         """Return the state of a call about an `.env` file: of commands the values in the output, of others all content."""
         if tool in ("bash", "grep", "glob", "list", "task"):
+            if _LOGIN_FILE.search(_head(given)):
+                state = self._without_output(state, ENV_FILE)
             output = state.get("output")
             kept = {key: one for key, one in state.items() if key != "metadata"}
             if state.get("metadata") is not None:
@@ -291,6 +310,16 @@ class Redactor:
         changed, found = _ASSIGNMENT.subn(rf"\g<head>{cover(ENV_FILE)}", text)
         self.counts[ENV_FILE] += found
         return changed
+
+
+def _names_secret_file(text: str) -> bool:
+    """Return whether a path, or the text of a command, names a file with secrets; an example of one is none."""
+    for found in _ENV_FILE.finditer(text):
+        if not _EXAMPLE.fullmatch(found["rest"]) and not _OBJECT.search(
+            text[max(0, found.start() - 20) : found.start()]
+        ):
+            return True
+    return _LOGIN_FILE.search(text) is not None
 
 
 def _whole_lines(text: str) -> str:

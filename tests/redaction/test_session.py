@@ -9,6 +9,7 @@ from opencode_tui.schema.error import RejectedError
 from opencode_tui.schema.session.part import PART, TextPart
 from opencode_tui.schema.session.tool_state import details_of
 from opencode_tui.text.export.redact import describe_counts, redact_info, redact_messages
+from tests.support.rows import each
 from tests.support.sessions.records import assistant, call, session_info, text, user
 
 ADA = Person("/home/ada-l", "ada-l")
@@ -60,6 +61,71 @@ def test_values_of_an_env_file_in_the_output_of_a_command_are_left_out():
     )
     shown, _ = _redacted(part)
     assert "hunter2" not in shown and "x y" not in shown and "# note" in shown
+
+
+ENV_FILES = (
+    ".env", ".env.local", ".env.production", ".env.production.local", ".env.test.local", ".env-prod", ".env_prod", ".env~",
+    ".env.bak", "prod.env", "config/secrets.env", ".envrc", ".flaskenv", ".dev.vars", ".dev.vars.staging", ".ENV",
+    ".npmrc", ".pypirc", ".my.cnf", ".envs/.production/.django", ".netrc", ".pgpass", ".git-credentials",
+    ".docker/config.json", ".kube/config", ".aws/credentials",
+)  # fmt: skip
+"""Files of dotenv-flow, Next.js, Vite, direnv, Flask, wrangler, cookiecutter, and those in which tools keep their logins."""
+
+SHOWN_FILES = (
+    ".env.example", ".env.local.example", ".env.sample", ".env.production.template", ".env.dist", "environment.py", ".environ",
+    "config.json", "kube/config.md", "envelope.txt",
+)  # fmt: skip
+
+
+@each("name", ENV_FILES)
+def test_a_file_with_secrets_is_left_out_however_it_is_named(name: str):
+    value = "GREETING=good-morning"
+    path = f"/p/{name}"
+    given = (
+        call("1", given={"filePath": path}, output=value),
+        call("2", "write", given={"filePath": path, "content": value}, output="ok"),
+        call("3", "bash", given={"command": f"cat {path} | sort"}, output=f"{value}\n", details={"output": value}),
+        call("4", "bash", given={"command": f"head <{path}"}, output=f"{value}\n"),
+        call("5", "grep", given={"pattern": "GREET", "path": path}, output=value),
+    )
+    for part in given:
+        assert "good-morning" not in _redacted(part)[0], part
+    for diff in ({"before": value}, {"after": value}, {"patch": f"+{value}"}, {"hunks": value, "additions": 1}):
+        assert "good-morning" not in json.dumps(Redactor(ADA).diffs([{"file": name, "status": "modified", **diff}]))
+
+
+@each("name", SHOWN_FILES)
+def test_a_file_without_secrets_is_shown(name: str):
+    part = call("1", given={"filePath": f"/p/{name}"}, output="GREETING=good-morning")
+    assert "good-morning" in _redacted(part)[0]
+
+
+@each(
+    ("command", "is_hidden"),
+    [
+        ("cat {.env,.env.local}", True),
+        ("cat .env*", True),
+        ("grep -r A= . .env.production.local", True),
+        ("docker run --env-file=prod.env x", True),
+        ("cat <.env", True),
+        ("cat .env.", True),
+        ("cat .env.example .env", True),
+        ("grep -rn process.env src", False),
+        ("grep -rn import.meta.env.MODE src", False),
+        ("node -p process.env", False),
+        ("cat .env.example", False),
+        ("ls environment", False),
+    ],
+)
+def test_a_command_about_an_env_file_shows_no_value(command: str, is_hidden: bool):
+    shown, _ = _redacted(call("1", "bash", given={"command": command}, output="GREETING=good-morning\n"))
+    assert ("good-morning" in shown) != is_hidden
+
+
+def test_a_value_of_several_lines_in_the_output_of_a_command_is_left_out():
+    output = "A=\"first\nsecond\nthird\"\nB='fourth\nfifth'\n# a comment\n"
+    shown = json.loads(_redacted(call("1", "bash", given={"command": "cat .env"}, output=output))[0])["state"]["output"]
+    assert shown == "A=[hidden:env-file]\nB=[hidden:env-file]\n# a comment\n"
 
 
 def test_an_example_of_an_env_file_is_shown():

@@ -45,7 +45,6 @@ OWN_DATA = {
     "engine/provider/litellm_child.py": "orders of the program to its child",
     "engine/provider/recent.py": "a file of our state",
     "engine/provider/request_preview.py": "a request of ours",
-    "extras/importing/json_lines.py": "what was read and bounded just before",
     "extras/share_server/store.py": "files that the share server wrote",
     "server/opencode2/journal.py": "a file of our store",
 }

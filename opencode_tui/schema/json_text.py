@@ -50,6 +50,25 @@ def decode_json(text: str | bytes | bytearray) -> Any:
     return bounded(value, text)
 
 
+def decode_foreign(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text of another program; halves of characters become question marks. Raises JsonError.
+
+    Programs in JavaScript cut texts between the halves of a character, and write such a half as `\\ud83d`.
+    """
+    try:
+        return decode_json(text)
+    except TooDeepError:
+        raise
+    except JsonError:
+        given = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        value = load_json(given, parse_constant=_refuse)
+        return decode_json(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _refuse(name: str) -> Any:
+    raise JsonError(f"{name} is no JSON")
+
+
 def decode_structs(text: bytes, kind: type[Item]) -> list[Item]:
     """Return the structs in a JSON list; their fields, which are no objects, bound the depth. Raises JsonError."""
     try:

@@ -5,9 +5,17 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.json_text import MAX_DEPTH, JsonError, TooDeepError, decode_json, is_deep, load_json
+from opencode_tui.schema.json_text import (
+    MAX_DEPTH,
+    JsonError,
+    TooDeepError,
+    decode_foreign,
+    decode_json,
+    is_deep,
+    load_json,
+)
 
-READERS = (load_json, decode_json)
+READERS = (load_json, decode_json, decode_foreign)
 
 
 def nested(levels: int) -> str:
@@ -40,3 +48,23 @@ def test_what_is_no_json_is_one_error(read: Callable[[str | bytes], Any]) -> Non
     for text in ("", "[1", b"\xff"):
         with pytest.raises(JsonError):
             read(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (r'{"a": "half \ud83d end"}', {"a": "half ? end"}),
+        (r'["\ude00", "\ud83d", "\ud83d\ud83d\ude00"]', ["?", "?", "?\U0001f600"]),
+        (r'{"\udfff": 1}', {"?": 1}),
+        (r'["\ud83d\ude00"]', ["\U0001f600"]),
+        ('["\ufffd \U0001f600"]', ["\ufffd \U0001f600"]),
+    ],
+)
+def test_a_half_of_a_character_of_another_program_costs_itself(text: str, value: object) -> None:
+    assert decode_foreign(text) == decode_foreign(text.encode()) == value
+
+
+@pytest.mark.parametrize("text", [r'["\ud83d", NaN]', r'["\ud83d", Infinity]', r'["\ud83d"', "NaN", r'["\ud83"]'])
+def test_a_half_of_a_character_makes_nothing_else_valid(text: str) -> None:
+    with pytest.raises(JsonError):
+        decode_foreign(text)

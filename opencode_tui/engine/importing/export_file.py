@@ -4,6 +4,7 @@ The data of a share is a list of `{type, data}` with the session, its messages a
 `GET BASE/api/share/ID/data`. Sharing secrets are not among it.
 """
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from opencode_tui.engine.importing.opencode import found_session, read_items
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problems, check_message
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.ids import moment, spans_wrap
-from opencode_tui.schema.json_text import JsonError, decode_json
+from opencode_tui.schema.json_text import JsonError, decode_foreign
 from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
@@ -111,7 +112,7 @@ class ExportFile:
         if self._read is None:
             data = _fetch(self._source) if is_address(self._source) else _read_file(self._source)
             try:
-                content = decode_json(data)
+                content = decode_foreign(data)
             except JsonError as error:
                 raise ConfigError(f"{self._source} is not an exported session: {error}") from error
             self._read = _exported(content, self._source)
@@ -120,8 +121,9 @@ class ExportFile:
 
 def _is_folder_below(directory: str, here: str) -> bool:
     """Return whether a folder exists, and is this one or below it."""
-    path = Path(directory)
-    return path.is_absolute() and path.is_dir() and path.resolve().is_relative_to(Path(here).resolve())
+    if not (os.path.isabs(directory) and os.path.isdir(directory)):
+        return False
+    return Path(os.path.realpath(directory)).is_relative_to(os.path.realpath(here))
 
 
 def _read_file(name: str) -> bytes:

@@ -17,7 +17,7 @@ from opencode_tui.engine.importing.source import FoundSession, ImportedSession, 
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import moment, spans_wrap
-from opencode_tui.schema.json_text import JsonError, decode_json
+from opencode_tui.schema.json_text import JsonError, decode_foreign
 from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -173,7 +173,7 @@ class OpenCodeJson:
     def _sibling(self, kind: str, session_id: str, problems: Problems) -> object:
         for store in self._stores:
             try:
-                return decode_json(store.reader.read((kind, session_id)))
+                return decode_foreign(store.reader.read((kind, session_id)))
             except NotFoundError:
                 continue
             except (StorageError, JsonError) as error:

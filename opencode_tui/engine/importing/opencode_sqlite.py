@@ -28,7 +28,7 @@ from opencode_tui.engine.importing.source import FoundSession, ImportedSession, 
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.ids import spans_wrap, time_field
-from opencode_tui.schema.json_text import JsonError, decode_json
+from opencode_tui.schema.json_text import JsonError, decode_foreign
 from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
@@ -349,7 +349,7 @@ class OpenCodeSqlite:
             return []
         reader = RecordReader(FileSystem(), str(self.path.parent / "storage"))
         try:
-            return decode_json(reader.read(("session_diff", session_id)))
+            return decode_foreign(reader.read(("session_diff", session_id)))
         except (StorageError, JsonError):
             return []  # derived data: undo and the summary do not need it
 
@@ -373,7 +373,7 @@ def _is_writable(path: Path) -> bool:
 
 
 def _object(text: str) -> JsonObject:
-    value = decode_json(text)
+    value = decode_foreign(text)
     if not isinstance(value, dict):
         raise JsonError("not an object")
     return cast(JsonObject, value)
@@ -386,7 +386,7 @@ def _text(data: bytes) -> str:
 def _session_fields(row: Mapping[str, object]) -> JsonObject:
     """Return a session's record as the program's own export gives it; raises JsonError."""
     values = {
-        name: decode_json(str(value)) if name in _JSON_COLUMNS else value
+        name: decode_foreign(str(value)) if name in _JSON_COLUMNS else value
         for name, value in row.items()
         if value is not None
     }
@@ -427,6 +427,6 @@ def _project_fields(row: Mapping[str, object]) -> JsonObject:
     values = {name: value for name, value in row.items() if value is not None}
     time = {name: values[f"time_{name}"] for name in ("created", "updated", "initialized") if f"time_{name}" in values}
     fields: JsonObject = {name: values[name] for name in ("id", "worktree", "vcs", "name") if name in values}
-    fields |= {name: decode_json(str(values[name])) for name in ("sandboxes", "commands") if name in values}
+    fields |= {name: decode_foreign(str(values[name])) for name in ("sandboxes", "commands") if name in values}
     icon = {name: values[f"icon_{name}"] for name in ("url", "color") if f"icon_{name}" in values}
     return {**fields, "time": time, **({"icon": icon} if icon else {})}

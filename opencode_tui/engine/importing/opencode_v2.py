@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.importing.ids import DerivedIds
 from opencode_tui.engine.importing.source import Problem, Problems, check_message, short_title
-from opencode_tui.schema.json_text import JsonError, decode_json, shallow
+from opencode_tui.schema.json_text import JsonError, decode_foreign, shallow
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.tool_state import ABORTED_TOOL
@@ -371,7 +371,7 @@ def title_of(data: str) -> str:
 
 def _read(data: str, shape: type[AnyStruct]) -> AnyStruct:
     """Return the data of a row. Raises JsonError, or ValidationError of msgspec."""
-    return msgspec.convert(decode_json(data), shape)
+    return msgspec.convert(decode_foreign(data), shape)
 
 
 def _model_of(data: str | None) -> _Model | None:

@@ -3,7 +3,6 @@
 Such a file may be written while it is read, cut anywhere, or made by someone else. A line that is no JSON object costs itself.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -11,13 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, cast
 
-import msgspec
 from msgspec import Struct
 
 from opencode_tui.engine.importing.source import Problem
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.json_text import JsonError, TooDeepError, decode_json, load_json
+from opencode_tui.schema.json_text import JsonError, TooDeepError, decode_foreign
 from opencode_tui.schema.record import JsonObject
 
 LINE_LIMIT_BYTES = 32 * 1024 * 1024
@@ -124,23 +122,14 @@ def first_object(path: Path) -> JsonObject:
 
 
 def decode_object(data: bytes) -> JsonObject | str:
-    """Return a JSON object, or why the data is none. Halves of characters become question marks."""
+    """Return a JSON object, or why the data is none."""
     try:
-        value: object = decode_json(data)
+        value: object = decode_foreign(data)
     except TooDeepError:
         return "is nested too deeply"
     except JsonError:
-        try:
-            # Texts that JavaScript cut between the halves of a character; msgspec does not accept these.
-            loose: object = load_json(data.decode("utf-8", "replace"), parse_constant=_refuse)
-            value = msgspec.json.decode(json.dumps(loose, ensure_ascii=False).encode("utf-8", "replace"))
-        except (ValueError, msgspec.MsgspecError):
-            return "is not JSON"
+        return "is not JSON"
     return cast(JsonObject, value) if isinstance(value, dict) else "is not an object"
-
-
-def _refuse(name: str) -> object:
-    raise ValueError(name)
 
 
 # Values of any type.

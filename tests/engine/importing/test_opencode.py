@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import tarfile
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.engine.importing.importer import Selection
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import find_paths
@@ -18,6 +20,7 @@ from tests.support.importing.fixtures import unpack
 from tests.support.source.archive import extract
 from tests.support.world.repo import make_repo
 
+TIME = {"created": 1700000000000, "updated": 1700000001000}
 VERSIONS = ("1.1.65", "1.2.1", "1.18.33")
 ARCHIVE = Path(__file__).parents[2] / "schema" / "data" / "opencode-fixtures.tar.gz"
 
@@ -156,6 +159,87 @@ def test_a_damaged_record_costs_itself(desk: Desk, tmp_path: Path):
     assert sorted(problem.split(":")[1] for problem in report.problems) == sorted(
         f"part/{path.parent.name}/{path.stem}" for path in parts[:2]
     )
+
+
+HALF = r"\ud83d"
+"""Half of a character as JavaScript writes it: `JSON.stringify` of ECMAScript 2019, after `substring` has cut a text."""
+
+
+def cut(record: str) -> str:
+    """Return a record whose texts end with half of a character."""
+    return re.sub(r'("(?:text|title)": ?"[^"\\]+)"', lambda found: f'{found[1]}{HALF}"', record)
+
+
+def test_half_of_a_character_costs_no_record_of_a_folder(desk: Desk, tmp_path: Path):
+    data = unpack("1.1.65", tmp_path / "opencode")
+    for path in (data / "storage").rglob("*.json"):
+        path.write_text(cut(path.read_text()))
+    _check_halves(desk, data)
+
+
+@pytest.mark.parametrize("version", ["1.2.1", "1.18.33"])
+def test_half_of_a_character_costs_no_row_of_a_database(desk: Desk, tmp_path: Path, version: str):
+    data = unpack(version, tmp_path / "opencode")
+    with sqlite3.connect(data / "opencode.db") as database:
+        for table in ("message", "part"):
+            for name, record in database.execute(f"SELECT id, data FROM {table}").fetchall():
+                changed = cut(record)
+                database.execute(f"UPDATE {table} SET data = ? WHERE id = ?", (changed, name))
+    database.close()
+    _check_halves(desk, data)
+
+
+def _check_halves(desk: Desk, data: Path) -> None:
+    report = desk.run(data)
+    assert (report.new, report.problems) == (4, [])
+    texts = [
+        json.loads(record)["text"]
+        for record in desk.records().values()
+        if b'"text":' in record and b'"type": "text"' in record
+    ]
+    assert len([text for text in texts if text.endswith("?")]) > 20
+
+
+@pytest.mark.parametrize(
+    "title", [HALF, f"cut {HALF}", f"{HALF}{HALF}", r"\ude00 cut", r"\ud83d\ude00", r"tail \udbff"]
+)
+def test_half_of_a_character_costs_no_exported_session(desk: Desk, tmp_path: Path, title: str):
+    session_id, message_id = "ses_44e8d5c40ffe00000000000001", "msg_bb172a3bf001aaaaaaaaaaaaaa"
+    info = {"id": session_id, "version": "1.1.65", "projectID": "p", "directory": "/", "title": "TITLE", "time": TIME}
+    message = {
+        "id": message_id,
+        "role": "user",
+        "time": TIME,
+        "agent": "build",
+        "model": {"providerID": "a", "modelID": "b"},
+    }
+    part = {"id": "prt_bb172a3bf001aaaaaaaaaaaaaa", "type": "text", "text": "TITLE"}
+    text = json.dumps({"info": info, "messages": [{"info": message, "parts": [part]}]}).replace("TITLE", title)
+    file = tmp_path / "session.json"
+    file.write_text(text)
+    report = desk.run_from([ExportFile(str(file), here=str(tmp_path))])
+    assert (report.new, report.problems) == (1, [])
+    shown = (
+        json.loads(f'"{title}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
+    )
+    assert json.loads(desk.records()[f"part/{message_id}/{part['id']}.json"])["text"] == shown
+
+
+@pytest.mark.parametrize("folder", ["/" + "a" * 300, "/a/" * 3000, "", "a", "/x\0y", "~", "/../.."])
+def test_a_folder_that_cannot_be_becomes_that_of_the_import(desk: Desk, tmp_path: Path, folder: str):
+    info = {
+        "id": "ses_44e8d5c40ffe00000000000001",
+        "version": "1",
+        "projectID": "p",
+        "directory": folder,
+        "title": "T",
+        "time": TIME,
+    }
+    file = tmp_path / "session.json"
+    file.write_text(json.dumps({"info": info, "messages": []}))
+    assert desk.run_from([ExportFile(str(file), here=str(tmp_path))]).new == 1
+    [session] = [record for path, record in desk.records().items() if path.startswith("session/")]
+    assert json.loads(session)["directory"] == str(tmp_path)
 
 
 def test_our_own_store_is_never_a_source(desk: Desk, tmp_path: Path):

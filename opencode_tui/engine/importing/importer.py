@@ -25,7 +25,7 @@ from opencode_tui.schema.api.importing import (
     import_origin,
 )
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
-from opencode_tui.schema.error import NotFoundError, OpencodeError, StorageError
+from opencode_tui.schema.error import CorruptRecordError, NotFoundError, OpencodeError, StorageError
 from opencode_tui.schema.ids import Clock, is_identifier
 from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
@@ -58,7 +58,7 @@ KeepStates = Callable[[ImportedSession, str, MessageWithParts], MessageWithParts
 OWN_KEYS = frozenset({IMPORTED_FROM, FORKED_FROM, UNDO_KEY, COST_KEY})
 """Keys of `metadata` that refer to what is not here, or that are figures: silently left out."""
 
-State = Literal["new", "newer", "same"]
+State = Literal["new", "newer", "same", "unreadable"]
 
 
 class Selection(Struct, frozen=True):
@@ -244,7 +244,10 @@ class Importer:
         return planned
 
     def _compare(self, found: FoundSession, known: Mapping[str, Key]) -> tuple[State, SessionInfo | None]:
-        """Return what of a session is here: nothing, an older state, or all."""
+        """Return what of a session is here: nothing, an older state, or all; or a record that cannot be read.
+
+        A damaged record is replaced by what the store that it can have come from has. A file of a stranger replaces nothing.
+        """
         key = known.get(found.session_id)
         if key is None:
             return "new", None
@@ -253,8 +256,8 @@ class Importer:
             info = parse_session(self._storage.read_sync(key), path=path, project_id=key[1])
         except NotFoundError:
             return "new", None
-        except StorageError:  # ours is damaged: what is there replaces it
-            return "new", None
+        except StorageError as error:
+            return ("new" if isinstance(error, CorruptRecordError) and not found.is_alone else "unreadable"), None
         origin = import_origin(info)
         have = info.time.updated if origin is None else origin.updated
         return ("same" if have is not None and found.updated <= have else "newer"), info
@@ -268,6 +271,9 @@ class Importer:
             tool=one.source.tool,
             state="new",
         )
+        if one.state == "unreadable":
+            reason = "a session with its id is here whose record cannot be read; it stays as it is"
+            return entry.changed(state="skipped", reason=reason)
         try:
             session = one.source.read(one.found)
         except OpencodeError as error:

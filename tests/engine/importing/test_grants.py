@@ -219,6 +219,44 @@ def test_a_file_with_the_id_of_a_session_that_is_here_changes_nothing(desk: Desk
     assert desk.records() == before
 
 
+UNREADABLE = {
+    "cut": lambda record: record[:20],
+    "empty": lambda record: b"",
+    "zeros": lambda record: b"\0" * len(record),
+    "no object": lambda record: b"[]",
+    "a later form": lambda record: record.replace(b'"time"', b'"times"'),
+    "the name of another": lambda record: record.replace(b"ses_", b"ses_1"),
+}
+"""What a full disk, a power cut, a copy and a later version leave of a session's record."""
+
+
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_a_file_with_the_id_of_a_session_whose_record_cannot_be_read_changes_nothing(
+    desk: Desk, tmp_path: Path, damage: str
+):
+    write_own(desk)
+    [record] = (desk.paths.storage / "session").rglob("*.json")
+    record.write_bytes(UNREADABLE[damage](record.read_bytes()))
+    before = desk.records()
+    report = imported(desk, "file", tmp_path)
+    assert [(one.state, one.reason) for one in report.sessions] == [
+        ("skipped", "a session with its id is here whose record cannot be read; it stays as it is")
+    ]
+    assert desk.records() == before
+
+
+@pytest.mark.parametrize("damage", UNREADABLE)
+def test_a_damaged_record_is_repaired_by_the_store_that_it_came_from(desk: Desk, tmp_path: Path, damage: str):
+    imported(desk, "folder", tmp_path)
+    before = {path: record for path, record in desk.records().items() if not path.startswith("session/")}
+    [record] = (desk.paths.storage / "session").rglob("*.json")
+    whole = record.read_bytes()
+    record.write_bytes(UNREADABLE[damage](whole))
+    assert desk.run(tmp_path / "opencode").new == 1
+    assert json.loads(record.read_bytes())["title"] == json.loads(whole)["title"]
+    assert {path: one for path, one in desk.records().items() if not path.startswith("session/")} == before
+
+
 def test_a_file_with_the_id_of_a_session_that_came_from_elsewhere_changes_nothing(desk: Desk, tmp_path: Path):
     imported(desk, "folder", tmp_path)
     before = desk.records()

@@ -84,7 +84,7 @@ _KEPT_FIELDS = frozenset(
         "after_tree",
     }
 )
-"""Fields with values that the program made; they are not texts."""
+"""Fields with values that the program made, where a user name is a part of an ID; arguments of a tool can have these names too."""
 
 _ABOUT_DIFF = frozenset({"file", "status", "note"})
 """The texts of a change that are not the content of its file."""
@@ -211,7 +211,7 @@ class Redactor:
 
     def _string(self, text: str, name: str) -> str:
         if name in _KEPT_FIELDS:
-            return text
+            return redact(text, self.counts)
         if text.startswith("data:") and (match := _DATA_ADDRESS.fullmatch(text)):
             return self._data(match)
         if len(text) >= 4 and is_secret_field(name):

@@ -4,7 +4,7 @@ import base64
 import json
 
 from opencode_tui.redaction.detectors import EMAIL, KEY, PASSWORD
-from opencode_tui.redaction.session import ENV_FILE, HOME, OUTPUT, USER, Person, Redactor
+from opencode_tui.redaction.session import _KEPT_FIELDS, ENV_FILE, HOME, OUTPUT, USER, Person, Redactor
 from opencode_tui.schema.error import RejectedError
 from opencode_tui.schema.session.part import PART, TextPart
 from opencode_tui.schema.session.tool_state import details_of
@@ -168,6 +168,25 @@ def test_a_field_with_the_name_of_a_secret_has_no_value():
     )
     assert "abcd efgh" not in shown and "zz-top-1" not in shown and "4096" in shown
     assert redactor.counts[PASSWORD] == 2
+
+
+@each("name", sorted(_KEPT_FIELDS))
+def test_an_argument_with_the_name_of_a_field_of_ours_is_searched(name: str):
+    key = f"ghp_{'a1B2c3D4' * 4}"
+    part = call("1", "deploy", given={name: key, "inner": [{name: f"{key} x"}]}, details={name: key})
+    assert key not in _redacted(part)[0]
+
+
+@each("name", sorted(_KEPT_FIELDS))
+def test_a_field_of_ours_keeps_its_value(name: str):
+    for value in (
+        "prt_0193b7c8d9e0AbCdEfGhIjKlMn",
+        "ada-l/model",
+        "3f9a1c7be4d20586af13c9e7d0b2465f3f9a1c7b",
+        "call_0af3",
+        "bash",
+    ):
+        assert Redactor(ADA).value({name: value}) == {name: value}
 
 
 def test_secrets_in_an_attached_text_are_replaced_and_pictures_are_not_touched():

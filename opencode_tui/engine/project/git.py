@@ -45,6 +45,8 @@ OUTPUT_BYTES = 128 * 1024 * 1024
 
 _OPTIONS = (
     "--no-pager",
+    *("-c", "apply.ignoreWhitespace=no"),
+    *("-c", "apply.whitespace=nowarn"),
     *("-c", "core.fsmonitor=false"),
     *("-c", f"core.hooksPath={os.devnull}"),
     *("-c", "core.splitIndex=false"),  # a part of an index elsewhere would be in the user's git folder

@@ -228,7 +228,7 @@ class DetachedWorktrees:
         """
         more = {"GIT_INDEX_FILE": str(patch.parent / "index"), **await find_identity(self._git)}
         await self._git.run("read-tree", base, more=more)
-        await self._git.run("apply", "--cached", "--binary", "--whitespace=nowarn", str(patch), more=more)
+        await self._git.run("apply", "--cached", "--binary", str(patch), more=more)
         tree = (await self._git.run("write-tree", more=more)).strip()
         branch, number = name, 1
         while found := await self._tree_of(branch):
@@ -269,7 +269,7 @@ class DetachedWorktrees:
     async def apply(self, patch: Path) -> None:
         """Apply a patch to the files of the work tree; all of it or nothing."""
         variables = await self._git.without_filters(self._repository)
-        await self._git.run("apply", "--binary", "--whitespace=nowarn", str(patch), more=variables)
+        await self._git.run("apply", "--binary", str(patch), more=variables)
 
     def _is_linked(self, path: Path, found: Repository) -> bool:
         """Return whether a worktree and our repository name each other; a task could name another index to write. Blocks."""

@@ -73,6 +73,47 @@ async def test_a_worktree_with_a_new_file_is_not_removed_whatever_status_shows(
     assert await DetachedWorktrees(found_in(linked.path), environ=os.environ).count_uncommitted() == 1
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        *(("apply.whitespace", one) for one in ("error", "error-all", "fix", "warn")),
+        ("apply.ignoreWhitespace", "change"),
+    ],
+)
+async def test_a_change_is_applied_byte_by_byte_whatever_the_settings_say_of_blanks(
+    tmp_path: Path, setting: str, value: str
+) -> None:
+    """Source: git-config(1), 2.39, `apply.whitespace`, `apply.ignoreWhitespace`."""
+    repo = make_repo(tmp_path / "r")
+    base = repo.commit(**{"a.txt": "one\n\ttwo  \nthree\n"})
+    worktrees = DetachedWorktrees(found_in(repo.path), environ=os.environ)
+    await worktrees.add(tmp_path / "tree", base)
+    text = "one \n\ttwo  \n \tthree\t\n\n\n"
+    (tmp_path / "tree" / "a.txt").write_text(text)
+    patch = tmp_path / "patch"
+    patch.write_text((await worktrees.changes(tmp_path / "tree", base)).diff)
+    repo.git("config", setting, value)
+    assert await worktrees.find_conflict(patch, ["a.txt"]) == ""
+    branch, _ = await worktrees.make_branch("b", base=base, patch=patch, message="m")
+    await worktrees.apply(patch)
+    assert (repo.path / "a.txt").read_text() == text
+    assert repo.git("diff", "--stat", branch, "--", "a.txt") == ""
+
+
+@pytest.mark.parametrize("value", ["no", "change"])
+async def test_a_change_conflicts_with_other_blanks_whatever_the_settings_say(tmp_path: Path, value: str) -> None:
+    repo = make_repo(tmp_path / "r")
+    base = repo.commit(**{"a.txt": "one\ntwo\nthree\n"})
+    worktrees = DetachedWorktrees(found_in(repo.path), environ=os.environ)
+    await worktrees.add(tmp_path / "tree", base)
+    (tmp_path / "tree" / "a.txt").write_text("one\ntwo!\nthree\n")
+    patch = tmp_path / "patch"
+    patch.write_text((await worktrees.changes(tmp_path / "tree", base)).diff)
+    repo.commit("other blanks", **{"a.txt": "one\n  two\nthree\n"})
+    repo.git("config", "apply.ignoreWhitespace", value)
+    assert "differ from the task's base" in await worktrees.find_conflict(patch, ["a.txt"])
+
+
 def found_in(path: Path) -> Repository:
     repository = find_repository(path)
     assert repository is not None

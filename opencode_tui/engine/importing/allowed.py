@@ -30,6 +30,9 @@ from opencode_tui.schema.session.tool_state import ToolStatePending
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
 
+TITLE = 500
+"""Characters of a title, which lists show in one row; titles of programs have up to 100."""
+
 _SESSION = ("id", "version", "project_id", "directory", "parent_id", "title", "time", "summary")
 _USER = ("id", "session_id", "role", "time", "agent", "model", "summary", "variant")
 _PROJECT = ("id", "worktree", "vcs", "name", "icon", "time")
@@ -54,6 +57,8 @@ _MEANINGS = {
 def allowed_session(info: SessionInfo) -> SessionInfo:
     """Return a session's record without its rules, its mode of approvals, its undo and its share."""
     kept = _only(info, _SESSION)
+    if len(kept.title) > TITLE:
+        kept = kept.changed(title=f"{kept.title[: TITLE - 1]}…")
     is_name = (
         info.slug is not None and _SLUG.fullmatch(info.slug) is not None
     )  # a worktree of a fork gets it as its name

@@ -427,15 +427,17 @@ class Importer:
         return info
 
     def _with_origin(self, info: SessionInfo, one: _Planned, *, is_open: bool) -> SessionInfo:
+        now = self._clock()  # a later time would keep the session on top of all lists
+        time = info.time.changed(created=min(info.time.created, now), updated=min(info.time.updated, now))
         origin = ImportOrigin(
             tool=one.source.tool,
             path=one.found.path,
             id=one.found.id,
             version=one.found.version,
-            at=self._clock(),
+            at=now,
             updated=None if is_open else one.found.updated,
         )
-        return info.changed(metadata={**(info.metadata or {}), IMPORTED_FROM: origin.to_dict()})
+        return info.changed(time=time, metadata={**(info.metadata or {}), IMPORTED_FROM: origin.to_dict()})
 
 
 class _Created(Struct, frozen=True):

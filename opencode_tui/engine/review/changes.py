@@ -34,6 +34,7 @@ DIFF_OPTIONS = (
 """The form of a diff that `patch.py` reads."""
 
 _HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
+_HOOK_SETTINGS = r"^hook\..*\.(event|enabled)$"
 _OPEN = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
@@ -229,9 +230,28 @@ async def _problem(git: SafeGit, repository: Repository, variables: Mapping[str,
 
 async def _hooks(git: SafeGit, variables: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the hooks that a commit would run."""
+    own = {name: variables[name] for name in ("GIT_DIR", "GIT_WORK_TREE")}
     try:
-        named = await git.run_for_user("rev-parse", "--git-path", "hooks", more=variables)
+        named = await git.run_for_user("rev-parse", "--git-path", "hooks", more=own)
+        settings = await git.run_for_user("config", "--null", "--get-regexp", _HOOK_SETTINGS, more=own)
     except GitUnavailableError:
         return ()
     folder = git.folder / named.text.strip()
-    return await asyncio.to_thread(lambda: tuple(name for name in _HOOKS if os.access(folder / name, os.X_OK)))
+    found = _events(settings.text) if settings.code == 0 else set[str]()
+    return await asyncio.to_thread(
+        lambda: tuple(name for name in _HOOKS if name in found or os.access(folder / name, os.X_OK))
+    )
+
+
+def _events(listing: str) -> set[str]:
+    """Return the events at which hooks of the settings run. Source: git-config(1), 2.54.0, `hook.<friendly-name>`."""
+    events: dict[str, set[str]] = {}
+    disabled: dict[str, bool] = {}
+    for entry in listing.split("\0"):
+        key, _, value = entry.partition("\n")
+        name, _, kind = key.removeprefix("hook.").rpartition(".")
+        if kind == "enabled":
+            disabled[name] = value.lower() in ("false", "no", "off", "0")
+        elif kind == "event":
+            events[name] = {*events.get(name, ()), value} if value else set()
+    return {event for name, found in events.items() if not disabled.get(name) for event in found}

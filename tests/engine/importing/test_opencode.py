@@ -14,6 +14,7 @@ import pytest
 from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.engine.importing.importer import Selection
 from opencode_tui.schema.error import ConfigError
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.paths import find_paths
 from tests.support.importing.desk import Desk
 from tests.support.importing.fixtures import unpack
@@ -223,6 +224,21 @@ def test_half_of_a_character_costs_no_exported_session(desk: Desk, tmp_path: Pat
         json.loads(f'"{title}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
     )
     assert json.loads(desk.records()[f"part/{message_id}/{part['id']}.json"])["text"] == shown
+
+
+@pytest.mark.parametrize("time", [9 * 10**18, 253_402_300_800_000, 4_000_000_000_000])
+def test_a_session_from_the_future_is_not_the_newest_for_ever(desk: Desk, tmp_path: Path, time: int):
+    info = {"id": "ses_44e8d5c40ffe00000000000001", "version": "1", "projectID": "p", "directory": "/"}
+    file = tmp_path / "session.json"
+    file.write_text(
+        json.dumps({"info": {**info, "title": "x" * 5000, "time": {"created": time, "updated": time}}, "messages": []})
+    )
+    before = system_clock()
+    assert desk.run_from([ExportFile(str(file), here=str(tmp_path))]).new == 1
+    [session] = [json.loads(record) for path, record in desk.records().items() if path.startswith("session/")]
+    assert before <= session["time"]["created"] <= session["time"]["updated"] <= system_clock()
+    assert session["title"] == f"{'x' * 499}…"
+    assert desk.run_from([ExportFile(str(file), here=str(tmp_path))]).same == 1
 
 
 @pytest.mark.parametrize("folder", ["/" + "a" * 300, "/a/" * 3000, "", "a", "/x\0y", "~", "/../.."])

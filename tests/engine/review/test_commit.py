@@ -135,6 +135,32 @@ async def test_a_piece_is_committed_whatever_form_the_settings_give_patches(tmp_
     assert (report.is_done, desk.committed(), desk.unstaged()) == (True, ["changed 20"], ["changed 5", "changed 35"])
 
 
+@pytest.mark.parametrize(
+    ("settings", "hooks"),
+    [
+        ([("event", "pre-commit")], ["pre-commit"]),
+        ([("event", "post-commit"), ("event", "commit-msg")], ["commit-msg", "post-commit"]),
+        ([("event", "pre-commit"), ("event", ""), ("event", "commit-msg")], ["commit-msg"]),
+        ([("event", "pre-commit"), ("enabled", "false")], []),
+        ([("event", "pre-commit"), ("enabled", "no"), ("enabled", "yes")], ["pre-commit"]),
+        ([("event", "pre-push")], []),
+        ([("event", "reference-transaction"), ("event", "prepare-commit-msg")], ["prepare-commit-msg"]),
+        ([], []),
+    ],
+)
+async def test_hooks_of_the_settings_are_named_as_those_of_the_folder(
+    tmp_path: Path, settings: list[tuple[str, str]], hooks: list[str]
+) -> None:
+    """Source: git-config(1), 2.54.0, `hook.<friendly-name>`."""
+    desk = Desk(tmp_path / "r")
+    desk.repo.git("config", "hook.A b.c.command", "true")
+    for key, value in settings:
+        desk.repo.git("config", "--add", f"hook.A b.c.{key}", value)
+    assert (await desk.changes()).hooks == hooks
+    desk.hook("pre-commit", "true")
+    assert (await desk.changes()).hooks == ["pre-commit", *(one for one in hooks if one != "pre-commit")]
+
+
 async def test_a_hook_that_fails_loses_nothing_and_its_output_is_whole(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.change("a.txt", 2)

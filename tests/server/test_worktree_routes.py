@@ -57,6 +57,36 @@ async def test_a_worktree_with_work_is_not_removed_and_a_clean_one_is(serve, pro
     assert (unknown.status_code, main.status_code) == (404, 404)
 
 
+async def test_work_that_git_was_told_not_to_show_is_never_lost(serve, project):
+    async with serve() as face:
+        folder = Path((await made(face, name="one"))["directory"])
+        body = {"directory": str(folder)}
+        project.git("config", "status.showUntrackedFiles", "no")
+        answers = []
+        for flag in ("assume-unchanged", "skip-worktree"):
+            project.git("-C", str(folder), "update-index", f"--{flag}", "a.py")
+            (folder / "a.py").write_text("x = 2\n")
+            answers.append((await face.http.request("DELETE", ROUTE, json=body), "a.py"))
+            answers.append((await face.http.post(f"{ROUTE}/reset", json=body), "a.py"))
+            (folder / "a.py").write_text("x = 1\n")
+            project.git("-C", str(folder), "update-index", f"--no-{flag}", "a.py")
+        (folder / "nested").mkdir()
+        project.git("-C", str(folder / "nested"), "init", "-q")
+        (folder / "nested" / "work").write_text("mine\n")
+        answers.append((await face.http.request("DELETE", ROUTE, json=body), "nested"))
+        (project.path / "nested").mkdir()
+        (project.path / "nested" / "work").write_text("of the default branch\n")
+        project.git("add", "nested/work")
+        project.git("commit", "-qm", "has the folder")
+        answers.append((await face.http.post(f"{ROUTE}/reset", json=body), "nested"))
+        kept = (folder / "nested" / "work").read_text()
+        shutil.rmtree(folder / "nested")
+        removed = await face.http.request("DELETE", ROUTE, json=body)
+    for answer, name in answers:
+        assert answer.status_code == 400 and name in answer.text
+    assert kept == "mine\n" and removed.json() is True and not folder.exists()
+
+
 async def test_a_folder_that_no_file_system_can_have_is_a_wrong_request(serve):
     async with serve() as face:
         body = {"directory": "/tmp/a\0b"}

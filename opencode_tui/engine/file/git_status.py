@@ -6,12 +6,13 @@ Filters (large-file storage, encryption) do not run, so a file with a filter cou
 import asyncio
 import os
 import stat
+import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from opencode_tui.engine.project.git import SafeGit
+from opencode_tui.engine.project.git import SafeGit, with_settings
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.schema.api.file import ChangedFile
 from opencode_tui.schema.error import GitUnavailableError
@@ -28,6 +29,9 @@ _DIFF_OPTIONS = (
     "-z",
     "--no-renames",
 )
+_NAMES = 500
+"""Names that one command of git gets."""
+
 _SIZE_LIMIT = 16 * 1024 * 1024
 _BINARY_SAMPLE = 8000
 _CHUNK = 1024 * 1024
@@ -60,6 +64,30 @@ async def staged_files(git: SafeGit, repository: Repository) -> list[str]:
     where, variables = repository.worktree, await git.without_filters(repository)
     listed = await git.run("diff", "--cached", "--name-only", "-z", "--no-renames", folder=where, more=variables)
     return [name for name in listed.split("\0") if name]
+
+
+async def unwatched_files(git: SafeGit, repository: Repository) -> list[str]:
+    """Return new nested repositories and changed files at which git was told not to look; `changed_files` has neither.
+
+    Such files are marked with `--assume-unchanged` or `--skip-worktree`. One that is not there, as in a sparse checkout, is none.
+    Paths are relative to the work tree. Raises GitUnavailableError.
+    """
+    where, variables = repository.worktree, await git.without_filters(repository)
+    others = await git.run("ls-files", "-z", "--others", "--exclude-standard", folder=where, more=variables)
+    found = [name.rstrip("/") for name in others.split("\0") if name.endswith("/")]
+    listed = await git.run("ls-files", "-z", "-v", folder=where, more=variables)
+    marked = [entry[2:] for entry in listed.split("\0") if entry[:1].islower() or entry[:1] == "S"]
+    names = await asyncio.to_thread(lambda: [name for name in marked if os.path.lexists(where / name)])
+    if not names:
+        return found
+    with tempfile.TemporaryDirectory(prefix="opencode-tui-status-") as folder:
+        own = {**variables, "GIT_INDEX_FILE": str(Path(folder, "index")), "GIT_LITERAL_PATHSPECS": "1"}
+        own = with_settings(own, {"core.sparseCheckout": "false"})  # it would mark them again
+        await git.run("read-tree", "HEAD", folder=where, more=own)
+        for at in range(0, len(names), _NAMES):
+            options = ("--name-only", "-z", "--no-renames", "HEAD", "--", *names[at : at + _NAMES])
+            found += (await git.run("diff", *options, folder=where, more=own)).split("\0")
+    return [name for name in found if name]
 
 
 async def _compare(git: SafeGit, repository: Repository) -> tuple[list[ChangedFile], set[str]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.config.trust.inspection import inspect_folder
-from opencode_tui.engine.file.git_status import changed_files, staged_files
+from opencode_tui.engine.file.git_status import changed_files, staged_files, unwatched_files
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.linked_worktree import BRANCHES, LinkedWorktree, LinkedWorktrees, shorten_names
@@ -126,7 +126,8 @@ class Worktrees(Struct, frozen=True):
             raise NotFoundError(f"{path} is not a worktree any more")
         git = SafeGit(path, environ=self.environ)
         changed = [one.path for one in await changed_files(git, repository, directory=path)]
-        names = sorted({*changed, *await staged_files(git, repository)})
+        others = (*await staged_files(git, repository), *await unwatched_files(git, repository))
+        names = sorted({*changed, *others})
         if names:
             raise ConfigError(
                 f"{path} has uncommitted work ({shorten_names(names)}); "

@@ -118,18 +118,17 @@ class LinkedWorktrees:
         await self._git.run("reset", "--hard", "--quiet", target, folder=made.path, more=variables)
 
     async def _refuse_overwriting(self, path: Path, target: str, variables: Mapping[str, str]) -> None:
-        """Raise ConfigError when files of a commit would replace ignored ones of a worktree, which git does without asking."""
-        options = ("-z", "--others", "--ignored", "--exclude-standard")
-        ignored = split_names(await self._git.run("ls-files", *options, folder=path, more=variables))
-        if not ignored:
+        """Raise ConfigError when files of a commit would replace others, ignored ones too, which git does without asking."""
+        others = split_names(await self._git.run("ls-files", "-z", "--others", folder=path, more=variables))
+        if not others:
             return
         listed = await self._git.run("ls-tree", "-r", "-z", "--name-only", target, folder=path, more=variables)
         files = set(split_names(listed))
         occupied = files.union(*map(_folders, files))
-        lost = [name for name in ignored if name in occupied or files.intersection(_folders(name))]
+        lost = [name for name in others if name in occupied or files.intersection(_folders(name))]
         if lost:
             raise ConfigError(
-                f"{path} has ignored files that a reset would replace ({shorten_names(lost)}); "
+                f"{path} has files outside git that a reset would replace ({shorten_names(lost)}); "
                 "move them, then reset the worktree again"
             )
 

@@ -2,7 +2,9 @@
 
 import os
 
-from opencode_tui.engine.file.git_status import changed_files
+import pytest
+
+from opencode_tui.engine.file.git_status import changed_files, unwatched_files
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import find_repository
 from tests.support.world.repo import make_repo
@@ -71,3 +73,26 @@ async def test_nothing_that_a_repository_names_is_started(tmp_path):
     repo.git("config", "core.worktree", str(tmp_path))
     (repo.path / "a").write_text("2\n3\n")
     assert (await told(repo), mark.exists()) == ({"a": (2, 1, "modified")}, False)
+
+
+@pytest.mark.parametrize("flag", ["assume-unchanged", "skip-worktree"])
+@pytest.mark.parametrize(
+    ("content", "is_found"), [("changed\n", True), ("1\n", False), (None, False), ("1\r\n", True), ("", True)]
+)
+async def test_a_file_at_which_git_does_not_look_is_found_when_it_differs(tmp_path, flag, content, is_found):
+    repo = make_repo(tmp_path / "p")
+    repo.commit(**{"inner/a [b].txt": "1\n", "other": "1\n"})
+    repo.git("update-index", f"--{flag}", "inner/a [b].txt")
+    file = repo.path / "inner/a [b].txt"
+    file.unlink()
+    if content is not None:
+        file.write_bytes(content.encode())
+    repo.write("other", "2\n")
+    before = (repo.path / ".git/index").read_bytes()
+    repository = find_repository(repo.path.resolve())
+    assert repository is not None
+    git = SafeGit(repository.worktree, environ=os.environ)
+    assert await unwatched_files(git, repository) == (["inner/a [b].txt"] if is_found else [])
+    make_repo(repo.path / "inner/nested")
+    assert (await unwatched_files(git, repository))[0] == "inner/nested"
+    assert (repo.path / ".git/index").read_bytes() == before

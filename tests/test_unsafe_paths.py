@@ -230,6 +230,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "cli/log.py": {"open_log": OWN, "_PrivateFile._write": OWN},
     "cli/terminal.py": {"write_answer": DEVICE},
     "config/installed/store.py": {"InstalledStore.put": OWN, "InstalledStore.switch": OWN},
+    "engine/file/git_status.py": {"unwatched_files": SYSTEM_TEMP},
     "engine/file/task_repository.py": {"TaskRepository._patch": OWN, "TaskRepository.read_files": OWN},
     "config/own_process.py": {"_overwrite": DEVICE},
     "config/secret_file.py": {"SecretFile._restrict_mode": OWN, "SecretFile._write": OWN},

@@ -52,7 +52,7 @@ _LOGIN_FILE = re.compile(
 """A file of which every part can be a secret."""
 
 _ASSIGNMENT = re.compile(
-    r"(?m)^(?P<head>(?:\d+:\s|[+\- ]|\s*\d+\|)?[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_.]*[ \t]*=[ \t]*)"
+    r"(?m)^(?P<head>(?:\d+:\s|[+\- ]|[ \t]*\d+\|)?[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_.]*[ \t]*=[ \t]*)"
     r"(?P<value>(?:\"[^\"]{0,5000}\"|'[^']{0,5000}'|\S).*)$"
 )
 _DATA_ADDRESS = re.compile(r"data:(?P<mime>[\w.+\-/]*)(?P<rest>(?:;[\w=\-]+)*),(?P<data>.*)", re.DOTALL)

@@ -8,11 +8,11 @@ import pytest
 
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.permission.policy import RefuseQuestions
-from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, ShellInput, TextInput
 from opencode_tui.schema.event.event import PartProgress
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import ToolPart
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer, provider_config
@@ -77,6 +77,30 @@ async def test_an_earlier_task_is_continued(environ, tmp_path):
         await client.prompts.prompt(session.id, PromptInput(parts=[TextInput(text="more")]))
         assert [info.id for info in await client.sessions.children(session.id)] == [child.id]
         assert len(await client.messages.list(child.id)) == 4
+
+
+@pytest.mark.parametrize("form", ["prompt", "command", "shell"])
+async def test_a_request_in_its_session_that_names_no_agent_is_for_it(environ, tmp_path, form):
+    environ["XDG_CONFIG_HOME"] = str(tmp_path / "config")
+    (tmp_path / "config/opencode-tui/command").mkdir(parents=True)
+    (tmp_path / "config/opencode-tui/command/greet.md").write_text("Greet them.")
+    async with opened(environ, tmp_path, Answer(calls=(TASK,)), Answer(text="one"), Answer(text="ok")) as (
+        server,
+        client,
+    ):
+        session = await prompt(client, "go")
+        (child,) = await client.sessions.children(session.id)
+        server.script(Answer(text="hello"), Answer(text="hello"))
+        for one in (child, session):
+            if form == "prompt":
+                await client.prompts.prompt(one.id, PromptInput(parts=[TextInput(text="more")]))
+            elif form == "command":
+                await client.prompts.command(one.id, CommandInput(command="greet"))
+            else:
+                await client.prompts.shell(one.id, ShellInput(command="true"))
+        asked = [await client.messages.list(one.id) for one in (child, session)]
+        agents = [[one.info.agent for one in messages if isinstance(one.info, UserMessage)] for messages in asked]
+        assert agents == [["explore", "explore"], ["build", "build"]]
 
 
 async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):

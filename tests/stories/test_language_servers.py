@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import shutil
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,32 @@ async def test_a_program_in_the_project_starts_only_in_a_trusted_folder_and_insi
             assert states.get("ty") == ("connected" if is_trusted else None), states
             assert outside.exists() == (is_trusted and tier == "none")
             await world.client.settings.trust((await world.client.settings.trust_report()).seen)
+
+
+async def test_basedpyright_starts_the_interpreter_of_a_project_only_with_trust_and_inside_the_sandbox(
+    project: Repo, environ: dict[str, str], tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    program = project.path / ".venv/bin/python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho x >> '{outside}'\nexec '{PYTHON}' \"$@\"\n")
+    program.chmod(0o755)
+    project.write(".venv/pyvenv.cfg", "home = /usr/bin\n")
+    project.write("a.py", "number: int = 'text'\n")
+    variables = {**with_servers(environ), "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    others = {name: {"disabled": True} for name in ("ty", "pyright", "pyrefly", "pylsp")}
+    asks = call("lsp", operation="diagnostics", filePath="a.py")
+    seen: list[str] = []
+    for is_trusted, tier in ((False, "bubblewrap"), (True, "bubblewrap")):
+        chosen = {"experimental": {"sandbox": {"tier": tier}}, "lsp": others}
+        async with opened(variables, project.path, settings=chosen) as world:
+            world.server.script(asks, Answer(text="done"))
+            [state] = [one.state for one in await world.calls(await world.prompt("look"))]
+            seen.append(state.output if state.status == "completed" else state.error)
+            assert not outside.exists(), is_trusted
+            await world.client.settings.trust((await world.client.settings.trust_report()).seen)
+    assert "trust the folder" in seen[0], seen
+    assert "is not assignable" in seen[1], seen
 
 
 async def test_the_lsp_tool_finds_by_name_and_is_listed_only_with_a_server(

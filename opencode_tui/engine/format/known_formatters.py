@@ -10,7 +10,13 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import FormatterSettings
-from opencode_tui.engine.project.known_programs import KnownProgram, dotted, read_programs
+from opencode_tui.engine.project.known_programs import (
+    KnownProgram,
+    dotted,
+    has_program,
+    names_of_project_code,
+    read_programs,
+)
 from opencode_tui.engine.project.programs import FoundProgram, ProjectPrograms
 from opencode_tui.schema.api.language import FormatterState
 
@@ -52,6 +58,8 @@ def _positions(text: str, lines: Lines) -> dict[str, int]:
 
 KNOWN = read_programs(Path(__file__).with_name("known_formatters.txt"), KnownFormatter)
 """In the order of precedence."""
+
+_RUN_PROJECT_CODE = names_of_project_code(KNOWN)
 
 
 class FormatterTable:
@@ -115,7 +123,8 @@ class FormatterTable:
     def _program(self, formatter: KnownFormatter) -> FoundProgram | None:
         if formatter.id not in self._programs:
             runs_code = formatter.runs_project_code or (
-                formatter.is_configured and self._finder.has_any(formatter.command[1:])
+                formatter.is_configured
+                and (self._finder.has_any(formatter.command[1:]) or has_program(formatter.command, _RUN_PROJECT_CODE))
             )
             self._programs[formatter.id] = self._finder.find(formatter.command, runs_project_code=runs_code)
         return self._programs[formatter.id]

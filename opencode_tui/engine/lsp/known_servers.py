@@ -18,7 +18,13 @@ from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import LspSettings
 from opencode_tui.engine.lsp.project_folders import ProjectFolders, find_folders, inner_folders
-from opencode_tui.engine.project.known_programs import KnownProgram, dotted, read_programs
+from opencode_tui.engine.project.known_programs import (
+    KnownProgram,
+    dotted,
+    has_program,
+    names_of_project_code,
+    read_programs,
+)
 from opencode_tui.engine.project.programs import ProjectPrograms
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import JsonObject
@@ -44,6 +50,8 @@ class KnownServer(KnownProgram, frozen=True):
 
 KNOWN = read_programs(_TABLE, KnownServer)
 """In the order of precedence."""
+
+_RUN_PROJECT_CODE = names_of_project_code(KNOWN)
 
 
 @cache
@@ -145,7 +153,10 @@ class ServerTable:
 
     def _look_for(self, server: KnownServer) -> Found | str:
         program, *arguments = server.command
-        runs_code = server.runs_project_code or (server.is_configured and self._programs.has_any(arguments))
+        runs_code = server.runs_project_code or (
+            server.is_configured
+            and (self._programs.has_any(arguments) or has_program(server.command, _RUN_PROJECT_CODE))
+        )
         if runs_code and not self._programs.is_trusted:
             return "runs code of the project; trust the folder with `opencode-tui trust`"
         found = self._programs.find(server.command, runs_project_code=runs_code)

@@ -4,7 +4,8 @@ A row of the section `[programs]` has the columns id, extensions, command, marke
 another field, alone or with `=` and a value. `@NAME` stands for a list of the section `[lists]`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, get_origin
 
@@ -63,6 +64,16 @@ def _value(kind: object, text: str, lists: Mapping[str, Sequence[str]]) -> objec
 def _expand(words: Iterable[str], lists: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the words with the names of lists replaced by these. Raises KeyError for a list that is not above."""
     return [one for word in words for one in (lists[word] if word.startswith("@") else (word,))]
+
+
+def names_of_project_code(programs: Iterable[KnownProgram]) -> frozenset[str]:
+    """Return the names of the programs that may run programs of the project."""
+    return frozenset(one.command[0] for one in programs if one.runs_project_code and one.command)
+
+
+def has_program(command: Iterable[str], names: Collection[str]) -> bool:
+    """Return whether a word of a command is one of these programs: by a path, with a version, or started by another (`npx`)."""
+    return any(os.path.basename(word).partition("@")[0] in names for word in command)
 
 
 def dotted(extensions: Iterable[str] | None) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from opencode_tui.engine.format.file_copy import FileCopy, copy_file
 from opencode_tui.engine.format.formatted import Formatted
 from opencode_tui.engine.format.formatters import Formatters, changed_lines, is_near
 from opencode_tui.engine.format.known_formatters import FormatterTable
-from opencode_tui.engine.project.programs import ProjectPrograms, start_program
+from opencode_tui.engine.project.programs import FoundProgram, ProjectPrograms, start_program
 from opencode_tui.engine.tool.builtin.apply_patch import ApplyPatchTool
 from opencode_tui.engine.tool.builtin.edit import EditTool
 from opencode_tui.engine.tool.builtin.write import WriteTool
@@ -280,6 +280,49 @@ def test_without_settings_and_without_trust_nothing_runs(tmp_path: Path, environ
     assert enabled(True, is_trusted=True, is_sandboxed=True)
     assert not enabled(True, is_trusted=False, is_sandboxed=True)
     assert not enabled({"prettier": FormatterSettings(disabled=True)}, is_trusted=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "command", "needs_trust"),
+    [
+        ("prettier", None, True),
+        ("oxfmt", None, True),
+        ("mine", ["prettier", "--write", "$FILE"], True),
+        ("mine", ["npx", "prettier", "--write", "$FILE"], True),
+        ("mine", ["npx", "-y", "oxfmt@latest", "$FILE"], True),
+        ("biome", ["BIN/prettier", "$FILE"], True),
+        ("biome", None, False),
+        ("mine", ["npx", "biome", "format", "$FILE"], False),
+    ],
+)
+def test_a_formatter_whose_settings_are_programs_needs_trust_under_every_name(
+    tmp_path: Path, environ: dict[str, str], name: str, command: list[str] | None, *, needs_trust: bool
+) -> None:
+    """`oxfmt.config.ts` is a program: https://oxc.rs/docs/guide/usage/formatter/config, version 0.79."""
+    project, outside = tmp_path / "project", tmp_path / "bin"
+    project.mkdir()
+    outside.mkdir()
+    for program in ("prettier", "oxfmt", "biome", "npx"):
+        (outside / program).write_text("#!/bin/sh\n")
+        (outside / program).chmod(0o755)
+    given = None if command is None else [word.replace("BIN", str(outside)) for word in command]
+
+    def find(*, is_trusted: bool) -> FoundProgram | None:
+        programs = ProjectPrograms(
+            environ={**environ, "PATH": str(outside)},
+            directory=project,
+            worktree=project,
+            is_trusted=is_trusted,
+            is_sandboxed=lambda: True,
+        )
+        table = FormatterTable({name: FormatterSettings(command=given, extensions=[".ts"])}, programs)
+        found = table.find(project / "a.ts")
+        return None if found is None else found[1]
+
+    trusted = find(is_trusted=True)
+    assert trusted is not None
+    assert trusted.is_confined == needs_trust
+    assert (find(is_trusted=False) is None) == needs_trust
 
 
 @pytest.mark.parametrize(

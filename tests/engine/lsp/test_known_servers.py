@@ -1,5 +1,8 @@
 """Which language servers may start, and which of them inside the sandbox: what a confined command can write, and what runs it."""
 
+import asyncio
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,10 @@ from opencode_tui.config.settings.settings import LspSettings
 from opencode_tui.engine.lsp import project_folders
 from opencode_tui.engine.lsp.known_servers import KNOWN, Found, ServerTable
 from opencode_tui.engine.lsp.project_folders import find_folders
+from opencode_tui.engine.lsp.server import LanguageServer
 from opencode_tui.engine.project.programs import ProjectPrograms
+from opencode_tui.programs import safe_environ
+from tests.support.world.waiting import PATIENCE_S
 
 
 def program(path: Path) -> Path:
@@ -72,7 +78,92 @@ def test_a_word_of_a_known_command_is_no_file_of_the_project(tmp_path: Path) -> 
 
 def test_servers_that_run_programs_of_the_project_are_marked() -> None:
     marked = {one.id for one in KNOWN if one.runs_project_code}
-    assert {"pylsp", "pyrefly", "rust", "dart", "terraform", "typescript"} <= marked
+    assert {"pylsp", "pyrefly", "basedpyright", "rust", "dart", "terraform", "typescript"} <= marked
+
+
+@pytest.mark.parametrize(
+    ("command", "may_start"),
+    [
+        (["basedpyright-langserver", "--stdio"], False),
+        (["ABSOLUTE/basedpyright-langserver", "--stdio"], False),
+        (["rust-analyzer"], False),
+        (["npx", "typescript-language-server", "--stdio"], False),
+        (["npx", "-y", "typescript-language-server@4", "--stdio"], False),
+        (["uv", "run", "pylsp"], False),
+        (["pyright-langserver", "--stdio"], True),
+        (["npx", "pyright-langserver", "--stdio"], True),
+        (["mine", "--of=basedpyright-langserver"], True),
+    ],
+)
+def test_a_server_that_runs_programs_of_the_project_needs_trust_under_every_name(
+    tmp_path: Path, command: list[str], *, may_start: bool
+) -> None:
+    project, outside = tmp_path / "project", tmp_path / "bin"
+    project.mkdir()
+    names = ("basedpyright-langserver", "pyright-langserver", "rust-analyzer", "npx", "uv", "mine")
+    assert all(program(outside / name) for name in names)
+    given = [word.replace("ABSOLUTE", str(outside)) for word in command]
+
+    def find(name: str, *, is_trusted: bool) -> Found | str:
+        programs = ProjectPrograms(
+            environ={"PATH": str(outside)},
+            directory=project,
+            worktree=project,
+            is_trusted=is_trusted,
+            is_sandboxed=lambda: True,
+        )
+        table = ServerTable({name: LspSettings(command=given, extensions=["a"])}, programs)
+        return table.find(next(one for one in table.servers if one.id == name))
+
+    for name in ("mine", "ty"):  # a name of one's own, and that of a server which runs nothing
+        untrusted, trusted = find(name, is_trusted=False), find(name, is_trusted=True)
+        assert isinstance(trusted, Found)
+        assert trusted.is_confined == (not may_start)
+        assert isinstance(untrusted, Found) == may_start, untrusted
+        assert may_start or "trust the folder" in str(untrusted)
+
+
+def hostile_python(project: Path) -> Path:
+    """Make a project that brings interpreters and modules of its own; return the file that they would write."""
+    ran = project.parent / "ran.txt"
+    for name in (".venv/bin/python", ".venv/bin/python3", "venv/bin/python"):
+        program(project / name).write_text(f"#!/bin/sh\necho {name} >> '{ran}'\nexec '{sys.executable}' \"$@\"\n")
+    for name in (".venv", "venv"):
+        (project / name / "pyvenv.cfg").write_text("home = /usr/bin\n")
+        (project / name / "lib/python3.11/site-packages").mkdir(parents=True)
+    for name in ("json.py", "sitecustomize.py", "a.py"):
+        (project / name).write_text(f"open({str(ran)!r}, 'a').write({name!r})\n")
+    (project / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    return ran
+
+
+async def test_no_installed_server_runs_a_program_of_a_project_without_trust(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    project = tmp_path / "project"
+    ran = hostile_python(project)
+    path = os.pathsep.join([str(Path(sys.executable).parent), environ["PATH"]])
+    programs = ProjectPrograms(
+        environ={**environ, "PATH": path},
+        directory=project,
+        worktree=project,
+        is_trusted=False,
+        is_sandboxed=lambda: True,
+    )
+    table = ServerTable(None, programs)
+    found = [one for one in map(table.find, table.servers) if isinstance(one, Found) and ".py" in one.server.extensions]
+    assert "ruff" in [one.server.id for one in found]
+    for one in found:
+        server = LanguageServer(
+            one, project, environ=safe_environ(programs.environ, project), noticed=lambda path: None
+        )
+        await server.start()
+        document = await server.open(project / "a.py")
+        assert document is not None
+        async with asyncio.timeout(PATIENCE_S):
+            await server.diagnose(document)
+        await server.close()
+        assert not ran.exists(), (one.server.id, ran.read_text())
 
 
 @pytest.mark.parametrize(

@@ -51,9 +51,10 @@ def decode_json(text: str | bytes | bytearray) -> Any:
 
 
 def decode_foreign(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text of another program; halves of characters become question marks. Raises JsonError.
+    """Return the value of a JSON text of another program, with U+FFFD for bytes that are not UTF-8 and for halves of characters.
 
-    Programs in JavaScript cut texts between the halves of a character, and write such a half as `\\ud83d`.
+    Programs in JavaScript write such halves where they cut a text (`"\\ud83d"`). A number that JSON does not have is null. Raises
+    JsonError.
     """
     try:
         return decode_json(text)
@@ -61,12 +62,9 @@ def decode_foreign(text: str | bytes | bytearray) -> Any:
         raise
     except JsonError:
         given = text if isinstance(text, str) else text.decode("utf-8", "replace")
-        value = load_json(given, parse_constant=_refuse)
-        return decode_json(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-
-
-def _refuse(name: str) -> Any:
-    raise JsonError(f"{name} is no JSON")
+        value = load_json(given, parse_constant=lambda _: None)
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return json.loads(whole)
 
 
 def decode_structs(text: bytes, kind: type[Item]) -> list[Item]:

@@ -249,3 +249,36 @@ async def test_a_search_for_tools_waits_for_a_server_that_does_not_start_until_i
         [found] = await world.calls(session)
         assert found.state.status == "completed" and "far" in found.state.output
         assert await world.answer(session) == "went on"
+
+
+FLOODS = {
+    "words": "y\n",
+    "empty lines": "\n",
+    "one endless line": "y",
+    "answers to nothing": '{"jsonrpc":"2.0","id":999,"result":{}}\n',
+    "notifications": '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"x"}}\n',
+    "requests": '{"jsonrpc":"2.0","id":7,"method":"roots/list"}\n',
+    "questions": '{"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{"message":"x","requestedSchema":{}}}\n',
+}
+
+
+@pytest.mark.parametrize("output", ["stdout", "stderr"])
+@pytest.mark.parametrize("text", FLOODS.values(), ids=FLOODS)
+async def test_a_server_that_floods_its_output_is_left_and_ended_at_once(
+    environ: dict[str, str], tmp_path: Path, text: str, output: str
+) -> None:
+    command = [sys.executable, "-S", small_server.__file__]
+    entry = McpLocalSettings(type="local", command=command, environment={"RAW": "1"})
+
+    async def measure() -> float:
+        async with served(environ, tmp_path, entry) as servers:
+            await servers.connect("far")
+            call = asyncio.create_task(servers.call("far", "flood", {"text": text, "output": output}))
+            await asyncio.sleep(0.5)
+            watch = Stopwatch()
+            call.cancel()
+            await asyncio.wait({call})
+            await servers.disconnect("far")
+            return watch.seconds
+
+    assert await quickest(measure) < 2 * CANCEL_S  # the call, then the server

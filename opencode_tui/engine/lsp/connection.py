@@ -15,7 +15,7 @@ from typing import Any, cast
 import msgspec
 
 from opencode_tui.engine.project.programs import Process, Program, Start, close_pipes, start_program
-from opencode_tui.schema.json_text import decode_json
+from opencode_tui.schema.json_text import decode_foreign
 from opencode_tui.schema.record import JsonObject
 
 EXIT_GRACE_S = 0.1
@@ -171,7 +171,7 @@ class Connection:
             while (body := await self._read_body()) is not None:
                 self.heard += 1
                 is_large = len(body) > _LARGE_BYTES
-                message: object = await asyncio.to_thread(decode_json, body) if is_large else decode_json(body)
+                message: object = await asyncio.to_thread(decode_foreign, body) if is_large else decode_foreign(body)
                 if isinstance(message, dict):
                     self._handle(cast("JsonObject", message))
         except (OSError, ValueError, asyncio.IncompleteReadError, msgspec.MsgspecError) as error:

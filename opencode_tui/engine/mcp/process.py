@@ -18,6 +18,9 @@ OUTPUT_LINES = 50
 """Last lines of the standard error that are kept."""
 
 _LINE_CHARACTERS = 500
+_READ_BYTES = 16 * 1024
+"""Bytes that are handled before other work runs: a server that floods its output has many lines in them."""
+
 _GRACE_S = 0.05
 _POLL_S = 0.005
 
@@ -50,6 +53,7 @@ class ServerProcess:
         self._process = process
         self.ended = asyncio.Event()
         """Set at the end of its standard output."""
+        self._is_too_long = False
         self._output: deque[str] = deque(maxlen=OUTPUT_LINES)
         self._reading = asyncio.create_task(self._read_output(), name="output of an MCP server")
 
@@ -65,7 +69,6 @@ class ServerProcess:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
                 start_new_session=True,
-                limit=LINE_LIMIT,
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -88,6 +91,8 @@ class ServerProcess:
     def exit_text(self) -> str:
         """How it ended, for a message."""
         code = self._process.returncode
+        if self._is_too_long:
+            return f"sent a message of more than {LINE_LIMIT >> 20} MiB"
         if code is None:
             return "closed its output"
         if code < 0:
@@ -96,17 +101,14 @@ class ServerProcess:
         return f"exited with code {code}"
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Yield the lines of its standard output until that ends."""
+        """Yield the lines of its standard output until that ends; a line that is too long ends it."""
         assert self._process.stdout is not None
-        while True:
-            try:
-                line = await self._process.stdout.readline()
-            except ValueError:  # longer than the limit
-                line = b""
-            if not line:
-                self.ended.set()
-                return
+        async for line in _lines(self._process.stdout, LINE_LIMIT):
+            if len(line) > LINE_LIMIT:
+                self._is_too_long = True
+                break
             yield line
+        self.ended.set()
 
     async def write(self, data: bytes) -> None:
         """Write to its standard input. Raises OSError when it has ended."""
@@ -142,12 +144,31 @@ class ServerProcess:
 
     async def _read_output(self) -> None:
         assert self._process.stderr is not None
-        while True:
-            try:
-                line = await self._process.stderr.readline()
-            except ValueError:
-                continue
-            if not line:
-                return
+        async for line in _lines(self._process.stderr, 4 * _LINE_CHARACTERS):
             if text := line.decode("utf-8", "replace").strip():
                 self._output.append(text[:_LINE_CHARACTERS])
+
+
+async def _lines(stream: asyncio.StreamReader, longest: int) -> AsyncIterator[bytes]:
+    """Yield the lines of a stream that are not empty, without their ends; of a longer one a little more than `longest` bytes.
+
+    Other work runs in between, however fast they come.
+    """
+    begun: list[bytes] = []
+    size, is_cut = 0, False
+    while data := await stream.read(_READ_BYTES):
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            if not is_cut and (begun or end):
+                yield b"".join((*begun, end))
+            begun.clear()
+            size, is_cut = 0, False
+        if rest and not is_cut:
+            begun.append(rest)
+            size += len(rest)
+            if is_cut := size > longest:
+                yield b"".join(begun)
+                begun.clear()
+        await asyncio.sleep(0)
+    if begun:
+        yield b"".join(begun)

@@ -5,7 +5,8 @@ It is imported on a thread, when the first server starts. What it returns are th
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
@@ -33,6 +34,7 @@ from opencode_tui.engine.mcp.lists import (
 )
 from opencode_tui.engine.mcp.process import ServerProcess
 from opencode_tui.engine.mcp.sdk_oauth import TokenAuth, client_options
+from opencode_tui.schema.json_text import decode_foreign
 from opencode_tui.schema.record import JsonObject
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -41,6 +43,9 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 # What the SDK and its libraries log goes where our lines go: without a handler of theirs Python prints it over the screen.
 for _name in ("mcp", "client", "httpx2", "httpcore2"):
     logging.getLogger(_name).parent = logging.getLogger("opencode_tui")
+
+MOST_REQUESTS = 100
+"""Requests of a server that may wait for our answer; further ones are dropped, as it does not read the answers."""
 
 _HTTP_TIMEOUT_S = 30.0
 _READ_TIMEOUT_S = 300.0
@@ -295,22 +300,35 @@ async def _over_pipes(process: ServerProcess) -> AsyncGenerator[TransportStreams
     """Yield the streams of a process. The SDK's own transport waits 2 s for servers that ignore the end of their input."""
     incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    waiting: set[types.RequestId] = set()
+    """The requests to the server that have no answer yet."""
+    asked = 0  # requests of the server that have none
 
     async def read_lines() -> None:
+        nonlocal asked
         async with incoming:
             async for line in process.lines():
-                if not line.strip():
-                    continue
-                try:
-                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    continue  # a line that is no message, such as a print for debugging
-                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
-                    await incoming.send(SessionMessage(message))
+                for message in _read_line(line, waiting):
+                    if isinstance(message, (types.JSONRPCResponse, types.JSONRPCError)) and message.id is not None:
+                        waiting.discard(message.id)
+                    elif isinstance(message, types.JSONRPCRequest):
+                        if asked >= MOST_REQUESTS:
+                            continue
+                        asked += 1
+                    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                        await incoming.send(SessionMessage(message))
 
     async def write_lines() -> None:
+        nonlocal asked
         async with outgoing:
             async for message in outgoing:
+                if isinstance(message.message, types.JSONRPCRequest):
+                    waiting.add(message.message.id)
+                elif isinstance(message.message, types.JSONRPCNotification):
+                    if message.message.method == "notifications/cancelled":
+                        waiting.discard((message.message.params or {}).get("requestId", ""))
+                else:
+                    asked -= 1
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 try:
                     await process.write(f"{text}\n".encode())
@@ -327,3 +345,44 @@ async def _over_pipes(process: ServerProcess) -> AsyncGenerator[TransportStreams
             group.cancel_scope.cancel()
             read.close()
             write.close()
+
+
+_ID = re.compile(rb'"id"\s*:\s*(\d+)')
+_METHOD = re.compile(rb'"method"\s*:')
+
+
+def _read_line(line: bytes, waiting: Collection[types.RequestId]) -> list[types.JSONRPCMessage]:
+    """Return the messages that a line of a server stands for: none for a print for debugging, else its own.
+
+    For one that cannot be read these are errors as the answers to the requests that it answers: nothing else would end them.
+    """
+    if not line.lstrip().startswith(b"{"):
+        return []
+    value: object = None
+    try:
+        try:
+            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            value = decode_foreign(line)
+            message = types.jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValueError as error:
+        reason = " ".join(str(error).split())[:200]
+        return [_error(f"its answer cannot be read: {reason}", one) for one in _answered(line, value) if one in waiting]
+    if isinstance(message, types.JSONRPCError) and message.id is None and message.error.code == types.PARSE_ERROR:
+        return [_error(message.error.message, one) for one in tuple(waiting)]  # it could not read one of them
+    return [message]
+
+
+def _answered(line: bytes, value: object) -> list[types.RequestId]:
+    """Return the request that a line answers which is no message; `value` is what it holds as JSON, None where it is none."""
+    if isinstance(value, dict):
+        given = cast("JsonObject", value)
+        number: Any = given.get("id")
+        is_answer = "jsonrpc" in given and "method" not in given  # else a line of a log
+        return [number] if is_answer and isinstance(number, int | str) else []
+    found = _ID.search(line) if b'"jsonrpc"' in line and not _METHOD.search(line) else None
+    return [] if found is None else [int(found[1])]
+
+
+def _error(text: str, request: types.RequestId) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=request, error=types.ErrorData(code=types.PARSE_ERROR, message=text))

@@ -78,6 +78,9 @@ The number is that of the calls to which the question may belong.
 Report = Callable[[str | None, float | None], None]
 """Called with the text of a call's progress and its share from 0 to 1."""
 
+MOST_QUESTIONS = 10
+"""Questions of a server that may wait for the user at the same time; further ones are declined."""
+
 DECLINED: JsonObject = {"action": "decline"}
 CANCELED: JsonObject = {"action": "cancel"}
 
@@ -575,6 +578,6 @@ class McpServer:
         asking = [one for one in self._calls if one.elicit is not None]
         own = _current_call.get()
         call = own if own in asking else next(reversed(asking), None)
-        if call is None or call.elicit is None:
+        if call is None or call.elicit is None or sum(len(one.asking) for one in asking) >= MOST_QUESTIONS:
             return DECLINED
         return await call.ask(call.elicit, params, 1 if call is own else len(asking))

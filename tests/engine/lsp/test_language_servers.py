@@ -52,6 +52,19 @@ async def test_only_the_errors_that_an_edit_brought_are_reported(
         assert world.heard
 
 
+@pytest.mark.parametrize("kind", ["pull", "push"])
+async def test_a_server_that_cuts_a_character_in_half_is_read_and_goes_on(
+    tmp_path: Path, environ: dict[str, str], kind: str
+) -> None:
+    """JSON.stringify writes such a half as an escape: ECMA-262, 15th edition, 25.5.2.3 QuoteJSONString."""
+    async with bench(tmp_path, environ, kind, "cut") as world:
+        world.write("a.bug", "fine\n")
+        await world.read("a.bug")
+        assert (await world.edit("a.bug", "new BUG\n")).text == "a.bug:1:5: a bug \ufffd [bug]"
+        assert (await world.edit("a.bug", "BUG\n")).text == "a.bug:1:1: a bug \ufffd [bug]"
+        assert len(world.pids()) == 1
+
+
 async def test_nothing_starts_before_a_file_of_its_language_is_read(tmp_path: Path, environ: dict[str, str]) -> None:
     async with bench(tmp_path, environ) as world:
         world.write("notes.txt", "BUG")

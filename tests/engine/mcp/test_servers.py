@@ -9,8 +9,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from opencode_tui.engine.mcp import process
 from opencode_tui.engine.mcp.lists import McpError, ServerLists
 from opencode_tui.engine.mcp.names import LONGEST, tool_ids
+from opencode_tui.engine.mcp.server import MOST_QUESTIONS
 from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.folder_event import McpToolsChanged
 from opencode_tui.schema.record import JsonObject
@@ -286,3 +288,163 @@ async def test_what_the_sdk_logs_goes_to_our_log(world: World) -> None:
         await servers.connect("one")
     parents = {logging.getLogger(name).parent for name in ("mcp", "client", "httpx2")}
     assert parents == {logging.getLogger("opencode_tui")}
+
+
+def result(text: str) -> str:
+    return f'{{"jsonrpc":"2.0","id":ID,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        (result('"cut \\ud83d"'), "cut \ufffd"),
+        (result('"\\ude00 cut"'), "\ufffd cut"),
+        (result('"\\ud83d\\ude00 whole"'), "\U0001f600 whole"),
+        (result('"caf\xe9"'), "caf\ufffd"),
+        (result('"\xc3\xa9"'), "\u00e9"),
+        (
+            '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"ok"}],"structuredContent":{"a":NaN}}}\n',
+            "ok",
+        ),
+        ("\n\n \nDEBUG: an answer follows\n" + result('"ok"'), "ok"),
+        ('{"level": "info", "id": ID, "msg": "a line of a log"}\n' + result('"ok"'), "ok"),
+        (
+            '{"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "of a notification"}}\n'
+            + result('"ok"'),
+            "ok",
+        ),
+        ('{"jsonrpc": "2.0", "id": 999, "result": "of no call"}\n' + result('"ok"'), "ok"),
+        ('[1, 2]\n"ID"\nnull\n' + result('"ok"'), "ok"),
+        ("[" * 5_000 + "\n" + result('"ok"'), "ok"),
+    ],
+    ids=[
+        "first half of a character",
+        "second half",
+        "both halves",
+        "no UTF-8",
+        "UTF-8",
+        "NaN",
+        "other lines",
+        "a log in JSON",
+        "an error of no request",
+        "an answer to no request",
+        "other JSON",
+        "deep JSON",
+    ],
+)
+async def test_an_answer_is_read_whatever_its_text_holds_and_whatever_is_printed_beside_it(
+    world: World, line: str, read: str
+) -> None:
+    """A program in JavaScript writes half a character where it has cut a text: ECMA-262, 15th edition, 25.5.2.3 QuoteJSONString."""
+    async with world.servers(one={"RAW": "1"}) as servers:
+        async with asyncio.timeout(PATIENCE_S):
+            assert text(await servers.call("one", "raw", {"text": line})) == read
+            assert text(await servers.call("one", "echo", {"text": "then"})) == "then"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"jsonrpc":"2.0","id":ID,"result":"no object"}\n', "cannot be read"),
+        (
+            '{"jsonrpc":"2.0","id":ID,"result":{"a":' + "[" * 3_000 + "]" * 3_000 + "}}\n",
+            "nested deeper than 100 levels",
+        ),
+        ('{"jsonrpc":"2.0","id":ID,"result":{"content":[}\n', "cannot be read"),
+        ('{"jsonrpc":"2.0","id":ID}\n', "cannot be read"),
+        ('{"jsonrpc":"2.0","id":ID,"error":{"code":"x"}}\n', "cannot be read"),
+        ('{"jsonrpc":"2.0","id":ID,"error":"no object"}\n', "cannot be read"),
+        ('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}\n', "Parse error"),
+    ],
+    ids=[
+        "result of another kind",
+        "deep result",
+        "broken JSON",
+        "nothing but an ID",
+        "error of another kind",
+        "error that is no object",
+        "request that could not be read",
+    ],
+)
+async def test_an_answer_that_cannot_be_read_ends_its_call_with_the_reason_and_no_other(
+    world: World, line: str, reason: str
+) -> None:
+    """The ID of the answer to a request that could not be read is null: JSON-RPC 2.0, 5 (2013-01-04)."""
+    async with world.servers(one={"RAW": "1"}) as servers:
+        with pytest.raises(McpError, match=reason):
+            async with asyncio.timeout(PATIENCE_S):
+                await servers.call("one", "raw", {"text": line})
+        assert servers.get("one").state == "connected"
+        assert text(await servers.call("one", "echo", {"text": "then"})) == "then"
+
+
+async def test_an_answer_that_cannot_be_read_ends_no_other_call(world: World, tmp_path: Path) -> None:
+    wanted = tmp_path / "wanted"
+    async with world.servers(one={"RAW": "1", "WAIT": "1"}) as servers:
+        other = asyncio.create_task(servers.call("one", "wait", {"path": str(wanted)}))
+        await until(lambda: (tmp_path / "wanted.begun").exists())
+        with pytest.raises(McpError, match="cannot be read"):
+            await servers.call("one", "raw", {"text": '{"jsonrpc":"2.0","id":ID,"result":7}\n'})
+        assert not other.done()
+        wanted.write_text("late")
+        assert text(await other) == "it came: late"
+
+
+@pytest.mark.parametrize("longest", [1_000, process.LINE_LIMIT])
+@pytest.mark.parametrize("data", [b"y\n", b"\n", b"y", b"a longer line\n" * 5], ids=str)
+async def test_other_work_runs_between_the_lines_of_a_flood(data: bytes, longest: int) -> None:
+    """What one read brings is handled at once, and nothing more: here 1 MB is there at once."""
+    stream = asyncio.StreamReader()
+    stream.feed_data(data * (1_000_000 // len(data)))
+    stream.feed_eof()
+    turns = 0
+
+    async def other_work() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    other = asyncio.create_task(other_work())
+    async for _ in process._lines(stream, longest):
+        pass
+    other.cancel()
+    assert turns >= 1_000_000 // process._READ_BYTES
+
+
+async def test_lines_are_whole_and_a_longer_one_is_cut_once() -> None:
+    stream = asyncio.StreamReader()
+    long = b"x" * 100_000
+    stream.feed_data(b"one\n\n" + long + b"\ntwo\r\n" + long)
+    stream.feed_eof()
+    found = [line async for line in process._lines(stream, 50_000)]
+    assert [line for line in found if len(line) < 50_000] == [b"one", b"two\r"]
+    cut = [line for line in found if len(line) >= 50_000]
+    assert [50_000 < len(line) < 50_000 + 2 * process._READ_BYTES for line in cut] == [True, True]
+    stream = asyncio.StreamReader()
+    stream.feed_data(long + b"\n" + long)
+    stream.feed_eof()
+    assert [line async for line in process._lines(stream, 1_000_000)] == [long, long]
+
+
+async def test_of_a_flood_of_questions_a_few_reach_the_user_and_the_others_are_declined(world: World) -> None:
+    asked = 0
+
+    async def elicit(params: JsonObject, count: int) -> JsonObject:
+        nonlocal asked
+        asked += 1
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    question = (
+        '{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"message":"x","requestedSchema":'
+        '{"type":"object","properties":{}}}}\n'
+    )
+    lines = "".join(question % number for number in range(1_000, 1_060))
+    async with world.servers(one={"RAW": "1", "LOG": str(world.folder / "log")}) as servers:
+        call = asyncio.create_task(servers.call("one", "raw", {"text": lines}, elicit=elicit))
+        log = world.folder / "log"
+        await until(lambda: log.exists() and log.read_text().count('"decline"') == 60 - MOST_QUESTIONS)
+        assert asked == MOST_QUESTIONS
+        call.cancel()
+        await asyncio.wait({call})

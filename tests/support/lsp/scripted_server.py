@@ -2,8 +2,8 @@
 
 Modes: `pull` (asked) or `push` (with versions), `silent` (no versions), `freeze` (no answer once a document contains FREEZE),
 `crash` (ends at initialize), `held` (starts no sooner than LOG.go exists), `slow` (no answer about a document that contains SLOW),
-`mute` (pushes nothing about one that contains MUTE). It writes a line for each message that it gets to LOG, and one for each file
-that others changed to LOG.files.
+`mute` (pushes nothing about one that contains MUTE), `cut` (messages end in half a character). It writes a line for each message that
+it gets to LOG, and one for each file that others changed to LOG.files.
 """
 
 import json
@@ -39,7 +39,7 @@ def errors(uri: str) -> list[dict[str, Any]]:
             "severity": 1,
             "code": "bug",
             "source": "scripted",
-            "message": "a bug",
+            "message": "a bug \ud83d" if "cut" in modes else "a bug",
         }
         for n, line in enumerate(documents[uri][1].split("\n"))
         if "BUG" in line

@@ -54,7 +54,7 @@ class Bench:
                     environ=self.environ,
                     directory=self.folder,
                     worktree=self.folder,
-                    is_trusted=False,
+                    is_trusted=True,  # the real one runs code of the project
                     is_sandboxed=lambda: False,
                 ),
             ),

@@ -7,7 +7,8 @@ for each message.
 
 The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask` asks the user. With `DEFAULTS` there is a tool
 `defaults` with this schema. With `WAIT` there is a tool `wait`, which waits for a file, around which it makes `PATH.begun`
-and `PATH.made`; what the file holds decides about the result.
+and `PATH.made`; what the file holds decides about the result. With `RAW` there is a tool `raw`, which writes a text as its answer,
+byte by byte as in Latin-1 and with `ID` for the number of the request, and `flood`, which writes one to an output without end.
 """
 
 import base64
@@ -55,6 +56,8 @@ def tools() -> list[dict[str, Any]]:
         found.append({"name": "defaults", "description": "Has defaults.", "inputSchema": json.loads(schema)})
     if os.environ.get("WAIT"):
         found.append(tool("wait", "Waits for a file.", path=text))
+    if os.environ.get("RAW"):
+        found += [tool("raw", "Writes a text.", text=text), tool("flood", "Never ends.", text=text, output=text)]
     if os.path.exists(os.environ.get("CHANGE", "")):
         found.append(tool("late", "Came later."))
     return found
@@ -202,7 +205,24 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             return None
 
 
+def write_raw(message: dict[str, Any], given: dict[str, Any]) -> None:
+    """Write the text of a call of `raw` or `flood` to its output."""
+    output = {"stdout": sys.stdout, "stderr": sys.stderr}[given.get("output", "stdout")].buffer
+    data = given["text"].replace("ID", str(message["id"])).encode("latin-1")
+    is_endless = "output" in given
+    data = data * (65_536 // len(data)) if is_endless else data
+    with _WRITING:
+        while True:
+            output.write(data)
+            output.flush()
+            if not is_endless:
+                return
+
+
 def serve(message: dict[str, Any]) -> None:
+    if message["method"] == "tools/call" and message["params"]["name"] in ("raw", "flood"):
+        write_raw(message, message["params"]["arguments"])
+        return
     result = answer(message["method"], message.get("params") or {})
     if result is None:
         send({"id": message["id"], "error": {"code": -32601, "message": f"no method {message['method']}"}})

@@ -2,8 +2,8 @@
 
 Modes: `pull` (asked) or `push` (with versions), `silent` (no versions), `freeze` (no answer once a document contains FREEZE),
 `crash` (ends at initialize), `held` (starts no sooner than LOG.go exists), `slow` (no answer about a document that contains SLOW),
-`mute` (pushes nothing about one that contains MUTE), `cut` (messages end in half a character). It writes a line for each message that
-it gets to LOG, and one for each file that others changed to LOG.files.
+`mute` (pushes nothing about one that contains MUTE), `cut` (messages end in half a character). It writes a line for each message
+that it gets to LOG, and one for each file that others changed to LOG.files.
 """
 
 import json

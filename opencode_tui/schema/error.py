@@ -144,6 +144,8 @@ class ApprovalUnavailableError(PermissionRefused):
             action, remedy = f"repeating the same calls of {wanted}", "try a different approach"
         text = f"{action} needs approval, but no terminal is attached; {remedy}"
         text = f"{text}, or add a rule under permission.{permission} in opencode.json"
+        if permission == "hook":
+            text = f"a hook wants approval for this call of {wanted}, but no terminal is attached; do without it"
         super().__init__(f"{text}. {losses}" if losses else text)
 
 

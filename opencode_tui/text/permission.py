@@ -70,6 +70,7 @@ def choices_of(request: PermissionRequest) -> list[Choice]:
 _TITLES = {
     "external_directory": "Access a file outside the project?",
     "doom_loop": "The agent is repeating itself. Continue?",
+    "hook": "A hook wants your approval. Allow this call?",
 }
 """The questions of permissions that are not of a tool."""
 
@@ -302,6 +303,8 @@ def _rule_reasons(
             ]
         case "doom_loop":
             return [f"It has made the same tool call {_REPEATED} times."]
+        case "hook":
+            return [f"The hook says: {request.metadata.get('reason')}"]
         case _:
             pass
     protected = request.metadata.get("protected")

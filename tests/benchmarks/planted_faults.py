@@ -134,7 +134,7 @@ FAULTS = (
     ),
     Fault("engine/file/git_status.py", "return int(text) if text.isdecimal() else 0", "return 0"),
     Fault(
-        "engine/plugin/command_hooks.py", "if _matches(group, tool) for one in group.hooks]", "for one in group.hooks]"
+        "engine/plugin/command_hooks.py", "if _matches(group, names) for one in group.hooks]", "for one in group.hooks]"
     ),
     Fault(
         "engine/importing/allowed.py", 'agent = info.agent if info.agent in _AGENTS else "build"', "agent = info.agent"

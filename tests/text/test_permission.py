@@ -58,6 +58,7 @@ def verdict(permission: str, pattern: str, rule: str | None, source: str | None 
             "Changes .git/a, .git/b, .git/c, …, which can start programs later.",
         ),
         (asked("doom_loop", "read"), [], "It has made the same tool call 3 times."),
+        (asked("hook", "write", reason="is it Monday?"), [], "The hook says: is it Monday?"),
         (
             asked("bash", "curl x", network=True, opaque=True),
             [],

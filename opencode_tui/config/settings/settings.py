@@ -359,7 +359,7 @@ class HookGroup(Section):
     """Commands for some tools."""
 
     matcher: Pattern | None = None
-    """A regular expression for the whole name of a tool, such as `Edit|Write`; all tools without one."""
+    """Names of tools, such as `Edit|Write`, or a regular expression for a part of the name, such as `^mcp__`; without it all."""
     hooks: list[CommandHook]
     """The commands, which run side by side."""
 

@@ -26,6 +26,12 @@ def clean_name(name: str) -> str:
     return _OTHER.sub("_", name)
 
 
+def claude_name(server: str, tool: str) -> str:
+    """Return the name of a tool in Claude Code, by which hooks match it; a server of a plugin (`PLUGIN:SERVER`) has a prefix."""
+    prefix = "plugin_" if ":" in server else ""
+    return f"mcp__{prefix}{clean_name(server)}__{clean_name(tool)}"
+
+
 def tool_ids(tools: Sequence[tuple[str, str]], reserved: Collection[str] = ()) -> list[str]:
     """Return a name for each (server, tool): `server_tool`, with a hash where it would be too long, reserved or not unique.
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, cast
 
 from opencode_tui.engine.mcp.call import ServerCall
-from opencode_tui.engine.mcp.names import CALL, SEARCH
+from opencode_tui.engine.mcp.names import CALL, SEARCH, claude_name
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult
@@ -73,6 +73,7 @@ class ServerTool:
         self.tool = tool
         self.name = tool.id
         self.description = tool.description
+        self.claude_name = claude_name(tool.server, tool.name)
         self._servers = servers
         self._background = background
 

@@ -32,13 +32,13 @@ class AskPerson(Policy):
         return False
 
 
-_NEEDS_A_PERSON = ("doom_loop", "question")
+_NEEDS_A_PERSON = ("doom_loop", "question", "hook")
 
 
 class AutoApprove(Policy):
     """`--auto`: allows every request once that does not leave the sandbox, and with `outside` those that do too.
 
-    Only `doom_loop` (repeated identical calls) and `question` (of the model) still go to the user, or to `otherwise`.
+    Only `doom_loop` (repeated identical calls), `question` (of the model) and `hook` still go to the user, or to `otherwise`.
     """
 
     def __init__(self, otherwise: Policy, *, outside: bool = False) -> None:
@@ -54,7 +54,7 @@ class AutoApprove(Policy):
         return AutoApprove(self._otherwise, outside=True)
 
     def decide(self, request: PermissionRequest) -> bool:
-        """Return True, except for `doom_loop` and `question`. Raises OutsideRefusedError."""
+        """Return True, except for `doom_loop`, `question` and `hook`. Raises OutsideRefusedError."""
         if request.permission in _NEEDS_A_PERSON:
             return self._otherwise.decide(request)
         if not self._outside and leaves_sandbox(request):

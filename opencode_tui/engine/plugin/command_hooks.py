@@ -1,10 +1,12 @@
 """Hooks that are shell commands: the setting `hooks`, in Claude Code's format.
 
 A command gets the event as JSON on its standard input and runs as the user, outside the sandbox, in the folder. Exit code 2, or
-JSON on its standard output that says so, blocks a tool call or a prompt; any other failure is reported and has no effect.
+JSON on its standard output that says so, blocks a tool call or a prompt, or asks the user about a call; any other failure is
+reported and has no effect.
 """
 
 import asyncio
+import codecs
 import json
 import logging
 import re
@@ -17,12 +19,12 @@ from msgspec import Struct
 
 from opencode_tui.config.settings.settings import CommandHook, HookGroup, HookTrigger, StatusLineSettings
 from opencode_tui.engine.plugin.hooks import OF_SETTINGS, Hook, HookBlocked, HookName, PluginHooks
-from opencode_tui.engine.project.programs import OutputLimitError, Program, run_program
+from opencode_tui.engine.project.programs import LateError, OutputLimitError, Program, Ran, run_program
 from opencode_tui.programs import safe_environ
 from opencode_tui.schema.api.catalog import Notification
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.json_text import decode_lenient
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.setting_defaults import HOOK_S, STATUS_COMMAND_S
 from opencode_tui.schema.tools import row_of
@@ -33,8 +35,14 @@ SPARE_S = 5.0
 BLOCKS = 2
 """The exit code that blocks. Source: https://docs.claude.com/en/docs/claude-code/hooks."""
 
-MAX_OUTPUT = 100_000
-"""Bytes of a command's output that are used."""
+MAX_TEXT = 100_000
+"""Characters of a command's text that are used."""
+
+_ALSO = {"apply_patch": ("Edit", "Write"), "multiedit": ("Edit",)}
+"""Names of Claude Code by which matchers also mean tools that it does not have, as in Codex (`HookToolName::apply_patch`, 0.6)."""
+
+_NAMES = re.compile(r"[\w|, -]+", re.ASCII)
+"""A matcher that lists names; any other is a regular expression."""
 
 logger = logging.getLogger(__name__)
 
@@ -44,9 +52,10 @@ class HookError(Exception):
 
 
 class _Outcome(Struct, frozen=True):
-    """What a command said: why it blocks, and text for the model; empty for nothing."""
+    """What a command said: why it blocks, why the user must be asked, and text for the model; empty for nothing."""
 
     block: str = ""
+    ask: str = ""
     context: str = ""
 
 
@@ -69,7 +78,7 @@ def command_hooks(
         cast("Mapping[str, Hook]", hooks),
         limit_s=longest,
         spare_s=SPARE_S,
-        runs_commands=lambda name, tool: any(made.chosen(event, tool) for event in table[name][0]),
+        runs_commands=lambda name, given: any(made.chosen(event, *_names_of(given)) for event in table[name][0]),
     )
 
 
@@ -89,24 +98,26 @@ class CommandHooks:
         self._environ = {**environ, "CLAUDE_PROJECT_DIR": str(folder), "OPENCODE_PROJECT_DIR": str(folder)}
         self._ids = ids
 
-    def chosen(self, trigger: HookTrigger, tool: str = "") -> list[CommandHook]:
-        """Return the commands for an event; without a tool of all groups."""
-        return [one for group in self._triggers.get(trigger, ()) if _matches(group, tool) for one in group.hooks]
+    def chosen(self, trigger: HookTrigger, *names: str) -> list[CommandHook]:
+        """Return the commands for an event, of a tool by all its names; without a name of all groups."""
+        return [one for group in self._triggers.get(trigger, ()) if _matches(group, names) for one in group.hooks]
 
     async def before_tool(self, given: JsonObject, output: JsonObject) -> None:
-        """Block a call. Raises HookBlocked."""
-        facts = {"tool_name": _tool_name(given["tool"]), "tool_input": with_snake_names(output["args"])}
-        await self._run("PreToolUse", given["sessionID"], facts, tool=given["tool"])
+        """Block a call, or let the user be asked about it. Raises HookBlocked."""
+        facts = {"tool_name": _tool_name(given), "tool_input": with_snake_names(output["args"])}
+        said = await self._run("PreToolUse", given["sessionID"], facts, names=_names_of(given))
+        if said.ask:
+            output["ask"] = said.ask
 
     async def after_tool(self, given: JsonObject, output: JsonObject) -> None:
         """Append what the commands say to the output that the model reads."""
         facts = {
-            "tool_name": _tool_name(given["tool"]),
+            "tool_name": _tool_name(given),
             "tool_input": with_snake_names(given["args"]),
             "tool_response": {"title": output["title"], "output": output["output"], "metadata": output["metadata"]},
         }
         try:
-            context = await self._run("PostToolUse", given["sessionID"], facts, tool=given["tool"])
+            context = (await self._run("PostToolUse", given["sessionID"], facts, names=_names_of(given))).context
         except HookBlocked as blocked:  # the call has run: its reason is feedback
             context = str(blocked)
         if context:
@@ -115,8 +126,8 @@ class CommandHooks:
     async def on_prompt(self, given: JsonObject, output: JsonObject) -> None:
         """Block a prompt, or add a text for the model to it. Raises HookBlocked."""
         text = "\n".join(one["text"] for one in output["parts"] if one["type"] == "text" and not one.get("synthetic"))
-        context = await self._run("UserPromptSubmit", given["sessionID"], {"prompt": text}, is_context=True)
-        if context:
+        said = await self._run("UserPromptSubmit", given["sessionID"], {"prompt": text}, is_context=True)
+        if context := said.context:
             part = {
                 "id": self._ids.ascending("prt"),
                 "sessionID": given["sessionID"],
@@ -129,8 +140,8 @@ class CommandHooks:
 
     async def before_compaction(self, given: JsonObject, output: JsonObject) -> None:
         """Add a text to the request for a summary."""
-        context = await self._run("PreCompact", given["sessionID"], {"trigger": "auto"}, is_context=True)
-        output["context"] += [context] if context else []
+        said = await self._run("PreCompact", given["sessionID"], {"trigger": "auto"}, is_context=True)
+        output["context"] += [said.context] if said.context else []
 
     async def on_event(self, given: JsonObject, _output: JsonObject) -> None:
         """Run the commands for the end of a turn, a new session, or a question to the user."""
@@ -149,42 +160,59 @@ class CommandHooks:
                     pass
 
     async def _run(
-        self, trigger: HookTrigger, session_id: Any, facts: JsonObject, *, tool: str = "", is_context: bool = False
-    ) -> str:
-        """Run the matching commands and return their texts for the model. Raises HookBlocked, HookError."""
-        chosen = self.chosen(trigger, tool)
+        self,
+        trigger: HookTrigger,
+        session_id: Any,
+        facts: JsonObject,
+        *,
+        names: Sequence[str] = (),
+        is_context: bool = False,
+    ) -> _Outcome:
+        """Run the matching commands and return what they said together. Raises HookBlocked, HookError."""
+        chosen = self.chosen(trigger, *names)
         if not chosen:
-            return ""
+            return _Outcome()
         given = {"session_id": session_id, "cwd": str(self._folder), "hook_event_name": trigger, **facts}
         data = json.dumps(given, ensure_ascii=False).encode("utf-8", "surrogateescape")
         results = await asyncio.gather(*(self._start(one, data, is_context) for one in chosen), return_exceptions=True)
         said = [one for one in results if isinstance(one, _Outcome)]
         if blocked := [one.block for one in said if one.block]:
             raise HookBlocked("\n".join(blocked))
+        ask = "\n".join(one.ask for one in said if one.ask)
         for error in results:
-            if isinstance(error, BaseException):
+            if isinstance(error, BaseException) and not ask:  # the question of another command counts
                 raise error
-        return "\n".join(one.context for one in said if one.context)
+        return _Outcome(ask=ask, context="\n".join(one.context for one in said if one.context))
 
     async def _start(self, hook: CommandHook, data: bytes, is_context: bool) -> _Outcome:
         limit = hook.timeout or HOOK_S
         environ = {**self._environ, **(hook.environment or {})}
-        code, out, err = await _run_shell(hook.command, data, folder=self._folder, environ=environ, limit_s=limit)
-        return _outcome(hook, code, out, err, is_context=is_context)
+        ran = await _run_bytes(hook.command, data, folder=self._folder, environ=environ, limit_s=limit)
+        return _outcome(hook, ran, is_context=is_context)
 
 
 async def _run_shell(
     command: str, data: bytes, *, folder: Path, environ: Mapping[str, str], limit_s: float
 ) -> tuple[int, str, str]:
     """Return the exit code and both outputs of a command. Raises HookError after `limit_s` seconds, when it is killed."""
+    ran = await _run_bytes(command, data, folder=folder, environ=environ, limit_s=limit_s)
+    return ran.code, _text(ran.output), _text(ran.errors)
+
+
+async def _run_bytes(command: str, data: bytes, *, folder: Path, environ: Mapping[str, str], limit_s: float) -> Ran:
+    """Return how a command ended. Raises HookError after `limit_s` seconds, when it is killed.
+
+    One that has blocked counts at once, also if what it has started holds its outputs open until then.
+    """
     try:
         given = safe_environ(environ, folder)
-        ran = await run_program(Program(("/bin/sh", "-c", command), folder, given), data, limit_s=limit_s)
-    except TimeoutError:
+        return await run_program(Program(("/bin/sh", "-c", command), folder, given), data, limit_s=limit_s)
+    except LateError as late:
+        if late.ran.code == BLOCKS:
+            return late.ran
         raise HookError(f"`{command}` took longer than {limit_s:g} s") from None
     except OutputLimitError as error:
         raise HookError(f"`{command}`: {error}") from None
-    return ran.code, _text(ran.output), _text(ran.errors)
 
 
 async def run_status_command(
@@ -231,38 +259,52 @@ async def run_notify_command(command: str, facts: Notification, *, folder: Path,
         raise OpencodeError(f"tui.notify: `{command}` failed with exit code {code}{f': {err[:200]}' if err else ''}")
 
 
-def _outcome(hook: CommandHook, code: int, out: str, err: str, *, is_context: bool) -> _Outcome:
-    """Return what a command said by its exit code and its output. Raises HookError."""
-    if code == BLOCKS:
-        return _Outcome(block=err or out or f"`{hook.command}` blocked this")
-    if code != 0:
-        raise HookError(f"`{hook.command}` failed with exit code {code}{f': {err[:200]}' if err else ''}")
+def _outcome(hook: CommandHook, ran: Ran, *, is_context: bool) -> _Outcome:
+    """Return what a command said by its exit code and its whole output. Raises HookError."""
+    err = _text(ran.errors)
+    if ran.code == BLOCKS:
+        return _Outcome(block=err or _text(ran.output) or f"`{hook.command}` blocked this")
+    if ran.code != 0:
+        raise HookError(f"`{hook.command}` failed with exit code {ran.code}{f': {err[:200]}' if err else ''}")
+    data = ran.output.removeprefix(codecs.BOM_UTF8).strip()
     try:
-        answer: Any = load_json(out) if out.startswith("{") else None
-    except ValueError:
+        answer: Any = decode_lenient(data) if data.startswith(b"{") else None
+    except ValueError as error:
+        if not is_context:
+            raise HookError(f"`{hook.command}` wrote JSON that cannot be read: {error}") from None
         answer = None
     if not isinstance(answer, dict):
-        return _Outcome(context=out if is_context else "")
+        return _Outcome(context=_text(ran.output) if is_context else "")
     said = cast("JsonObject", answer)
-    specific = cast("JsonObject", said.get("hookSpecificOutput") or {})
+    own: Any = said.get("hookSpecificOutput")
+    specific = cast("JsonObject", own) if isinstance(own, dict) else {}
     reason = str(specific.get("permissionDecisionReason") or said.get("reason") or said.get("stopReason") or "")
-    is_blocked = (
-        said.get("decision") == "block" or specific.get("permissionDecision") == "deny" or said.get("continue") is False
+    decision = specific.get("permissionDecision")
+    if said.get("decision") == "block" or decision == "deny" or said.get("continue") is False:
+        return _Outcome(block=reason[:MAX_TEXT] or f"`{hook.command}` blocked this")
+    asks = decision == "ask"
+    return _Outcome(
+        ask=(reason[:MAX_TEXT] or f"`{hook.command}` wants your approval") if asks else "",
+        context=str(specific.get("additionalContext") or "")[:MAX_TEXT],
     )
-    if is_blocked:
-        return _Outcome(block=reason or f"`{hook.command}` blocked this")
-    return _Outcome(context=str(specific.get("additionalContext") or ""))
 
 
-def _matches(group: HookGroup, tool: str) -> bool:
-    """Return whether a group is for a tool; its matcher is a regular expression for the whole name, or `*`."""
-    if not tool or group.matcher in (None, "", "*"):
+def _matches(group: HookGroup, names: Sequence[str]) -> bool:
+    """Return whether a group is for a tool of one of these names.
+
+    Its matcher lists names, or it is a regular expression that is searched for in a name.
+    """
+    matcher = group.matcher
+    if not names or matcher in (None, "", "*"):
         return True
-    return any(re.fullmatch(group.matcher or "", name) for name in (tool, _tool_name(tool)))
+    if _NAMES.fullmatch(matcher):
+        return not {one.strip() for one in re.split("[|,]", matcher)}.isdisjoint(names)
+    return any(re.search(matcher, name) for name in names)
 
 
-def _tool_name(tool: str) -> str:
-    return row_of(tool).claude or tool
+def _tool_name(given: JsonObject) -> str:
+    """Return the name by which Claude Code knows the tool of a call; one that it does not have keeps its own."""
+    return given.get("claudeName") or row_of(given["tool"]).claude or given["tool"]
 
 
 def with_snake_names(arguments: JsonObject) -> JsonObject:
@@ -271,5 +313,10 @@ def with_snake_names(arguments: JsonObject) -> JsonObject:
     return {**other, **arguments}
 
 
+def _names_of(given: JsonObject) -> tuple[str, ...]:
+    """Return all names by which a matcher may mean the tool of a call."""
+    return (given["tool"], _tool_name(given), *_ALSO.get(given["tool"], ()))
+
+
 def _text(data: bytes) -> str:
-    return data[:MAX_OUTPUT].decode("utf-8", "replace").strip()
+    return data[: 4 * MAX_TEXT].decode("utf-8", "replace").strip()[:MAX_TEXT]

@@ -123,14 +123,14 @@ class PluginHooks(Struct, frozen=True):
 
     Hooks that keep the limit themselves have `spare_s` more to end what they started; they are no part of the wait that is shown.
 
-    `runs_commands` returns whether a hook runs commands for a tool, which may change files.
+    `runs_commands` returns whether a hook runs commands for the input of a call, which may change files.
     """
 
     plugin: str
     hooks: Mapping[str, Hook] = field(default_factory=dict[str, Hook])
     limit_s: float | None = None
     spare_s: float = 0.0
-    runs_commands: Callable[[HookName, str], bool] | None = None
+    runs_commands: Callable[[HookName, JsonObject], bool] | None = None
 
 
 class Hooks:
@@ -140,7 +140,7 @@ class Hooks:
         self._limit_s = limit_s
         self._hooks: dict[str, list[tuple[str, Hook, float, float]]] = {}
         self._reported: dict[tuple[str, str], str] = {}
-        self._runs_commands: list[Callable[[HookName, str], bool]] = []
+        self._runs_commands: list[Callable[[HookName, JsonObject], bool]] = []
         for plugin in plugins:
             self.add(plugin)
 
@@ -161,9 +161,9 @@ class Hooks:
         """Return whether a plugin has this hook, so that callers can avoid building its input."""
         return name in self._hooks
 
-    def runs_commands(self, name: HookName, tool: str) -> bool:
-        """Return whether a command of the settings runs for this hook of a tool's call."""
-        return any(runs(name, tool) for runs in self._runs_commands)
+    def runs_commands(self, name: HookName, given: JsonObject) -> bool:
+        """Return whether a command of the settings runs for this hook of a call with this input."""
+        return any(runs(name, given) for runs in self._runs_commands)
 
     async def run(self, name: HookName, given: JsonObject, output: JsonObject) -> JsonObject:
         """Return the output as changed by the plugins; does not change `given` and `output`. Raises HookBlocked."""

@@ -149,6 +149,14 @@ _END_S = 0.2
 """Seconds that a killed program has to end."""
 
 
+class LateError(TimeoutError):
+    """A program took longer than it may. `ran` is what it did until then, with the exit code if it had ended by itself."""
+
+    def __init__(self, ran: Ran) -> None:
+        super().__init__()
+        self.ran = ran
+
+
 class OutputLimitError(OSError):
     """A program wrote more than it may."""
 
@@ -163,22 +171,22 @@ async def run_program(
 ) -> Ran:
     """Run a program with data on its standard input. With all that it started it is killed after the limits, or by a cancellation.
 
-    Raises TimeoutError after `limit_s`, OutputLimitError after `max_bytes` of an output, OSError when it cannot start.
+    Raises LateError after `limit_s`, OutputLimitError after `max_bytes` of an output, OSError when it cannot start.
     """
     process = await start(program)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
+    output, errors = bytearray(), bytearray()
     try:
         async with asyncio.timeout(limit_s):
             async with asyncio.TaskGroup() as group:
                 group.create_task(_feed(process.stdin, data))
-                reading = [
-                    group.create_task(_read(stream, max_bytes, process.pid))
-                    for stream in (process.stdout, process.stderr)
-                ]
+                for stream, read in ((process.stdout, output), (process.stderr, errors)):
+                    group.create_task(_read(stream, read, max_bytes, process.pid))
             await process.wait()
-    except (TimeoutError, asyncio.CancelledError):
+    except (TimeoutError, asyncio.CancelledError) as error:
+        code = process.returncode
         _kill_group(process.pid)
         try:
             with suppress(TimeoutError):
@@ -186,11 +194,12 @@ async def run_program(
                     await process.wait()
         finally:  # a second cancellation ends the wait
             close_pipes(process)
+        if isinstance(error, TimeoutError):
+            raise LateError(Ran(-signal.SIGKILL if code is None else code, bytes(output), bytes(errors))) from None
         raise
-    output, errors = (bytes(task.result()) for task in reading)
     if max(len(output), len(errors)) > max_bytes:
         raise OutputLimitError(f"{program.argv[0]} wrote more than {max_bytes} bytes")
-    return Ran(process.returncode or 0, output, errors)
+    return Ran(process.returncode or 0, bytes(output), bytes(errors))
 
 
 def close_pipes(process: Process) -> None:
@@ -207,15 +216,13 @@ async def _feed(stream: asyncio.StreamWriter, data: bytes) -> None:
     stream.close()
 
 
-async def _read(stream: asyncio.StreamReader, max_bytes: int, pid: int) -> bytearray:
-    """Return an output; with more than `max_bytes`, which kill the program, a little more than that."""
-    data = bytearray()
+async def _read(stream: asyncio.StreamReader, data: bytearray, max_bytes: int, pid: int) -> None:
+    """Read an output to its end; of more than `max_bytes`, which kill the program, a little more than that."""
     while piece := await stream.read(_READ_BYTES):
         if len(data) <= max_bytes:
             data += piece
             if len(data) > max_bytes:
                 _kill_group(pid)
-    return data
 
 
 def _kill_group(pid: int) -> None:

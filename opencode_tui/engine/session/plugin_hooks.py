@@ -95,26 +95,45 @@ async def change_tools(hooks: Hooks, tools: Sequence[ToolSpec]) -> tuple[ToolSpe
 
 
 async def change_arguments(
-    hooks: Hooks, *, tool: str, session_id: str, call_id: str, arguments: JsonObject
-) -> JsonObject:
-    """`tool.execute.before`: return the input of a call."""
+    hooks: Hooks, *, tool: str, session_id: str, call_id: str, arguments: JsonObject, claude_name: str = ""
+) -> tuple[JsonObject, str]:
+    """`tool.execute.before`: return the input of a call, and why the user must be asked about it, empty for no question.
+
+    `claude_name` is what Claude Code would call a tool of a server.
+    """
     if not hooks.has("tool.execute.before"):
-        return arguments
-    given = {"tool": tool, "sessionID": session_id, "callID": call_id}
+        return arguments, ""
+    given = {"tool": tool, "sessionID": session_id, "callID": call_id, **_claude_name(claude_name)}
     output = await hooks.run("tool.execute.before", given, {"args": arguments})
     changed = _parsed_answer(hooks, "tool.execute.before", dict[str, Any], output.get("args"))
-    return arguments if changed is None else changed
+    return arguments if changed is None else changed, str(output.get("ask") or "")
+
+
+def _claude_name(name: str) -> JsonObject:
+    return {"claudeName": name} if name else {}
 
 
 async def change_result(
-    hooks: Hooks, result: ToolResult, *, tool: str, context: ToolContext, arguments: Mapping[str, Any]
+    hooks: Hooks,
+    result: ToolResult,
+    *,
+    tool: str,
+    context: ToolContext,
+    arguments: Mapping[str, Any],
+    claude_name: str = "",
 ) -> ToolResult:
     """`tool.execute.after`: return the result of a call to store. What a command of the settings changes counts as the call's."""
     if not hooks.has("tool.execute.after"):
         return result
-    given = {"tool": tool, "sessionID": context.session_id, "callID": context.call_id, "args": dict(arguments)}
+    given = {
+        "tool": tool,
+        "sessionID": context.session_id,
+        "callID": context.call_id,
+        "args": dict(arguments),
+        **_claude_name(claude_name),
+    }
     output = {"title": result.title, "output": result.output, "metadata": result.metadata}
-    async with context.commands() if hooks.runs_commands("tool.execute.after", tool) else nullcontext():
+    async with context.commands() if hooks.runs_commands("tool.execute.after", given) else nullcontext():
         changed = await hooks.run("tool.execute.after", given, output)
     title = _parsed_answer(hooks, "tool.execute.after", str, changed.get("title"))
     text = _parsed_answer(hooks, "tool.execute.after", str, changed.get("output"))

@@ -178,14 +178,14 @@ class ToolCalls(Struct, frozen=True):
         inner = await self.tools.find_inner(name, written) if problem is None else None
         if inner is not None:  # switches, hooks and questions are about the tool that runs
             tool, call = inner.tool, replace(call, input=inner.arguments)
-        arguments = None
+        arguments, asked = None, ""
         if problem is None and tool is None:
             problem = self.tools.describe_unknown(call.tool, scope.switched_off)
         elif problem is None and tool is not None and not scope.switched_off.isdisjoint((name, tool.name)):
             problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:
             try:
-                call = await self._changed(call, tool.name, part.session_id)
+                call, asked = await self._changed(call, tool, part.session_id)
                 # On a thread: a wrong call may load pydantic.
                 arguments = await asyncio.to_thread(self.tools.validate, tool, call.input)
             except HookBlocked as blocked:
@@ -200,13 +200,19 @@ class ToolCalls(Struct, frozen=True):
         running = part.changed(tool=name, state=tool_state.start(part.state, input=shown, now=self.clock()))
         live = LiveTool(running)
         await self.store.update_part(running)
-        return await self._execute(tool, arguments, live, scope, watch, given=call.input, is_loop=is_loop)
+        return await self._execute(tool, arguments, live, scope, watch, given=call.input, is_loop=is_loop, asked=asked)
 
-    async def _changed(self, call: ToolCall, tool: str, session_id: str) -> ToolCall:
-        changed = await change_arguments(
-            self.hooks, tool=tool, session_id=session_id, call_id=call.id, arguments=call.input
+    async def _changed(self, call: ToolCall, tool: Tool[Any], session_id: str) -> tuple[ToolCall, str]:
+        """Return the call as hooks change it, and why one of them wants the user to be asked."""
+        changed, asked = await change_arguments(
+            self.hooks,
+            tool=tool.name,
+            session_id=session_id,
+            call_id=call.id,
+            arguments=call.input,
+            claude_name=_claude_name(tool),
         )
-        return call if changed == call.input else replace(call, input=changed)
+        return call if changed == call.input else replace(call, input=changed), asked
 
     async def _store_structured_answer(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
         live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self.clock())))
@@ -227,13 +233,23 @@ class ToolCalls(Struct, frozen=True):
         *,
         given: JsonObject,
         is_loop: bool,
+        asked: str,
     ) -> bool:
         context = self._context(live, scope, watch)
         try:
+            if asked:
+                await _ask_for_hook(tool.name, given, asked, context)
             if is_loop:
                 await _ask_to_repeat(tool.name, given, context)
             result = await tool.run(arguments, context)
-            result = await change_result(self.hooks, result, tool=tool.name, context=context, arguments=given)
+            result = await change_result(
+                self.hooks,
+                result,
+                tool=tool.name,
+                context=context,
+                arguments=given,
+                claude_name=_claude_name(tool),
+            )
             result = await self.results.apply(result, scope.agent)
             result = replace(result, metadata={**result.metadata, **_note(watch)})
         except PermissionRefused as error:
@@ -382,6 +398,21 @@ async def _ask_to_repeat(tool: str, given: dict[str, Any], context: ToolContext)
     except RejectedError as error:
         subject = f"to repeat {tool}: the same calls were made {threshold_of(tool)} times in a row"
         raise RejectedError(error.feedback, subject=subject) from error
+
+
+async def _ask_for_hook(tool: str, given: dict[str, Any], reason: str, context: ToolContext) -> None:
+    """Ask whether a call may run about which a hook of the settings wants the user to decide. Raises PermissionRefused."""
+    metadata = {"tool": tool, "input": given, "reason": reason}
+    try:
+        await context.ask("hook", [tool], must_ask=[tool], metadata=metadata)
+    except RejectedError as error:
+        raise RejectedError(error.feedback, subject=f"to run {tool}: a hook asked ({reason[:200]})") from error
+
+
+def _claude_name(tool: Tool[Any]) -> str:
+    """Return what Claude Code would call a tool of an MCP server, empty for other tools."""
+    name: object = getattr(tool, "claude_name", None)
+    return name if isinstance(name, str) else ""
 
 
 def _note(watch: CallChanges | None) -> dict[str, Any]:

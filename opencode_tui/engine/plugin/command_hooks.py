@@ -52,11 +52,12 @@ class HookError(Exception):
 
 
 class _Outcome(Struct, frozen=True):
-    """What a command said: why it blocks, why the user must be asked, and text for the model; empty for nothing."""
+    """What a command said: why it blocks, why the user must be asked, text for the model, and another input of the call."""
 
     block: str = ""
     ask: str = ""
     context: str = ""
+    input: JsonObject | None = None
 
 
 def command_hooks(
@@ -103,11 +104,13 @@ class CommandHooks:
         return [one for group in self._triggers.get(trigger, ()) if _matches(group, names) for one in group.hooks]
 
     async def before_tool(self, given: JsonObject, output: JsonObject) -> None:
-        """Block a call, or let the user be asked about it. Raises HookBlocked."""
+        """Block a call, change its input, or let the user be asked about it. Raises HookBlocked."""
         facts = {"tool_name": _tool_name(given), "tool_input": with_snake_names(output["args"])}
         said = await self._run("PreToolUse", given["sessionID"], facts, names=_names_of(given))
         if said.ask:
             output["ask"] = said.ask
+        if said.input is not None:
+            output["args"] = _with_own_names(said.input, output["args"], is_ours=bool(row_of(given["tool"]).claude))
 
     async def after_tool(self, given: JsonObject, output: JsonObject) -> None:
         """Append what the commands say to the output that the model reads."""
@@ -182,7 +185,9 @@ class CommandHooks:
         for error in results:
             if isinstance(error, BaseException) and not ask:  # the question of another command counts
                 raise error
-        return _Outcome(ask=ask, context="\n".join(one.context for one in said if one.context))
+        changed = [one.input for one in said if one.input is not None]
+        context = "\n".join(one.context for one in said if one.context)
+        return _Outcome(ask=ask, context=context, input=changed[-1] if changed else None)
 
     async def _start(self, hook: CommandHook, data: bytes, is_context: bool) -> _Outcome:
         limit = hook.timeout or HOOK_S
@@ -282,10 +287,11 @@ def _outcome(hook: CommandHook, ran: Ran, *, is_context: bool) -> _Outcome:
     decision = specific.get("permissionDecision")
     if said.get("decision") == "block" or decision == "deny" or said.get("continue") is False:
         return _Outcome(block=reason[:MAX_TEXT] or f"`{hook.command}` blocked this")
-    asks = decision == "ask"
+    asks, changed = decision == "ask", specific.get("updatedInput")
     return _Outcome(
         ask=(reason[:MAX_TEXT] or f"`{hook.command}` wants your approval") if asks else "",
         context=str(specific.get("additionalContext") or "")[:MAX_TEXT],
+        input=cast("JsonObject", changed) if isinstance(changed, dict) else None,
     )
 
 
@@ -309,8 +315,28 @@ def _tool_name(given: JsonObject) -> str:
 
 def with_snake_names(arguments: JsonObject) -> JsonObject:
     """Return the input of a call, with Claude Code's names (`file_path`) next to ours (`filePath`)."""
-    other = {re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower(): value for name, value in arguments.items()}
-    return {**other, **arguments}
+    return {**{_snake(name): value for name, value in arguments.items()}, **arguments}
+
+
+def _with_own_names(changed: JsonObject, before: JsonObject, *, is_ours: bool) -> JsonObject:
+    """Return the input that a command puts in the place of another, by our names.
+
+    It got both names of each value, so of two values that it returns the changed one counts. What it leaves out is left out.
+    `is_ours`: a name that was not there may be one of Claude Code.
+    """
+    found: JsonObject = {}
+    for name, value in before.items():
+        if given := [changed[one] for one in (name, _snake(name)) if one in changed]:
+            found[name] = next((one for one in given if one != value), value)
+    known = {*before, *map(_snake, before)}
+    for name, value in changed.items():
+        if name not in known:
+            found[re.sub(r"_([a-z])", lambda match: match[1].upper(), name) if is_ours else name] = value
+    return found
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower()
 
 
 def _names_of(given: JsonObject) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ ASK = {"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionRe
 async def test_a_command_can_have_the_user_asked_about_a_call_that_needs_no_approval(
     environ: dict[str, str], tmp_path: Path, reply: Literal["once", "reject"], approvals: str
 ) -> None:
-    """`ask` prompts the user to confirm: https://docs.claude.com/en/docs/claude-code/hooks, 2026-10."""
+    """`ask` prompts the user: github.com/xsyetopz/claudetto/wiki/Claude-Code-Hooks-Events-Tool, 2026-10-19."""
     settings = {
         **hooks("PreToolUse", printed(ASK), matcher="Write"),
         "permission": {"edit": "allow", "hook": "allow"},
@@ -257,6 +257,56 @@ async def test_a_command_for_tools_of_a_server_blocks_them(
         assert states == ["error", "error"]
         assert all("not this" in one.state.error for one in calls)
     assert json.loads((tmp_path / "given.json").read_text())["tool_name"] == "mcp__one__echo"
+
+
+@pytest.mark.parametrize(
+    ("tool", "before", "changed", "after"),
+    [
+        ("bash", {"command": "rm a"}, {"command": "trash a"}, {"command": "trash a"}),
+        (
+            "write",
+            {"filePath": "a", "content": "x"},
+            {"file_path": "b", "filePath": "a", "content": "x"},
+            {"filePath": "b", "content": "x"},
+        ),
+        (
+            "write",
+            {"filePath": "a", "content": "x"},
+            {"file_path": "a", "filePath": "b", "content": "x"},
+            {"filePath": "b", "content": "x"},
+        ),
+        (
+            "write",
+            {"filePath": "a", "content": "x"},
+            {"file_path": "b", "content": "x"},
+            {"filePath": "b", "content": "x"},
+        ),
+        ("edit", {"filePath": "a"}, {"file_path": "a", "replace_all": True}, {"filePath": "a", "replaceAll": True}),
+        ("bash", {"command": "a", "timeout": 5}, {"command": "a"}, {"command": "a"}),
+        ("one_echo", {"my_text": "a"}, {"my_text": "b", "more_text": "c"}, {"my_text": "b", "more_text": "c"}),
+        ("bash", {"command": "a"}, "no object", {"command": "a"}),
+    ],
+    ids=["plain", "by its name", "by ours", "its name alone", "a new one", "left out", "of a server", "no object"],
+)
+async def test_a_command_changes_the_input_of_a_call(
+    tmp_path: Path, tool: str, before: dict[str, Any], changed: Any, after: dict[str, Any]
+) -> None:
+    """Source: Claude Code's `updatedInput`, which replaces the whole input."""
+    command = printed({"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": changed}})
+    groups = [HookGroup(hooks=[CommandHook(type="command", command=command)])]
+    made = CommandHooks({"PreToolUse": groups}, folder=tmp_path, environ={"PATH": "/usr/bin:/bin"}, ids=Identifier())
+    output = {"args": before}
+    await made.before_tool({"tool": tool, "sessionID": "ses_1"}, output)
+    assert output == {"args": after}
+
+
+async def test_the_call_runs_with_the_changed_input(environ: dict[str, str], tmp_path: Path) -> None:
+    changed = {"file_path": "b.txt", "content": "HELLO"}
+    settings = hooks("PreToolUse", printed({"hookSpecificOutput": {"updatedInput": changed}}), matcher="Write")
+    async with opened(environ, tmp_path, WRITE, Answer(text="ok"), settings=settings) as world:
+        [call] = await world.calls(await world.prompt("write"))
+        assert (tmp_path / "b.txt").read_text() == "HELLO" and not (tmp_path / "a.txt").exists()
+        assert call.state.input == {"filePath": "b.txt", "content": "HELLO"}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from opencode_tui.schema.suggest import nearest
 class Location(Struct, frozen=True):
     """A location on disk: `path` absolute as written, `real` with all links resolved, both also relative to the worktree.
 
-    `is_inside`: `real` is in the project's directory or its worktree; `is_folder`: it is an existing folder.
+    `is_inside`: `real` is in the project's directory or its worktree; `is_folder`: it is an existing folder; `is_link`: what is
+    written ends in a link.
     """
 
     path: Path
@@ -27,6 +28,7 @@ class Location(Struct, frozen=True):
     relative_real: str
     is_inside: bool
     is_folder: bool
+    is_link: bool = False
 
     @property
     def is_alias(self) -> bool:
@@ -49,6 +51,11 @@ async def locate(written: str, context: ToolContext) -> Location:
     if not written or "\0" in written:
         raise ToolError(f"{written!r} is not a path", f"give an absolute path or one relative to {context.directory}")
     return await asyncio.to_thread(_resolve, written, context)
+
+
+async def locate_link(written: str, context: ToolContext) -> Location:
+    """Return the location of a link itself, for which `locate` has `is_link`: `real` is its own place, not where it leads."""
+    return await asyncio.to_thread(_resolve, written, context, follows=False)
 
 
 _SIMILAR_NAMES = 3
@@ -89,12 +96,13 @@ def is_inside(real: Path, context: ToolContext) -> bool:
     return any(real.is_relative_to(root) for root in roots)
 
 
-def _resolve(written: str, context: ToolContext) -> Location:
+def _resolve(written: str, context: ToolContext, *, follows: bool = True) -> Location:
     joined = os.path.join(context.directory, os.path.expanduser(written) if written.startswith("~/") else written)
     path = Path(os.path.normpath(joined))
     try:
-        real = Path(_real_path(joined))
-        is_folder = real.is_dir()
+        is_link = os.path.islink(joined)
+        real = Path(_real_path(joined)) if follows else Path(_real_path(os.path.dirname(joined)), path.name)
+        is_folder = follows and real.is_dir()
     except OSError as error:
         raise ToolError(f"{path} cannot be resolved ({error.strerror})", "give another path") from error
     return Location(
@@ -104,6 +112,7 @@ def _resolve(written: str, context: ToolContext) -> Location:
         relative_real=os.path.relpath(real, os.path.realpath(context.worktree)),
         is_inside=is_inside(real, context),
         is_folder=is_folder,
+        is_link=is_link,
     )
 
 

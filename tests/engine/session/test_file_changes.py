@@ -117,6 +117,21 @@ async def test_a_step_of_files_and_commands_is_undone_exactly_by_its_one_patch(e
     assert (facts_of(folder), report.kept, report.unprotected) == (before, [], [])
 
 
+async def test_a_link_that_a_patch_deletes_is_restored_by_undo(environ, folder):
+    (folder / "link").symlink_to("a.txt")
+    (folder / "away").symlink_to("/nowhere")
+    before = facts_of(folder)
+    text = "*** Begin Patch\n*** Delete File: link\n*** Delete File: away\n*** End Patch"
+    call = Call("apply_patch", {"patchText": text})
+    async with opened(environ, folder, Answer(calls=(call,)), DONE, policy=AUTO) as world:
+        parts = await world.parts(await world.prompt("work"))
+    [patch] = patches_in(parts)
+    assert names_in(patch) == {"link", "away"}
+    assert {path.name for path in folder.iterdir()} == {".git", "a.txt", "b.txt"}
+    report = await undo(environ, folder, parts)
+    assert (facts_of(folder), report.kept, report.unprotected) == (before, [], [])
+
+
 async def test_an_edit_and_a_command_on_one_file_in_one_step_are_undone_together(environ, folder):
     calls = (
         write("n.txt", "n\n"),

@@ -167,3 +167,95 @@ async def test_patched_file_counts_as_read(bench: Workbench, patch: ApplyPatchTo
     edit = EditTool(editor=bench.editor)
     await bench.call(edit, filePath="a", oldString="b", newString="c")
     assert (bench.folder / "a").read_text() == "c\n"
+
+
+@pytest.fixture
+def linked(bench: Workbench, tmp_path: Path) -> Workbench:
+    """Return the bench with files, folders and what is outside, and links to each of them."""
+    (tmp_path / "outside").write_text("precious\n")
+    (bench.folder / "folder").mkdir()
+    fill(bench.folder / "folder", inner="kept\n")
+    fill(bench.folder, target="precious\n")
+    targets = {"file": "target", "dir": "folder", "out": "../outside", "gone": "nowhere", "loop": "loop", "abs": "/"}
+    for name, target in targets.items():
+        (bench.folder / f"to-{name}").symlink_to(target)
+    (bench.folder / "folder" / "deep").symlink_to("../target")
+    return bench
+
+
+# Codex and OpenCode delete with `remove_file` and `unlink`, which remove a link itself
+# (openai/codex, codex-rs/apply-patch/src/lib.rs, 2026-03).
+@pytest.mark.parametrize(
+    "name",
+    ["to-file", "to-dir", "to-out", "to-gone", "to-loop", "to-abs", "folder/deep", "to-dir/deep", "folder/../to-file"],
+)
+async def test_a_link_is_deleted_and_what_it_leads_to_stays(
+    linked: Workbench, patch: ApplyPatchTool, tmp_path: Path, name: str
+) -> None:
+    before = tree(tmp_path)
+    removed = str((linked.folder / name).parent.resolve().relative_to(tmp_path) / Path(name).name)
+    result = await apply(linked, patch, f"*** Delete File: {name}")
+    assert tree(tmp_path) == {path: state for path, state in before.items() if path != removed}
+    assert "was a link; what it leads to is unchanged" in result.output
+    assert linked.asks("external_directory") == []
+    [ask] = linked.asked
+    assert (ask.permission, ask.metadata["files"][0]["type"]) == ("edit", "delete")
+    assert not {"target", "../outside"} & set(ask.patterns)
+
+
+async def test_a_link_that_leads_into_a_folder_outside_is_asked_for_and_the_file_in_it_is_deleted(
+    bench: Workbench, patch: ApplyPatchTool, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    fill(tmp_path / "other", inner="x\n")
+    (bench.folder / "there").symlink_to(tmp_path / "other")
+    await apply(bench, patch, "*** Delete File: there/inner")
+    assert bench.asks("external_directory") == [[str(tmp_path / "other" / "*")]]
+    assert tree(tmp_path / "other") == {} and (bench.folder / "there").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["to-file", "to-out", "folder/deep"])
+async def test_a_link_is_not_moved(linked: Workbench, patch: ApplyPatchTool, tmp_path: Path, name: str) -> None:
+    before = tree(tmp_path)
+    with pytest.raises(ToolError, match="symbolic link to .*, and a patch moves files only"):
+        await apply(linked, patch, f"*** Update File: {name}", "*** Move to: new", "@@", "-precious", "+changed")
+    assert tree(tmp_path) == before and linked.asked == []
+
+
+@pytest.mark.parametrize(("name", "changed"), [("to-file", "project/target"), ("to-out", "outside")])
+async def test_an_update_still_changes_what_a_link_leads_to(
+    linked: Workbench, patch: ApplyPatchTool, tmp_path: Path, name: str, changed: str
+) -> None:
+    before = tree(tmp_path)
+    await apply(linked, patch, f"*** Update File: {name}", "@@", "-precious", "+changed")
+    assert (tmp_path / changed).read_text() == "changed\n"
+    assert {path for path, state in tree(tmp_path).items() if before[path] != state} == {changed}
+
+
+async def test_a_link_and_what_it_leads_to_are_changed_by_one_patch(linked: Workbench, patch: ApplyPatchTool) -> None:
+    await apply(linked, patch, "*** Delete File: to-file", "*** Update File: target", "@@", "-precious", "+changed")
+    assert not (linked.folder / "to-file").is_symlink() and (linked.folder / "target").read_text() == "changed\n"
+
+
+async def test_a_deleted_link_is_there_again_when_a_later_change_fails(
+    linked: Workbench, patch: ApplyPatchTool
+) -> None:
+    def change() -> None:
+        (linked.folder / "target").write_text("the user's\n")
+
+    linked.before_answer = change
+    with pytest.raises(ToolError, match="changed on disk meanwhile"):
+        await apply(linked, patch, "*** Delete File: to-file", "*** Update File: target", "@@", "-precious", "+changed")
+    assert (linked.folder / "to-file").readlink() == Path("target")
+    assert (linked.folder / "target").read_text() == "the user's\n"
+
+
+async def test_a_link_that_became_a_file_meanwhile_stays(linked: Workbench, patch: ApplyPatchTool) -> None:
+    def change() -> None:
+        (linked.folder / "to-file").unlink()
+        (linked.folder / "to-file").write_text("the user's\n")
+
+    linked.before_answer = change
+    with pytest.raises(ToolError, match="changed on disk meanwhile"):
+        await apply(linked, patch, "*** Delete File: to-file")
+    assert (linked.folder / "to-file").read_text() == "the user's\n"

@@ -165,19 +165,23 @@ async def test_a_watch_hears_of_the_mode_that_a_file_will_have_and_of_folders_ma
 async def test_of_several_changes_all_are_rolled_back_when_one_fails(bench: Workbench) -> None:
     for name in ("a", "b", "c"):
         (bench.folder / name).write_text(name)
-    before = {name: stamp(bench.folder / name) for name in ("a", "b", "c")}
+    (bench.folder / "link").symlink_to("b")
+    before = {name: stamp(bench.folder / name) for name in ("a", "b", "c", "link")}
     witness = Witness(bench.folder / "c", spoil=lambda: (bench.folder / "c").write_text("the user's"))
     changes = [
         Change(bench.folder / "a", b"new", before["a"]),
         Change(bench.folder / "new" / "d", b"new", None),
         Change(bench.folder / "b", None, before["b"]),
+        Change(bench.folder / "link", None, before["link"]),
         Change(bench.folder / "c", b"new", before["c"]),
     ]
     with pytest.raises(ToolError, match="c changed on disk meanwhile"):
         await bench.files.apply(changes, replace_fields(bench.context, watch=witness))
     assert witness.seen[-1] == (False, True)
-    assert {path.name: path.read_text() for path in bench.folder.iterdir()} == {"a": "a", "b": "b", "c": "the user's"}
-    assert [stamp(bench.folder / name) for name in ("a", "b")] == [before["a"], before["b"]]
+    texts = {path.name: path.read_text() for path in bench.folder.iterdir()}
+    assert texts == {"a": "a", "b": "b", "c": "the user's", "link": "b"}
+    kept = ("a", "b", "link")
+    assert [stamp(bench.folder / name) for name in kept] == [before[name] for name in kept]
 
 
 async def test_folder_that_becomes_a_link_leads_nowhere(bench: Workbench, tmp_path: Path) -> None:

@@ -135,8 +135,11 @@ async def test_a_write_to_a_protected_file_must_be_asked(row_path: Path, write: 
     assert asked.metadata["protected"] == [name]
 
 
-@each("write", CHANGES)
-@each("link", ["file", "folder", "target"])
+@each(
+    ("write", "link"),
+    [(write, "folder") for write in CHANGES]
+    + [(write, link) for write in CHANGES if write not in (delete_file, move_file_away) for link in ("file", "target")],
+)
 async def test_a_write_through_a_link_to_or_from_a_protected_name_must_be_asked(
     row_path: Path, write: Write, link: str
 ) -> None:
@@ -158,6 +161,20 @@ async def test_a_write_through_a_link_to_or_from_a_protected_name_must_be_asked(
     [asked] = [one for one in bench.asked if one.permission == "edit"]
     assert asked.must_ask == [name, real]
     assert asked.always == []
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "protected"), [("notes", ".git/config", []), (".envrc", "plain", [".envrc"])]
+)
+async def test_the_deletion_of_a_link_is_about_its_own_name(
+    bench: Workbench, name: str, target: str, protected: list[str]
+) -> None:
+    fill(bench.folder, target)
+    (bench.folder / name).symlink_to(target)
+    await delete_file(bench, name)
+    [asked] = bench.asked
+    assert (asked.patterns, asked.must_ask) == ([name], protected)
+    assert (bench.folder / target).read_text() == "old\n"
 
 
 @each("write", CHANGES)

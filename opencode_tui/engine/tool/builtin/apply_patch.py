@@ -29,7 +29,7 @@ from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.engine.tool.kit import ToolKit
-from opencode_tui.engine.tool.location import Location, ask_outside, locate
+from opencode_tui.engine.tool.location import Location, ask_outside, locate, locate_link
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
 
@@ -125,13 +125,23 @@ class ApplyPatchTool:
         return ToolResult(title, f"Patch applied.\n{listed}{report.message}", shown)
 
     async def _locate(self, sections: Sequence[Section], context: ToolContext) -> list[tuple[Location, Location]]:
-        """Return each section's file and its target; raises ToolError when a file is named twice."""
+        """Return each section's file and its target; raises ToolError when a file is named twice, or a link would be moved.
+
+        A link that is deleted is the file itself: what it leads to stays.
+        """
         seen: set[Path] = set()
         asked: set[Path] = set()
         locations: list[tuple[Location, Location]] = []
         for section in sections:
             source = await locate(section.path, context)
             moved = section.move_to if isinstance(section, UpdateFile) else None
+            if source.is_link and moved:
+                raise ToolError(
+                    f"{source.path} is a symbolic link to {source.real}, and a patch moves files only",
+                    "move the file that it leads to, or make the new link with bash",
+                )
+            if source.is_link and isinstance(section, DeleteFile):
+                source = await locate_link(section.path, context)
             target = await locate(moved, context) if moved else source
             for location in {source.real: source, target.real: target}.values():
                 if location.real in seen:
@@ -144,6 +154,8 @@ class ApplyPatchTool:
         return locations
 
     async def _verify(self, section: Section, source: Location, target: Location, context: ToolContext) -> _Step:
+        if isinstance(section, DeleteFile) and source.is_link:
+            return await self._delete_link(source)
         old, stamp = await self._state(source)
         before, note = old.text if old else "", ""
         match section:
@@ -169,6 +181,13 @@ class ApplyPatchTool:
                 changes = await self._move(old, after, source, target)
         diff = await asyncio.to_thread(compare, target.relative, before, after)
         return _Step(kind, source, target, before, after, diff, changes, note)
+
+    async def _delete_link(self, source: Location) -> _Step:
+        stamp = await self._files.link_stamp(source.real)
+        if stamp is None:
+            raise ToolError(f"{source.path} changed on disk meanwhile", "look at it again")
+        note = f"\nNote: {source.relative} was a link; what it leads to is unchanged."
+        return _Step("delete", source, source, "", "", TextDiff("", 0, 0), (Change(source.real, None, stamp),), note)
 
     async def _formatted(self, target: Location, before: str | None, after: str) -> tuple[str, str]:
         done = await self._format(target.real, before, after)

@@ -81,6 +81,10 @@ class WorktreeFiles:
         """
         return await asyncio.to_thread(_read, path)
 
+    async def link_stamp(self, path: Path) -> Stamp | None:
+        """Return the state of a link itself, None where there is none. Raises ToolError."""
+        return await asyncio.to_thread(_link_stamp, path)
+
     async def apply(self, changes: Sequence[Change], context: ToolContext) -> list[Stamp | None]:
         """Make all changes or none, and return the files' new stamps (None for a deleted one) in the order of `changes`.
 
@@ -120,6 +124,15 @@ def _read(path: Path) -> TextFile | None:
         return None
     except OSError as error:
         raise explain(error, path) from error
+
+
+def _link_stamp(path: Path) -> Stamp | None:
+    try:
+        with open_folder(path.parent) as folder:
+            status = folder.find(path.name)
+    except OSError as error:
+        raise explain(error, path) from error
+    return None if status is None or not stat.S_ISLNK(status.st_mode) else stamp_of(status)
 
 
 def _read_entry(folder: OpenFolder, path: Path) -> TextFile | None:

@@ -49,7 +49,7 @@ def explain(error: OSError, path: Path) -> ToolError:
 
 
 class Change(Struct, frozen=True):
-    """A change of a file: `content` None deletes it; `expected` is its present stamp, None when it must not exist.
+    """A change of a file: `content` None deletes it, or a link; `expected` is its present stamp, None when it must not exist.
 
     `mode` are the permission bits of a new file; None leaves them to the umask.
     """
@@ -168,7 +168,7 @@ def _check(prepared: _Prepared) -> os.stat_result | None:
     """Return the file's status when it is as expected; raises ToolError otherwise."""
     change = prepared.change
     status = prepared.folder.find(change.path.name)
-    if (stamp_of(status) if status else None) != change.expected or (status and not stat.S_ISREG(status.st_mode)):
+    if (stamp_of(status) if status else None) != change.expected or (status and not _is_of_kind(status, change)):
         raise ToolError(
             f"{change.path} changed on disk meanwhile", "nothing was written, read it again and repeat the edit"
         )
@@ -177,6 +177,11 @@ def _check(prepared: _Prepared) -> os.stat_result | None:
             f"{change.path} is read-only (mode {status.st_mode & 0o777:o})", "nothing was written, ask the user first"
         )
     return status
+
+
+def _is_of_kind(status: os.stat_result, change: Change) -> bool:
+    """Return whether a change is about something like this: a file, or a link that it deletes."""
+    return stat.S_ISREG(status.st_mode) or (change.content is None and stat.S_ISLNK(status.st_mode))
 
 
 def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
@@ -214,10 +219,13 @@ def _place(prepared: _Prepared, *, keep: bool) -> None:
 
 
 def _keep(folder: OpenFolder, name: str, kept: str) -> None:
-    """Keep the old file under a second name: the file itself, or a copy where the file system has no hard links."""
+    """Keep the old file or link under a second name: itself, or a copy where the file system has no hard links."""
     try:
         folder.make_hard_link(name, kept)
     except OSError:
+        if stat.S_ISLNK(folder.status(name).st_mode):
+            folder.make_link(folder.read_link(name), kept)
+            return
         with open(folder.open_to_read(name), "rb") as old, open(folder.create(kept, 0o600), "wb") as copy:
             os.fchmod(copy.fileno(), stat.S_IMODE(os.fstat(old.fileno()).st_mode))
             shutil.copyfileobj(old, copy)

@@ -217,7 +217,7 @@ async def test_a_link_that_leads_into_a_folder_outside_is_asked_for_and_the_file
 @pytest.mark.parametrize("name", ["to-file", "to-out", "folder/deep"])
 async def test_a_link_is_not_moved(linked: Workbench, patch: ApplyPatchTool, tmp_path: Path, name: str) -> None:
     before = tree(tmp_path)
-    with pytest.raises(ToolError, match="symbolic link to .*, and a patch moves files only"):
+    with pytest.raises(ToolError, match="and a patch moves files only"):
         await apply(linked, patch, f"*** Update File: {name}", "*** Move to: new", "@@", "-precious", "+changed")
     assert tree(tmp_path) == before and linked.asked == []
 

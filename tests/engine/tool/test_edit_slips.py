@@ -60,6 +60,18 @@ def test_edits_in_other_languages_land_however_they_are_quoted() -> None:
          "def f(a, b):\n    c = b\n    return c\n"),
         ("# The first line\nx = 1\ny = 2\nz = 3\n", "# first line\nx = 1\ny = 2\nz = 3", "# first line\nx = 1\ny = 2\nz = 4",
          "# The first line\nx = 1\ny = 2\nz = 4\n"),
+        (
+            "def a():\n    x = 1\n    return x\n\ndef b(y):\n    z = 2\n    return z\n",
+            "def b():\n    z = 2\n    return z",
+            "def b():\n    z = 3\n    return z",
+            "def a():\n    x = 1\n    return x\n\ndef b(y):\n    z = 3\n    return z\n",
+        ),
+        (
+            "case 1:\n  foo();\n  break;\ncase 22:\n  bar();\n  break;\n",
+            "case 22 :\n  bar();\n  break;",
+            "case 22 :\n  baz();\n  break;",
+            "case 1:\n  foo();\n  break;\ncase 22:\n  baz();\n  break;\n",
+        ),
         # indentation that the quoted lines do not show
         ("class A:\n    def f():\n        a\n", "\tdef f():\n\t\ta", "\tdef f():\n\t\tif b:\n\t\t\ta",
          "class A:\n    def f():\n        if b:\n            a\n"),
@@ -89,6 +101,37 @@ def test_what_the_model_left_unchanged_stays_as_it_is_in_the_file(content: str, 
         ('p("\\n")\nq()\n', 'p("\\n")\\nq()', 'p("\\n")\\nr()'),  # which escapes of the new text are line ends?
         ("f(1)\ng(2)\nh(3)\ni(4)\nj(5)\n", "f(1)\nuvwx\nh(3)\nyz01\nj(5)", "f(1)\nuvwx\nh(9)\nyz01\nj(5)"),
         ("a\nb\n" * 3, "a\nb\nc", "a\nb\nd"),
+        # the quoted first line is more like that of another block, or as much
+        (
+            "def a():\n    x = 1\n    return x\n\ndef b(y):\n    x = 2\n    return x\n",
+            "def b():\n    x = 1\n    return x",
+            "def b():\n    x = 3\n    return x",
+        ),
+        (
+            "def test_parse_int():\n    r = run()\n    assert r == 1\n\ndef test_parse_float_value():\n    r = do()\n    assert r\n",
+            "def test_parse_float():\n    r = run()\n    assert r == 1",
+            "def test_parse_float():\n    r = run()\n    assert r == 3",
+        ),
+        (
+            "case 1:\n  foo();\n  break;\ncase 22:\n  bar();\n  break;\n",
+            "case 2:\n  foo();\n  break;",
+            "case 2:\n  baz();\n  break;",
+        ),
+        (
+            "[server.one]\nport = 1\nhost = a\n\n[server.ten]\nport = 2\nhost = b\n",
+            "[server.two]\nport = 1\nhost = a",
+            "[server.two]\nport = 3\nhost = a",
+        ),
+        (
+            '"dev": {\n  "url": "x",\n  "on": true\n},\n"prod-eu": {\n  "url": "y",\n  "on": true\n}\n',
+            '"prod-e": {\n  "url": "x",\n  "on": true',
+            '"prod-e": {\n  "url": "z",\n  "on": true',
+        ),
+        (
+            "a = 1\nb = 2\nlog('end of a')\n\nc = 3\nd = 4\nlog('end of all')\n",
+            "a = 1\nb = 2\nlog('end of al')",
+            "a = 1\nb = 9\nlog('end of al')",
+        ),
     ],
 )
 def test_an_edit_that_could_mean_something_else_is_refused(content: str, old: str, new: str) -> None:

@@ -19,6 +19,7 @@ from opencode_tui.engine.tool.edit.carry import carry_characters, carry_lines, r
 from opencode_tui.engine.tool.edit.indent import Reindent, reindent
 
 _KEPT_SIMILARITY, _DELETED_SIMILARITY = 0.5, 0.9
+_ROUNDING = 1e-6
 _FEWEST_EQUAL = 2
 """Lines of a block with slips that must be equal and not blank."""
 _MOST_PLACES = 50
@@ -255,7 +256,8 @@ def _slipped(content: str, old: str, new: str) -> list[Replacement]:
     """Match a block with slips in lines that the edit leaves as they are, or deletes: the file keeps its own lines there.
 
     At most a quarter of the lines differ, or one, by half; a deleted one by a tenth and as the only one. Lines that the edit
-    changes are right. A line that is elsewhere in the file is no slip: another block is meant.
+    changes are right. A line that is elsewhere in the file, or is as much like another line of it, is no slip: another block may
+    be meant.
     """
     wanted = [line.strip() for line in _old_lines(old)]
     if len(wanted) < _SURE_LINES:
@@ -265,6 +267,9 @@ def _slipped(content: str, old: str, new: str) -> list[Replacement]:
     present = set(wanted).intersection(shown)
     likeness = {at: least for at, least in likeness.items() if wanted[at] not in present}
     indexes = [index for index in _likely_starts(shown, wanted) if _has_slips_only(shown, index, wanted, likeness)]
+    distinct = list(set(shown))
+    if not all(_is_nearest(wanted[at], shown[index + at], distinct) for index in indexes for at in range(len(wanted))):
+        return []
     return _fill(list(_cut_blocks(lines, indexes, old)), new)
 
 
@@ -314,6 +319,18 @@ def _has_slips_only(shown: Sequence[str], start: int, wanted: Sequence[str], lik
     return len(slips) <= most and all(
         at in likeness and Indel.normalized_similarity(wanted[at], shown[start + at]) >= likeness[at] for at in slips
     )
+
+
+def _is_nearest(wanted: str, found: str, distinct: Sequence[str]) -> bool:
+    """Return whether a line equals the wanted one, or no other of the file's lines is as much like it."""
+    if wanted == found:
+        return True
+    from rapidfuzz import process  # only for a block with slips
+    from rapidfuzz.distance import Indel
+
+    least = Indel.normalized_similarity(wanted, found) - _ROUNDING
+    alike = process.extract(wanted, distinct, scorer=Indel.normalized_similarity, score_cutoff=least, limit=2)
+    return [line for line, *_ in alike] == [found]
 
 
 _STRATEGIES: tuple[tuple[Strategy, str], ...] = (

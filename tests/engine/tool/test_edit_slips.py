@@ -108,7 +108,7 @@ def test_what_the_model_left_unchanged_stays_as_it_is_in_the_file(content: str, 
             "def b():\n    x = 3\n    return x",
         ),
         (
-            "def test_parse_int():\n    r = run()\n    assert r == 1\n\ndef test_parse_float_value():\n    r = do()\n    assert r\n",
+            "def test_parse_int():\n    r = run()\n    assert r == 1\n\ndef test_parse_float_text():\n    r = do()\n    assert r\n",
             "def test_parse_float():\n    r = run()\n    assert r == 1",
             "def test_parse_float():\n    r = run()\n    assert r == 3",
         ),

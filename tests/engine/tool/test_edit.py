@@ -156,6 +156,42 @@ async def test_text_that_the_encoding_cannot_hold_is_refused(bench: Workbench, e
         await edited(bench, edit, b"gr\xf6\xdfe\n", "e", "€")
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("café", "cafés"),  # a line without its punctuation
+        ("“quoted”", "‘quoted’"),
+        ("it’s", "it’s ‘theirs’ – 5 €…"),
+        ("Foo™", "Foo® ™"),
+        ("end", "end\nZürich – Œuvre"),
+    ],
+)
+async def test_a_windows_1252_file_is_shown_as_such_and_keeps_its_encoding(
+    bench: Workbench, edit: EditTool, old: str, new: str
+) -> None:
+    text = "café\r\n“quoted”\r\nit’s 1 €\r\nFoo™\r\nend\r\n"
+    path = bench.folder / "a.txt"
+    path.write_bytes(text.encode("windows-1252"))
+    shown = (await bench.call(bench.reader, filePath="a.txt")).output
+    assert "1: café\n2: “quoted”\n3: it’s 1 €\n4: Foo™\n5: end\n" in shown
+    await bench.call(edit, filePath="a.txt", oldString=old, newString=new)
+    assert path.read_bytes() == text.replace(old, new.replace("\n", "\r\n")).encode("windows-1252")
+
+
+# The five bytes that windows-1252 leaves open, and bytes of latin-1 alone.
+@pytest.mark.parametrize("data", [b"\x81 \x92\n", b"\x8d\n", b"\x8f\n", b"\x90\n", b"\x9d \xe9\n", b"\xe9\xa4\n"])
+async def test_bytes_of_no_known_encoding_stay(bench: Workbench, edit: EditTool, data: bytes) -> None:
+    assert await edited(bench, edit, data + b"end\n", "end", "ende é") == data + b"ende \xe9\n"
+    with pytest.raises(ToolError, match="latin-1 cannot store"):
+        await edited(bench, edit, data + b"end\n", "end", "’")
+
+
+async def test_what_windows_1252_cannot_hold_is_refused(bench: Workbench, edit: EditTool) -> None:
+    with pytest.raises(ToolError, match="windows-1252 cannot store"):
+        await edited(bench, edit, "it’s\n".encode("windows-1252"), "it", "Привет")
+    assert (bench.folder / "a.txt").read_bytes() == b"it\x92s\n"
+
+
 async def test_broken_bytes_elsewhere_in_a_utf8_file_stay(bench: Workbench, edit: EditTool) -> None:
     assert (
         await edited(bench, edit, "größe ".encode() + b"\xff\na\n", "a", "ä")

@@ -69,6 +69,7 @@ async def test_dangling_link_makes_its_target(bench: Workbench, write: WriteTool
         (b"\xef\xbb\xbfa\n", "x\n", b"\xef\xbb\xbfx\n"),
         ("ä\n".encode("latin-1"), "ö\n", "ö\n".encode("latin-1")),
         ("ä\n".encode("latin-1"), "€\n", "€\n".encode()),
+        ("it’s\n".encode("windows-1252"), "“ö”\n", "“ö”\n".encode("windows-1252")),
     ],
 )
 async def test_replaced_file_keeps_its_format(

@@ -4,6 +4,7 @@ Decoding and encoding are inverse: `encode(decode(data))` gives the same bytes f
 """
 
 import codecs
+import re
 from typing import Literal
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_PUNCTUATION = re.compile(rb"[\x80-\x9f]")
 _SAMPLE = 4096
 _CONTROL_SHARE = 0.3
 _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b\b")
@@ -65,8 +67,8 @@ def decode(data: bytes) -> tuple[str, TextFormat]:
 def detect(data: bytes, *, is_whole: bool) -> TextFormat:
     """Return the encoding of a file's beginning, or of all of it; the newline is not detected.
 
-    Bytes that are UTF-8 but for a few keep those through `surrogateescape`; anything else without a mark is latin-1, which holds
-    every byte.
+    Bytes that are UTF-8 but for a few keep those through `surrogateescape`. Anything else without a mark is windows-1252 where it
+    has punctuation of that, else latin-1, which holds every byte.
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
@@ -77,8 +79,19 @@ def detect(data: bytes, *, is_whole: bool) -> TextFormat:
         text = data.decode("utf-8", "surrogateescape")
         broken = sum(1 for character in text if "\udc80" <= character <= "\udcff")
         wide = sum(1 for character in text if character > "\x7f") - broken
-        return TextFormat("utf-8", errors="surrogateescape") if wide > broken else TextFormat("latin-1")
+        return TextFormat("utf-8", errors="surrogateescape") if wide > broken else TextFormat(_single_byte(data))
     return TextFormat()
+
+
+def _single_byte(data: bytes) -> str:
+    """Return windows-1252 for bytes that latin-1 has only control characters for, as for quotation marks; latin-1 without any."""
+    if not _PUNCTUATION.search(data):
+        return "latin-1"
+    try:
+        data.decode("windows-1252")
+    except UnicodeDecodeError:  # it leaves five bytes open
+        return "latin-1"
+    return "windows-1252"
 
 
 def is_binary(sample: bytes) -> bool:

@@ -3,6 +3,7 @@ import gzip
 import socket
 import threading
 from collections.abc import Iterator
+from urllib.parse import quote, unquote
 
 import pytest
 
@@ -14,6 +15,66 @@ from opencode_tui.schema.permission import Rule
 from tests.support.rows import each
 from tests.support.world.pages import Pages, serve
 from tests.support.world.tools import Workbench
+
+RUSSIAN, JAPANESE, TYPED = "Привет мир", "日本語の文", "it’s “x” – 1 €"
+# How a page says its encoding, as type, body and what is read; the last ones say it wrongly or not at all.
+# Source: the HTML standard, 13.2.3, and the Encoding standard, 4.2, 2026-10.
+TEXTS: dict[str, tuple[str, bytes, str]] = {
+    "header": ("text/html; charset=windows-1251", RUSSIAN.encode("cp1251"), RUSSIAN),
+    "tag": ("text/html", b"<meta charset='windows-1251'>" + RUSSIAN.encode("cp1251"), RUSSIAN),
+    "tag of HTML 4": (
+        "text/html",
+        b'<head>\n<META http-equiv="Content-Type" content="text/html; charset=Shift_JIS">' + JAPANESE.encode("cp932"),
+        JAPANESE,
+    ),
+    "tag without quotes": ("application/xhtml+xml", b"<meta charset=koi8-r />" + RUSSIAN.encode("koi8-r"), RUSSIAN),
+    "header before tag": ("text/html; charset=koi8-r", b"<meta charset=utf-8>" + RUSSIAN.encode("koi8-r"), RUSSIAN),
+    "mark before header": ("text/plain; charset=latin-1", b"\xef\xbb\xbf" + RUSSIAN.encode(), RUSSIAN),
+    "mark of UTF-8": ("text/plain", b"\xef\xbb\xbf" + RUSSIAN.encode(), RUSSIAN),
+    "mark of UTF-16": ("text/html", RUSSIAN.encode("utf-16"), RUSSIAN),
+    "UTF-16 without a mark": ("text/plain; charset=utf-16", RUSSIAN.encode("utf-16-le"), RUSSIAN),
+    "tag in UTF-8 that says UTF-16": ("text/html", b"<meta charset=utf-16>" + RUSSIAN.encode(), RUSSIAN),
+    "latin-1 means windows-1252": ("text/plain; charset=ISO-8859-1", TYPED.encode("cp1252"), TYPED),
+    "gb2312 means gb18030": ("text/html; charset=gb2312", "镕基".encode("gbk"), "镕基"),
+    "nothing, UTF-8": ("text/html", RUSSIAN.encode(), RUSSIAN),
+    "nothing, windows-1252": ("text/plain", TYPED.encode("cp1252"), TYPED),
+    "no type": ("", RUSSIAN.encode(), RUSSIAN),
+    "an unknown name": ("text/plain; charset=klingon", RUSSIAN.encode(), RUSSIAN),
+    **{
+        f"a name of Python: {name}": (f"text/plain; charset={name}", RUSSIAN.encode(), RUSSIAN)
+        for name in ("idna", "undefined", "punycode", "base64", "rot13")
+    },
+    "a tag behind the first kilobyte": (
+        "text/html",
+        b" " * 1024 + b"<meta charset=koi8-r>" + RUSSIAN.encode(),
+        RUSSIAN,
+    ),
+}
+NO_TEXTS: dict[str, tuple[str, bytes]] = {
+    "a program as text": ("text/plain", b"\x7fELF\0\0\0\x1b]0;x\x07"),
+    "a program as text in UTF-8": ("text/plain; charset=utf-8", b"\x7fELF\0\0\0\x1b]0;x\x07"),
+    "a picture without a type": ("", b"\x89PNG\r\n\x1a\n\0\0\0"),
+    "a page as a picture": ("image/png", b"<html>not found</html>"),
+    "an empty picture": ("image/png", b""),
+}
+# Pages that leave out end tags, as they may, and what is read of them.
+OMITTED: dict[str, tuple[str, str]] = {
+    "items": ("<ul><li>a<li>b<li>c</ul>d", "- a\n- b\n- c\n\nd"),
+    "items with items": ("<ul><li>a<ul><li>b<li>c</ul><li>d</ul>", "- a\n  - b\n  - c\n- d"),
+    "some ends": ("<ol><li>a<li>b</li><li>c</ol>", "1. a\n2. b\n3. c"),
+    "paragraphs": ("<p>one<p>two <b>bold<p>three<div>four</div>", "one\n\ntwo **bold**\n\nthree\n\nfour"),
+    "a heading after a paragraph": ("<p>one<h2>Two</h2>three", "one\n\n## Two\n\nthree"),
+    "paragraphs in items": ("<ul><li><p>a<p>b<li>c</ul>", "- a\n\n  b\n- c"),
+    "a list of terms": ("<dl><dt>t<dd>one<dt>u<dd>two</dl>", "t\n:   one\n\nu\n:   two"),
+    "a table": ("<table><tr><th>a<th>b<tr><td>c<td>d</table>", "| a | b |\n| --- | --- |\n| c | d |"),
+    "the parts of a table": (
+        "<table><thead><tr><th>a<tbody><tr><td>b<tr><td>c<tbody><tr><td>d</table>",
+        "| a |\n| --- |\n| b |\n| c |\n| d |",
+    ),
+    "a list in a cell": ("<table><tr><td><ul><li>a<li>b</ul><td>c</table>", "|  |  |\n| --- | --- |\n| - a - b | c |"),
+    "all ends": ("<ul><li><p>a</p></li><li>b</li></ul><p>c</p>", "- a\n- b\n\nc"),
+    "elements that are no items": ("<p>a <em>b <del>c</del></em> d</p>", "a *b ~~c~~* d"),
+}
 
 HTML = "<html><head><title>T</title><script>evil()</script></head><body><h1>Head</h1><p>A <a href='/x'>link</a></p></body></html>"
 
@@ -50,6 +111,12 @@ class Site(Pages):
                 self.answer(200, "text/plain", gzip.compress(b"packed text"), {"Content-Encoding": "gzip"})
             case "/anchors":
                 self.answer(200, "text/html", b"<a " * 1_500_000)
+            case "/hidden":
+                self.answer(200, "text/html", "<p>a\U000e0041\u202eb".encode())
+            case path if (name := unquote(path[1:])) in TEXTS:
+                self.answer(200, *TEXTS[name][:2])
+            case path if (name := unquote(path[1:])) in NO_TEXTS:
+                self.answer(200, *NO_TEXTS[name])
             case "/slow":
                 threading.Event().wait(2)
             case _:
@@ -80,6 +147,35 @@ def test_plain_text_has_no_markup() -> None:
 
 async def test_charset_of_the_answer_is_used(bench: Workbench, site: str) -> None:
     assert (await bench.call(WebfetchTool(), url=f"{site}/latin")).output == "größe"
+
+
+@pytest.mark.parametrize("name", TEXTS)
+async def test_a_page_is_read_in_its_encoding(bench: Workbench, site: str, name: str) -> None:
+    assert (await bench.call(WebfetchTool(), url=f"{site}/{quote(name)}", format="text")).output == TEXTS[name][2]
+
+
+@pytest.mark.parametrize("name", NO_TEXTS)
+async def test_what_is_not_what_its_type_says_is_named(bench: Workbench, site: str, name: str) -> None:
+    with pytest.raises(
+        ToolError, match=r"is not text, whatever its type says|is named image/png, but it is text or empty"
+    ):
+        await bench.call(WebfetchTool(), url=f"{site}/{quote(name)}")
+
+
+@pytest.mark.parametrize("name", OMITTED)
+def test_a_page_may_leave_out_end_tags(name: str) -> None:
+    page, want = OMITTED[name]
+    assert convert(page, "markdown") == want
+
+
+# More than the levels that Python's stack and that of the library have.
+@pytest.mark.parametrize("page", ["<ul>" + "<li>x" * 1500 + "</ul>", "<p>x" * 1500, "<div>x" * 1500, "<b>x" * 1500])
+def test_a_page_of_many_open_elements_is_read(page: str) -> None:
+    assert convert(page, "markdown").count("x") == page.count("x")
+
+
+async def test_characters_that_no_reader_sees_are_written_out(bench: Workbench, site: str) -> None:
+    assert (await bench.call(WebfetchTool(), url=f"{site}/hidden")).output == r"a\U000e0041\U0000202eb"
 
 
 async def test_image_is_attached(bench: Workbench, site: str) -> None:

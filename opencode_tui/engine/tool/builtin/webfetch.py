@@ -8,9 +8,10 @@ checked. Bytes are counted as they arrive and as they are decompressed.
 import asyncio
 import base64
 import os
+import re
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urljoin, urlsplit
 
@@ -22,11 +23,13 @@ from opencode_tui.engine.permission.decision import Query, open_patterns
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.provider.inflate import unpacker
 from opencode_tui.engine.sandbox.address import is_local_address, resolve
+from opencode_tui.engine.tool.files.text_format import detect, is_binary
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ConfigError, ToolError
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.hidden_text import show_hidden
 
 if TYPE_CHECKING:
     import httpx
@@ -43,6 +46,20 @@ _ACCEPT = {
     "text": "text/plain, text/markdown;q=0.9, text/html;q=0.8, */*;q=0.1",
     "html": "text/html, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.1",
 }
+_TAG_BYTES = 1024
+_CHARSET_TAG = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]+)", re.IGNORECASE)
+_LABELS = {
+    **dict.fromkeys(
+        ("iso-8859-1", "iso8859-1", "iso_8859-1", "latin1", "latin-1", "l1", "ascii", "us-ascii"), "windows-1252"
+    ),
+    **dict.fromkeys(("iso-8859-9", "latin5"), "windows-1254"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "ms_kanji"), "cp932"),
+    **dict.fromkeys(("gb2312", "gb_2312-80", "gbk", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "ksc5601", "korean"), "cp949"),
+    **dict.fromkeys(("tis-620", "iso-8859-11"), "cp874"),
+    "utf-16": "utf-16-le",
+}
+"""Names of encodings that stand for a larger one on the web."""
 _TEXTUAL = ("json", "xml", "javascript", "yaml", "toml", "x-sh", "sql", "graphql", "x-www-form-urlencoded")
 
 
@@ -56,7 +73,10 @@ class WebfetchParameters(Parameters):
 
 
 class _Page(Struct, frozen=True):
-    """A response's body with its type (lower case, without parameters) and its address after redirects."""
+    """A response's body with its type (lower case, without parameters) and its address after redirects.
+
+    `charset` is what the response's header says, empty when it says nothing.
+    """
 
     url: str
     mime: str
@@ -85,6 +105,8 @@ class WebfetchTool:
         page = await _fetch(arguments, context)
         title = f"{arguments.url} ({page.content_type or 'unknown type'})"
         if page.mime.startswith("image/") and page.mime != "image/svg+xml":
+            if _is_text(page.body):
+                raise ToolError(f"{page.url} is named {page.mime}, but it is text or empty; check the address")
             url = f"data:{page.mime};base64,{base64.b64encode(page.body).decode()}"
             return ToolResult(
                 title, "Image fetched; it is attached.", {}, [{"type": "file", "mime": page.mime, "url": url}]
@@ -220,24 +242,55 @@ async def _read(url: str, response: "httpx.Response") -> _Page | _Redirect:
             raise ToolError(f"{url} cannot be decompressed ({error}); download it with bash") from error
     content_type = response.headers.get("content-type", "")
     mime = content_type.split(";")[0].strip().lower()
-    return _Page(url, mime, content_type, response.charset_encoding or "utf-8", bytes(body))
+    return _Page(url, mime, content_type, response.charset_encoding or "", bytes(body))
 
 
 async def _read_text(page: _Page, arguments: WebfetchParameters) -> str:
     if page.mime and not page.mime.startswith("text/") and not any(word in page.mime for word in _TEXTUAL):
         raise ToolError(f"{page.url} is {page.mime}, which is not text; download it with bash")
     text = _decode(page)
-    if "html" not in page.mime or arguments.format == "html":
+    if arguments.format == "html":
         return text
-    return await _convert(text, arguments)
+    return show_hidden(await _convert(text, arguments) if "html" in page.mime else text)
+
+
+def _is_text(body: bytes) -> bool:
+    try:
+        return not is_binary(body) and bool(body.decode() or not body)
+    except UnicodeDecodeError:
+        return False
 
 
 def _decode(page: _Page) -> str:
-    try:
-        return page.body.decode(page.charset, "replace")
-    except LookupError:
-        # The server names an unknown encoding.
-        return page.body.decode("utf-8", "replace")
+    """Return the text of a page by its byte order mark, else its header, else its own tag, else its bytes.
+
+    Raises ToolError for bytes that are no text. Source: the HTML standard, 13.2.3 (the input byte stream), and the Encoding
+    standard, 4.2 (labels), 2026-10.
+    """
+    found = detect(page.body, is_whole=True)
+    if found.mark:
+        return page.body[len(found.mark) :].decode(found.encoding, "replace")
+    for label in _declared(page):
+        try:
+            text = page.body.decode(label, "replace")
+        except (LookupError, UnicodeError):
+            continue  # an unknown encoding, or one that is none of texts
+        if label.startswith("utf-16") or not is_binary(page.body):
+            return text
+    if is_binary(page.body):
+        raise ToolError(f"{page.url} is not text, whatever its type says; download it with bash")
+    return page.body.decode(found.encoding, "replace")
+
+
+def _declared(page: _Page) -> Iterator[str]:
+    """Yield the encodings that a page is said to have, by its header and by its own tag."""
+    if page.charset:
+        label = page.charset.strip().lower()
+        yield _LABELS.get(label, label)
+    tag = _CHARSET_TAG.search(page.body[:_TAG_BYTES]) if "html" in page.mime else None
+    if tag is not None:
+        label = tag[1].decode("ascii").lower()
+        yield "utf-8" if label.startswith("utf-16") else _LABELS.get(label, label)
 
 
 async def _convert(html: str, arguments: WebfetchParameters) -> str:

@@ -1,6 +1,7 @@
 """Attachments of a request: files, ranges of lines, folders, images, PDF, data."""
 
 import base64
+import os
 from itertools import product
 
 import pytest
@@ -105,11 +106,52 @@ async def test_a_picture_is_what_its_content_is_whatever_its_name_or_its_client_
 
 async def test_a_picture_of_an_unknown_kind_is_what_its_name_says(environ, tmp_path):
     async with opened(environ, tmp_path) as world:
-        for data in (b"nothing known", b"\0\1\2\3", b"BM is a text", b"RIFF\0\0\0\0WAVE"):
+        for data in (b"\0\1\2\3", b"RIFF\0\0\0\0WAVE", b"\0\0\0\x18ftypheic"):
             (tmp_path / "a.png").write_bytes(data)
             _, file = await parts_of(world, file_input(tmp_path / "a.png"))
             assert isinstance(file, FilePart)
             assert (file.mime, file.url) == ("image/png", address("image/png", data))
+
+
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
+# The form of a pointer: git-lfs, docs/spec.md, 3.7.
+@pytest.mark.parametrize("name", ["a.png", "a.pdf"])
+@pytest.mark.parametrize(
+    ("data", "shown"),
+    [
+        (POINTER.encode(), "1: version https://git-lfs.github.com/spec/v1"),
+        (b"<html>404</html>", "1: <html>404</html>"),
+        (b"BM is a text", "1: BM is a text"),
+        ("größe".encode("latin-1"), "1: größe"),
+        (b"\xef\xbb\xbfa", "1: a"),
+        (b"", "(End of file - total 0 lines)"),
+    ],
+)
+async def test_text_that_is_named_as_a_picture_is_read(environ, tmp_path, name, data, shown):
+    (tmp_path / name).write_bytes(data)
+    async with opened(environ, tmp_path) as world:
+        call, text, file = await parts_of(world, file_input(tmp_path / name))
+        assert call.text.startswith("Called the Read tool") and shown in text.text
+        assert (file.mime, file.url) == ("text/plain", (tmp_path / name).as_uri())
+
+
+async def test_a_pipe_that_is_named_as_a_picture_is_reported(environ, tmp_path):
+    os.mkfifo(tmp_path / "a.png")
+    async with opened(environ, tmp_path) as world:
+        note, file = await parts_of(world, file_input(tmp_path / "a.png"))
+        assert "could not be read" in note.text and "is a pipe, socket or device" in note.text
+        assert not file.url.startswith("data:")
+
+
+@pytest.mark.parametrize("name", [b"caf\xe9.txt", b"\xff\xfe", "a%20b?c#d.txt".encode(), "größe.txt".encode()])
+async def test_a_file_is_attached_whatever_bytes_its_name_has(environ, tmp_path, name):
+    path = tmp_path / os.fsdecode(name)
+    path.write_text("words")
+    async with opened(environ, tmp_path) as world:
+        _, text, file = await parts_of(world, file_input(path))
+        assert ("1: words" in text.text, file.url) == (True, path.as_uri())
 
 
 def test_a_picture_of_a_server_is_what_its_content_is():

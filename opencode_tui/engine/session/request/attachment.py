@@ -1,6 +1,7 @@
 """Expand a file in a prompt: its text as the read tool shows it, or its bytes as a data URL, always with the part itself.
 
-A file that cannot be read becomes a line that says so; the prompt is sent. Source: docs/internals/loop.md#prompts.
+Its content decides, not its name: a pointer of Git LFS or an error page that is named as a picture is text. A file that cannot be
+read becomes a line that says so; the prompt is sent. Source: docs/internals/loop.md#prompts.
 """
 
 import asyncio
@@ -11,13 +12,14 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit, urlunsplit
+from urllib.parse import parse_qs, unquote_to_bytes, urlsplit, urlunsplit
 
 from msgspec import Struct
 
 from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.engine.permission.decision import Query
-from opencode_tui.engine.tool.files.media_type import as_it_is
+from opencode_tui.engine.tool.files.media_type import as_it_is, media_type
+from opencode_tui.engine.tool.files.text_format import is_binary, presentable
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.api.request import FileInput
@@ -81,7 +83,7 @@ class Attachments(Struct, frozen=True):
             return await self._expand_resource(given, message, source.client_name, source.uri)
         address = urlsplit(given.url)
         if address.scheme == "file":
-            return await self._expand_file(given, message, Path(unquote(address.path)))
+            return await self._expand_file(given, message, Path(os.fsdecode(unquote_to_bytes(address.path))))
         if address.scheme != "data":
             _check_supported(given)
         if address.scheme == "data" and given.mime != TEXT:
@@ -107,18 +109,19 @@ class Attachments(Struct, frozen=True):
         if objection is not None:
             raise OpencodeError(f"{objection}; name that file itself to attach it")
         is_folder = await asyncio.to_thread(path.is_dir)
-        if is_folder or given.mime in (TEXT, FOLDER):
+        content = b"" if is_folder or given.mime in (TEXT, FOLDER) else await asyncio.to_thread(self._content, path)
+        if not content or (media_type(content) is None and not is_binary(content)):
             if given.source is not None and given.source.type == "symbol":
                 given = await self._locate(given, given.source, path)
             arguments = {"filePath": str(path), **_line_range(given)}
-            text = await self._read(message, arguments)
-            mime = FOLDER if is_folder else given.mime
+            text = presentable(await self._read(message, arguments))
+            mime = FOLDER if is_folder else TEXT
             return [
                 self._note(message, f"Called the Read tool with the following input: {json.dumps(arguments)}"),
                 self._note(message, text),
                 self._part(message, given, given.url, mime),
             ]
-        data = await asyncio.to_thread(self._data_url, path, given.mime)
+        data = f"data:{given.mime};base64,{base64.b64encode(content).decode('ascii')}"
         return [
             self._note(message, f"Called the Read tool with the following input: {_call(str(path))}"),
             self._part(message, given, data, given.mime),
@@ -149,8 +152,8 @@ class Attachments(Struct, frozen=True):
             return None
         return find_objection(path, self.worktree)
 
-    def _data_url(self, path: Path, mime: str) -> str:
-        """Return the content of a file. The file that is read is checked itself: its name may lead elsewhere by now."""
+    def _content(self, path: Path) -> bytes:
+        """Return the content of a file, none of a pipe. What is read is checked itself: its name may lead elsewhere by now."""
         written, real = Path(os.path.normpath(path)), Path(os.path.realpath(path))
         if written.is_relative_to(self.worktree) and real != written and (found := find_objection(real, self.worktree)):
             raise OpencodeError(f"{found}; name that file itself to attach it")
@@ -158,7 +161,7 @@ class Attachments(Struct, frozen=True):
             data, status = folder.read(real.name, MAX_BYTES + 1)
         if max(len(data), status.st_size) > MAX_BYTES:
             raise OpencodeError(f"{path} has {status.st_size} bytes; at most {MAX_BYTES} can be attached")
-        return f"data:{mime};base64,{base64.b64encode(data).decode('ascii')}"
+        return data
 
     async def _read(self, message: UserMessage, arguments: dict[str, Any]) -> str:
         tool = self.tools.get("read")

@@ -4,6 +4,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from opencode_tui.engine.session.request.instruction import (
+    MAX_BYTES,
     RemoteInstructions,
     RulesFile,
     configured_files,
@@ -87,6 +88,43 @@ def test_each_file_is_given_once_under_its_path(tree):
     assert render([RulesFile(tree / "AGENTS.md"), RulesFile(tree / "AGENTS.md")]) == [
         f"Instructions from: {tree / 'AGENTS.md'}\nroot"
     ]
+
+
+@pytest.mark.parametrize(
+    ("data", "want"),
+    [
+        ("Größe “x”\n".encode(), "Größe “x”"),
+        (b"\xef\xbb\xbf" + "Größe\n".encode(), "Größe"),
+        ("Größe “x”\r\n".encode("utf-16"), "Größe “x”"),  # as PowerShell 5.1 writes with `>`
+        (b"\xfe\xff" + "Größe\n".encode("utf-16-be"), "Größe"),
+        ("Größe\n".encode("utf-32"), "Größe"),
+        ("Größe\n".encode("latin-1"), "Größe"),
+        ("Größe “x”\n".encode("windows-1252"), "Größe “x”"),
+        ("Größe und Länge ".encode() + b"\xff\n", "Größe und Länge \ufffd"),
+    ],
+)
+def test_a_file_is_read_in_its_encoding(tmp_path, data, want):
+    (tmp_path / "AGENTS.md").write_bytes(data)
+    assert RulesFile(tmp_path / "AGENTS.md").read() == want
+
+
+CUT = "\n(cut here: only the first 256 KiB of instructions are sent)"
+
+
+@pytest.mark.parametrize(
+    ("data", "want"),
+    [
+        (b"a" * MAX_BYTES, "a" * MAX_BYTES),
+        (b"a" * (MAX_BYTES + 1), "a" * MAX_BYTES + CUT),
+        (b"a" * (MAX_BYTES - 1) + "ö".encode(), "a" * (MAX_BYTES - 1) + "\ufffd" + CUT),
+        ("ö".encode() * MAX_BYTES, "ö" * (MAX_BYTES // 2) + CUT),
+        (b"\xff\xfe" + "ö".encode("utf-16-le") * MAX_BYTES, "ö" * (MAX_BYTES // 2 - 1) + CUT),
+    ],
+    ids=["not cut", "one byte too long", "within a character", "long", "long, UTF-16"],
+)
+def test_a_file_that_is_cut_says_so(tmp_path, data, want):
+    (tmp_path / "AGENTS.md").write_bytes(data)
+    assert RulesFile(tmp_path / "AGENTS.md").read() == want
 
 
 def test_an_unreadable_file_is_named(tmp_path):

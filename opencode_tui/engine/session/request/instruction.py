@@ -13,6 +13,7 @@ from msgspec import Struct
 from opencode_tui.config.sources.project_file import RULES_FILES, PatternSearch, find_objection
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import filter_compacted
+from opencode_tui.engine.tool.files.text_format import detect
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.hidden_text import show_hidden
@@ -21,7 +22,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.storage.safe_folder import open_folder
 
 MAX_BYTES = 256 * 1024
-"""Maximum size of an instruction file; a larger one is cut, because it would fill the context."""
+"""Maximum size of an instruction file; a larger one is cut, because it would fill the context, and ends with a line about that."""
 
 
 def project_files(directory: Path, worktree: Path) -> list[Path]:
@@ -55,7 +56,7 @@ class RulesFile(Struct, frozen=True):
     root: Path | None = None
 
     def read(self) -> str:
-        """Return the start of its text, or why it is left out, in brackets. Blocks.
+        """Return its text, or why it or its end is left out, in brackets. Blocks.
 
         What a project brings may be a link: one that leads outside the project, or to a file with secrets, is left out. The file
         that is read is checked itself: a command may change where the path leads meanwhile.
@@ -68,9 +69,21 @@ class RulesFile(Struct, frozen=True):
             if objection is not None:
                 return f"(left out: {objection}; name that file in your own settings to send it)"
             with open_folder(real.parent) as folder, open(folder.open_to_read(real.name), "rb") as file:
-                return show_hidden(file.read(MAX_BYTES).decode("utf-8", "replace").strip())
+                return _as_text(file.read(MAX_BYTES + 1))
         except OSError as error:
             return f"(not readable: {error.strerror})"
+
+
+def _as_text(data: bytes) -> str:
+    """Return the text of instructions, in whichever encoding, cut at the most that is sent."""
+    found = detect(data, is_whole=len(data) <= MAX_BYTES)
+    text = data[len(found.mark) : MAX_BYTES].decode(found.encoding, "replace").strip()
+    cut = (
+        f"\n(cut here: only the first {MAX_BYTES // 1024} KiB of instructions are sent)"
+        if len(data) > MAX_BYTES
+        else ""
+    )
+    return show_hidden(text) + cut
 
 
 def configured_files(patterns: Sequence[str], directory: Path, worktree: Path, home: Path) -> list[RulesFile]:
@@ -227,4 +240,4 @@ async def _fetch(address: str) -> str | None:
                     break
     except (TimeoutError, ConfigError, httpx.HTTPError, httpx.InvalidURL):
         return None
-    return show_hidden(data[:MAX_BYTES].decode("utf-8", "replace").strip())
+    return _as_text(data)

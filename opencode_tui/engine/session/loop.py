@@ -341,7 +341,7 @@ async def _store_structured_answer(form: StructuredAnswer, step: StepProcessor) 
     if form.value is not None:
         await step.amend(structured=form.value)
         return False
-    if step.message.finish in FINISH_CONTINUES:
+    if step.message.finish in FINISH_CONTINUES and not form.was_rejected:
         return False
     if form.try_again():
         return True

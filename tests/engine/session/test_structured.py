@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
@@ -7,6 +9,7 @@ from tests.engine.session.test_subagent import MODEL, opened
 from tests.support.provider import strict_anthropic
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened as world_opened
+from tests.support.world.pages import Pages, serve
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 GOOD, BAD = Call("StructuredOutput", {"n": 3}), Call("StructuredOutput", {"n": "three"})
@@ -64,6 +67,70 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(environ, tmp_path)
     async with opened(environ, tmp_path, Answer(calls=(BAD,)), Answer(calls=(GOOD,))) as (server, client):
         assert (await ask(client)).structured == {"n": 3}
         assert "does not match" in str(server.bodies[1]["messages"])
+
+
+@pytest.mark.parametrize(("retries", "requests"), [(0, 1), (1, 2), (2, 3), (None, 3)])
+async def test_a_model_that_never_gives_a_valid_answer_ends_with_an_error(environ, tmp_path, retries, requests):
+    answers = [Answer(calls=(BAD,)), Answer(calls=(BAD, BAD)), *[Answer(calls=(BAD,))] * 5]
+    async with opened(environ, tmp_path, *answers) as (server, client):
+        info = await ask(client, retryCount=retries)
+        assert info.error.name == "StructuredOutputError" and info.structured is None
+        assert info.error.data.message == "n: 'three' is not of type 'integer'"
+        assert len(server.bodies) == requests
+
+
+async def test_steps_without_an_answer_are_no_attempts(environ, tmp_path):
+    (tmp_path / "a").write_text("3")
+    look = Answer(calls=(Call("read", {"filePath": "a"}),))
+    answers = (look, Answer(calls=(BAD,)), look, Answer(text="just text"), look, Answer(calls=(BAD, GOOD)))
+    async with opened(environ, tmp_path, *answers) as (server, client):
+        info = await ask(client)
+        assert (info.structured, info.error, len(server.bodies)) == ({"n": 3}, None, 6)
+
+
+LOOP = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "properties": {"n": {"$ref": "#/$defs/a"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"properties": {"n": {"$ref": "#/$defs/missing"}}}, "'/$defs/missing' does not exist"),
+        ({"properties": {"n": {"$ref": "#missing"}}}, "'missing' does not exist"),
+        ({"properties": {"n": {"$ref": "SITE/a.json"}}}, "/a.json; put everything that it refers to below $defs"),
+        ({"properties": {"n": {"$ref": "file:///dev/null"}}}, "file:///dev/null; put everything"),
+        ({"properties": {"n": {"pattern": "("}}}, "is not a 'regex'"),
+        ({"type": 3}, "3 is not valid"),
+        (LOOP, "refers to itself without an end"),
+    ],
+)
+async def test_a_schema_that_cannot_be_used_ends_the_turn_with_its_problem(environ, tmp_path, schema, words):
+    fetched = []
+
+    class Trap(Pages):
+        def do_GET(self) -> None:
+            fetched.append(self.path)
+            self.answer(200, "application/json", b"{}")
+
+    with serve(Trap) as site:
+        schema = json.loads(json.dumps({"type": "object", **schema}).replace("SITE", site))
+        async with opened(environ, tmp_path, *[Answer(calls=(GOOD,))] * 5) as (server, client):
+            info = await ask(client, schema=schema)
+            assert info.error.name == "StructuredOutputError"
+            assert "the schema is invalid: " in info.error.data.message and words in info.error.data.message
+            assert (len(server.bodies), fetched) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$defs": {"n": {"type": "integer"}}, "properties": {"n": {"$ref": "#/$defs/n"}}},
+        {"properties": {"n": {"anyOf": [{"type": "integer"}, {"$ref": "#"}]}}},
+        {"properties": {"schema": {"$ref": "https://json-schema.org/draft/2020-12/schema"}}},
+    ],
+)
+async def test_a_schema_may_refer_to_its_own_parts_and_to_the_standard(environ, tmp_path, schema):
+    async with opened(environ, tmp_path, Answer(calls=(GOOD,))) as (_, client):
+        assert (await ask(client, schema={"type": "object", **schema})).structured == {"n": 3}
 
 
 @pytest.mark.parametrize(("retries", "requests"), [(0, 1), (2, 3)])

@@ -14,6 +14,8 @@ TOOL = "StructuredOutput"
 RETRIES = 2
 """Default number of retries."""
 
+_SHOWN = 200
+
 INSTRUCTION = (
     f"The user wants a structured answer. When everything is done, call the tool {TOOL} once with the whole answer; "
     "text outside of the call is not read."
@@ -29,6 +31,8 @@ class StructuredAnswer:
         self._retries_left = wanted.retry_count if wanted.retry_count is not None else RETRIES
         self._problem = "the model gave no structured answer"
         self.value: JsonObject | None = None
+        self.was_rejected = False
+        """Whether an answer of the present attempt did not match."""
 
     @property
     def is_final(self) -> bool:
@@ -41,17 +45,24 @@ class StructuredAnswer:
         return ToolSpec(TOOL, _DESCRIPTION, {**self._schema, "type": "object"})
 
     def submit(self, given: JsonObject) -> str | None:
-        """Check and store an answer; returns None when it is valid, else the problem, for the model."""
-        problem = _first_problem(given, self._schema)
+        """Check and store an answer; returns None when it is valid, else the problem, for the model. Blocks.
+
+        Where the schema itself is the problem, no attempt is left.
+        """
+        try:
+            problem = _first_problem(given, self._schema)
+        except _SchemaProblem as error:
+            problem, self._retries_left = f"the schema is invalid: {error}", 0
         if problem is None:
             self.value = given
             return None
-        self._problem = problem
+        self._problem, self.was_rejected = problem, True
         return f"The answer does not match the schema: {problem}. Call {TOOL} again with a valid answer."
 
     def try_again(self) -> bool:
-        """Return whether another attempt is left after the model ended without an answer; counts down."""
+        """Return whether another attempt is left after one without a valid answer; counts down."""
         self._retries_left -= 1
+        self.was_rejected = False
         return self._retries_left >= 0
 
     def failure(self) -> StoredStructuredOutputError:
@@ -64,14 +75,25 @@ def structured_answer(wanted: OutputFormat | None) -> StructuredAnswer | None:
     return StructuredAnswer(wanted) if wanted is not None and wanted.type == "json_schema" else None
 
 
+class _SchemaProblem(Exception):
+    """What is wrong with a schema."""
+
+
 def _first_problem(given: JsonObject, schema: JsonObject) -> str | None:
+    """Return what is wrong with an answer. Raises _SchemaProblem. Nothing that the schema refers to elsewhere is fetched."""
     from jsonschema import Draft202012Validator, SchemaError  # needed by few requests
+    from jsonschema_specifications import REGISTRY
+    from referencing.exceptions import Unresolvable
 
     try:
         Draft202012Validator.check_schema(schema)
+        problem = next(Draft202012Validator(schema, registry=REGISTRY).iter_errors(given), None)
     except SchemaError as error:
-        return f"the schema is invalid: {error.message}"
-    problem = next(Draft202012Validator(schema).iter_errors(given), None)
+        raise _SchemaProblem(error.message) from error
+    except Unresolvable as error:
+        raise _SchemaProblem(f"{str(error)[:_SHOWN]}; put everything that it refers to below $defs") from error
+    except RecursionError as error:
+        raise _SchemaProblem("it refers to itself without an end") from error
     if problem is None:
         return None
     place = ".".join(str(step) for step in problem.absolute_path)

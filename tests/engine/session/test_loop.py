@@ -182,6 +182,52 @@ async def test_a_loop_that_the_user_stops_ends_the_turn_with_an_error(environ, t
         assert len(world.server.bodies) == 1
 
 
+WRONG = {
+    "an unknown tool": Call("nosuch", {"a": 1}),
+    "an argument of a wrong type": Call("read", {"filePath": 1}),
+    "a missing argument": Call("edit", {}),
+    "a name in capitals": Call("READ", {"filePath": "a.txt"}),
+    "an unknown name in capitals": Call("NoSuch", {}),
+    "an unknown argument alone": Call("glob", {"patern": "*"}),
+    "a failure": Call("read", {"filePath": "gone.txt"}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_a_call_that_is_repeated_is_asked_for_whatever_is_wrong_with_it(environ, tmp_path, name):
+    (tmp_path / "a.txt").write_text("x")
+    async with opened(environ, tmp_path, *[Answer(calls=(WRONG[name],))] * 12, Answer(text="never")) as world:
+
+        async def refuse(event):
+            await world.client.permissions.reply(event.id, "reject")
+
+        session, asked = await while_reacting(world, PermissionAsked, refuse, world.prompt("go"))
+        calls = await world.calls(session)
+        assert (asked.permission, asked.tool.call_id, len(calls)) == ("doom_loop", calls[2].call_id, 3)
+        assert calls[2].state.stop_reason == "rejected"
+        assert "the same calls were made 3 times in a row" in calls[2].state.error
+        assert len(world.server.bodies) == 3
+
+
+async def test_a_wrong_call_that_may_be_repeated_fails_as_before(environ, tmp_path):
+    wrong = WRONG["a missing argument"]
+    settings = {"permission": {"doom_loop": "allow"}}
+    async with opened(environ, tmp_path, *[Answer(calls=(wrong,))] * 4, Answer(text="ok"), settings=settings) as world:
+        session = await world.prompt("go")
+        errors = [call.state.error for call in await world.calls(session)]
+        assert len(errors) == 4 and len(set(errors)) == 1 and "does not fit" in errors[0]
+        assert await world.answer(session) == "ok"
+
+
+async def test_wrong_calls_that_differ_or_are_few_are_not_asked_for(environ, tmp_path):
+    steps = [Answer(calls=(Call("nosuch", {"a": number % 5}),)) for number in range(9)]
+    steps += [Answer(calls=(WRONG["a missing argument"],) * 2), Answer(text="ok")]
+    async with opened(environ, tmp_path, *steps, policy=RefuseQuestions()) as world:
+        session = await world.prompt("go")
+        assert [call.state.status for call in await world.calls(session)] == ["error"] * 11
+        assert await world.answer(session) == "ok"
+
+
 async def test_the_turn_continues_after_a_rejection_where_the_settings_say_so(environ, tmp_path):
     call = Call("bash", {"command": "touch made", "description": "d"})
     settings = {"permission": {"bash": "ask"}, "experimental": {"continue_loop_on_deny": True}}

@@ -162,7 +162,8 @@ class ToolCalls(Struct, frozen=True):
         async with asyncio.TaskGroup() as group:
             so_far = list(scope.earlier)
             for part, call in calls:
-                so_far.append(call_key(call.tool, call.input))
+                tool = self.tools.get(call.tool)  # stored under its own name, whichever the model wrote
+                so_far.append(call_key(call.tool if tool is None else tool.name, call.input))
                 tasks.append(group.create_task(run_one(part, call, is_loop=is_doom_loop(so_far))))
         return any(task.result() for task in tasks)
 
@@ -192,15 +193,31 @@ class ToolCalls(Struct, frozen=True):
                 arguments = f"A hook of the user's settings blocked this call: {blocked}"
             problem = arguments if isinstance(arguments, str) else None
         if tool is None or arguments is None or isinstance(arguments, str):
-            await self._fail(
-                part, call if inner is None else replace(call, input=written), problem or "The call is not valid."
-            )
+            problem, call = problem or "The call is not valid.", call if inner is None else replace(call, input=written)
+            if (
+                is_loop and call.error is None and not scope.is_last
+            ):  # those with an error have no input, and a limit of their own
+                return await self._fail_again(part, call, problem, scope)
+            await self._fail(part, call, problem)
             return False
         shown = call.input if inner is None else {**written, "arguments": call.input}
         running = part.changed(tool=name, state=tool_state.start(part.state, input=shown, now=self.clock()))
         live = LiveTool(running)
         await self.store.update_part(running)
         return await self._execute(tool, arguments, live, scope, watch, given=call.input, is_loop=is_loop, asked=asked)
+
+    async def _fail_again(self, part: ToolPart, call: ToolCall, problem: str, scope: CallScope) -> bool:
+        """Fail a wrong call that is repeated, if it may be repeated at all; returns whether the user rejected that."""
+        live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self.clock())))
+        await self.store.update_part(live.part)
+        try:
+            await _ask_to_repeat(call.tool, call.input, self._context(live, scope))
+        except PermissionRefused as error:
+            stop_reason = _STOP_REASONS.get(type(error))
+            await self._end_badly(live, f"{problem}\n{error}", stop_reason=stop_reason, details=details_of(error))
+            return isinstance(error, RejectedError) and error.feedback is None
+        await self._end_badly(live, problem)
+        return False
 
     async def _changed(self, call: ToolCall, tool: Tool[Any], session_id: str) -> tuple[ToolCall, str]:
         """Return the call as hooks change it, and why one of them wants the user to be asked."""
@@ -318,7 +335,7 @@ class ToolCalls(Struct, frozen=True):
         owner = {"sessionID": part.session_id, "messageID": part.message_id}
         return [{**owner, "id": f"{part.id}_{n}", **file} for n, file in enumerate(result.attachments, start=1)]
 
-    def _context(self, live: LiveTool, scope: CallScope, watch: CallChanges) -> ToolContext:
+    def _context(self, live: LiveTool, scope: CallScope, watch: CallChanges | None = None) -> ToolContext:
         part = live.part
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
@@ -363,7 +380,8 @@ class ToolCalls(Struct, frozen=True):
             with waiting():
                 return await self.questions.ask(part.session_id, questions, tool=reference, policy=scope.policy)
 
-        watch.recording = recording
+        if watch is not None:
+            watch.recording = recording
         reference = ToolCallRef(message_id=part.message_id, call_id=part.call_id)
         ask = CallPermission(
             service=self.permissions,

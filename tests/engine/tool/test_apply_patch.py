@@ -155,6 +155,13 @@ async def test_folder_outside_is_asked_for_once(bench: Workbench, patch: ApplyPa
     assert bench.asks("external_directory") == [[str(tmp_path / "other" / "*")]]
 
 
+async def test_a_patch_quotes_broken_bytes_as_they_are_shown(bench: Workbench, patch: ApplyPatchTool) -> None:
+    head = "größe – Länge – Zürich\n".encode()  # enough of UTF-8 that the bytes are broken UTF-8
+    (bench.folder / "a").write_bytes(head + b"Ren\xe9\nb\nc\xff = 1\n")
+    await apply(bench, patch, "*** Update File: a", "@@", " Ren\ufffd", "-b", "-c\ufffd = 1", "+B", "+c\ufffd = 2")
+    assert (bench.folder / "a").read_bytes() == head + b"Ren\xe9\nB\nc\xff = 2\n"
+
+
 async def test_binary_file_can_be_deleted(bench: Workbench, patch: ApplyPatchTool) -> None:
     (bench.folder / "a.bin").write_bytes(b"\0\1")
     await apply(bench, patch, "*** Delete File: a.bin")

@@ -199,6 +199,36 @@ async def test_broken_bytes_elsewhere_in_a_utf8_file_stay(bench: Workbench, edit
     )
 
 
+BROKEN = "größe – Länge – Zürich ".encode()
+"""Enough of UTF-8 that the bytes after it are broken UTF-8, not another encoding."""
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new", "want"),
+    [
+        (b"Ren\xe9 = 1", "Ren\ufffd = 1", "Ren\ufffd = 2", b"Ren\xe9 = 2"),
+        (b"Ren\xe9 = 1", "Ren\ufffd = 1\n", "# Ren\ufffd\nRen\ufffd = 1\n", b"# Ren\xe9\nRen\xe9 = 1"),
+        (b"a\xe9b\xffc", "a\ufffdb\ufffdc", "a\ufffdb\ufffdc, d", b"a\xe9b\xffc, d"),
+        (b"a\xe9b\xffc", "a\ufffdb\ufffdc", "x", b"x"),
+        (b"a\xe9 \xe2\x80\x9cb\xe2\x80\x9d", 'a\ufffd "b"', 'a\ufffd "c"', b"a\xe9 \xe2\x80\x9cc\xe2\x80\x9d"),
+    ],
+)
+async def test_a_line_with_broken_bytes_is_edited_and_keeps_them(
+    bench: Workbench, edit: EditTool, line: bytes, old: str, new: str, want: bytes
+) -> None:
+    before, after = BROKEN + b"\n", b"\nend \xff\n"
+    assert await edited(bench, edit, before + line + after, old, new) == before + want + after
+
+
+async def test_two_lines_that_differ_in_broken_bytes_are_not_told_apart(bench: Workbench, edit: EditTool) -> None:
+    data = BROKEN + b"\na\xe9\na\xff\n"
+    with pytest.raises(ToolError, match="has text like oldString 2 times"):
+        await edited(bench, edit, data, "a\ufffd", "b")
+    with pytest.raises(ToolError, match="different texts like oldString"):
+        await edited(bench, edit, data, "a\ufffd", "b", replaceAll=True)
+    assert (bench.folder / "a.txt").read_bytes() == data
+
+
 async def test_binary_file_is_refused(bench: Workbench, edit: EditTool) -> None:
     (bench.folder / "a.bin").write_bytes(b"\0\1\2")
     with pytest.raises(ToolError, match="binary"):

@@ -82,6 +82,28 @@ async def test_replaced_file_keeps_its_format(
     assert ("it is UTF-8 now" in result.output) == (content == "€\n")
 
 
+@pytest.mark.parametrize(
+    ("old", "content", "new"),
+    [
+        (b"Ren\xe9\nb\n", "Ren\ufffd\nB\n", b"Ren\xe9\nB\n"),
+        (b"a\xe9 b\xff\nc\n", "a\ufffd b\ufffd\nC\nd\n", b"a\xe9 b\xff\nC\nd\n"),
+        (b"a\xe9\nb\xff\n", "new\na\ufffd\nb\ufffd\n", b"new\na\xe9\nb\xff\n"),
+        (b"a\xe9\r\nb\r\n", "a\ufffd\nB\n", b"a\xe9\r\nB\r\n"),
+        (b"a\xe9\nb\n", "b\n", b"b\n"),
+    ],
+)
+async def test_broken_bytes_stay_where_the_text_around_them_does(
+    bench: Workbench, write: WriteTool, old: bytes, content: str, new: bytes
+) -> None:
+    head = "größe – Länge – Zürich\n"  # enough of UTF-8 that the bytes are broken UTF-8
+    end = "\r\n" if b"\r\n" in old else "\n"
+    before = head.replace("\n", end).encode()
+    (bench.folder / "a").write_bytes(before + old)
+    await bench.read("a")
+    await bench.call(write, filePath="a", content=head + content)
+    assert (bench.folder / "a").read_bytes() == before + new
+
+
 async def test_text_that_no_encoding_holds_is_refused(bench: Workbench, write: WriteTool) -> None:
     with pytest.raises(ToolError, match="cannot store"):
         await bench.call(write, filePath="a", content="\ud800")

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.tool.edit.carry import carry_characters, carry_lines, runs_of
 from opencode_tui.engine.tool.edit.indent import Reindent, reindent
+from opencode_tui.engine.tool.files.text_format import BROKEN_BYTES
 
 _KEPT_SIMILARITY, _DELETED_SIMILARITY = 0.5, 0.9
 _ROUNDING = 1e-6
@@ -39,9 +40,10 @@ PLAIN_CHARACTERS = str.maketrans(
         **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
         **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
         **dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
+        **dict.fromkeys(map(chr, BROKEN_BYTES), "\ufffd"),
     }
 )
-"""Typographic characters and the plain ones that models exchange them with, one for one."""
+"""Typographic characters and the plain ones that models exchange them with, one for one, and bytes that are shown as U+FFFD."""
 _ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
 
 
@@ -184,7 +186,7 @@ def _unnumbered_new(numbered: Sequence[str], bare: Sequence[str], new: Sequence[
 
 
 def _folded(content: str, old: str, new: str) -> list[Replacement]:
-    """Match text that differs only in typographic characters: quotation marks, dashes, blanks."""
+    """Match text that differs only in typographic characters (quotation marks, dashes, blanks), and in bytes that are no text."""
     return [
         Replacement(
             start, start + len(old), carry_characters(content[start : start + len(old)], old, new, PLAIN_CHARACTERS)
@@ -340,7 +342,7 @@ _STRATEGIES: tuple[tuple[Strategy, str], ...] = (
     (_line_trimmed, "is indented differently, so newString was indented like the file"),
     (_whitespace_normalized, "has other white space"),
     (_trimmed_boundary, "has white space around it that is not in the file, which was ignored"),
-    (_folded, "has other quotation marks, dashes or blanks; the file keeps its own"),
+    (_folded, "has other quotation marks, dashes, blanks or bytes that are no text; the file keeps its own"),
     (_numbered, "has line numbers, which were removed"),
     (_escape_normalized, "is escaped once too often, so both texts were unescaped"),
     (_escaped_lines, "has \\n for line ends, which were read as such"),

@@ -19,6 +19,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+BROKEN_BYTES = range(0xDC80, 0xDD00)
+"""The characters by which a text keeps bytes that are not UTF-8."""
+
 _PUNCTUATION = re.compile(rb"[\x80-\x9f]")
 _SAMPLE = 4096
 _CONTROL_SHARE = 0.3

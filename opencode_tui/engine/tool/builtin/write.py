@@ -42,8 +42,8 @@ class WriteTool:
 def rewrite_whole(content: str, path: Path, old: TextFile | None) -> Rewrite:
     """Return the whole new text of a file; it keeps the encoding, mark and line ends of the old one.
 
-    A content that itself has CRLF line ends asks for them. What the old encoding cannot hold makes the file UTF-8. Bytes that are no
-    text were read as U+FFFD: where these stay, so do the bytes.
+    A content that itself has CRLF line ends asks for them. What the old encoding cannot hold makes the file UTF-8. Bytes that are
+    no text were read as U+FFFD: where these stay, so do the bytes.
     """
     if old is None:
         return Rewrite(content, TextFormat())

@@ -18,7 +18,7 @@ from tests.support.world.tools import Workbench
 
 RUSSIAN, JAPANESE, TYPED = "Привет мир", "日本語の文", "it’s “x” – 1 €"
 # How a page says its encoding, as type, body and what is read; the last ones say it wrongly or not at all.
-# Source: the HTML standard, 13.2.3, and the Encoding standard, 4.2, 2026-10.
+# Source: html.spec.whatwg.org/#the-input-byte-stream and encoding.spec.whatwg.org/#names-and-labels (2026-10).
 TEXTS: dict[str, tuple[str, bytes, str]] = {
     "header": ("text/html; charset=windows-1251", RUSSIAN.encode("cp1251"), RUSSIAN),
     "tag": ("text/html", b"<meta charset='windows-1251'>" + RUSSIAN.encode("cp1251"), RUSSIAN),

@@ -36,7 +36,7 @@ _ENDS = {
 }
 """Which open elements the start of an element ends, and which one it does not look out of.
 
-Source: the HTML standard, 13.1.2.4 (optional tags), 2026-10: pages may leave these end tags out.
+Pages may leave these end tags out. Source: html.spec.whatwg.org/#optional-tags (2026-10).
 """
 
 

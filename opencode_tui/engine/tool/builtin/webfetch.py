@@ -264,8 +264,8 @@ def _is_text(body: bytes) -> bool:
 def _decode(page: _Page) -> str:
     """Return the text of a page by its byte order mark, else its header, else its own tag, else its bytes.
 
-    Raises ToolError for bytes that are no text. Source: the HTML standard, 13.2.3 (the input byte stream), and the Encoding
-    standard, 4.2 (labels), 2026-10.
+    Raises ToolError for bytes that are no text. Source: html.spec.whatwg.org/#the-input-byte-stream and
+    encoding.spec.whatwg.org/#names-and-labels (2026-10).
     """
     found = detect(page.body, is_whole=True)
     if found.mark:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.permission.policy import RefuseQuestions
+from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.storage.paths import find_paths
@@ -80,6 +80,18 @@ async def test_calls_their_results_and_their_environment_are_changed(environ, tm
         (call,) = await world.calls(await world.prompt("go"))
         assert call.state.output == "hello\none\ntwo\nfrom bash"
         assert call.state.input["command"].endswith("; echo two")
+
+
+async def test_a_call_that_is_repeated_is_asked_for_although_a_hook_changes_it(environ, tmp_path, plugin):
+    plugin(
+        "'tool.execute.before': before",
+        "def before(given, output):\n    output['args']['command'] = 'true; ' + output['args']['command']\n",
+    )
+    policy = AutoApprove(RefuseQuestions(), outside=True)
+    async with opened(environ, tmp_path, *[BASH] * 3, Answer(text="ok"), policy=policy) as world:
+        calls = await world.calls(await world.prompt("go"))
+        assert [call.state.status for call in calls] == ["completed", "completed", "error"]
+        assert "repeating the same calls of 'bash' needs approval" in calls[2].state.error
 
 
 @pytest.mark.parametrize(("status", "state"), [("allow", "completed"), ("deny", "error"), ("ask", "error")])

@@ -19,6 +19,9 @@ POLL_THRESHOLD = 12
 
 LONGEST_CYCLE = 4
 
+MOST_COMPARED = POLL_THRESHOLD * LONGEST_CYCLE
+"""The newest calls that decide whether there is a loop."""
+
 CallKey = tuple[str, str]
 """A call's tool and its input as canonical JSON."""
 

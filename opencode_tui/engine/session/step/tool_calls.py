@@ -27,7 +27,7 @@ from opencode_tui.engine.session.question import Answers, QuestionService
 from opencode_tui.engine.session.records.store import LiveTool, SessionStore
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
-from opencode_tui.engine.session.step.doom import CallKey, call_key, is_doom_loop, threshold_of
+from opencode_tui.engine.session.step.doom import MOST_COMPARED, CallKey, call_key, is_doom_loop, threshold_of
 from opencode_tui.engine.session.step.file_changes import StepPatch
 from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.engine.tool.builtin.recall import StoredOutput
@@ -155,21 +155,22 @@ class ToolCalls(Struct, frozen=True):
         tasks: list[asyncio.Task[bool]] = []
         free = asyncio.Semaphore(CONCURRENT_CALLS)
 
-        async def run_one(part: ToolPart, call: ToolCall, *, is_loop: bool) -> bool:
+        async def run_one(part: ToolPart, call: ToolCall, before: Sequence[CallKey]) -> bool:
             async with free:
-                return await self._run_one(part, call, scope, changes.watch(), is_loop=is_loop)
+                return await self._run_one(part, call, scope, changes.watch(), before)
 
         async with asyncio.TaskGroup() as group:
             so_far = list(scope.earlier)
             for part, call in calls:
                 tool = self.tools.get(call.tool)  # stored under its own name, whichever the model wrote
+                tasks.append(group.create_task(run_one(part, call, so_far[-MOST_COMPARED:])))
                 so_far.append(call_key(call.tool if tool is None else tool.name, call.input))
-                tasks.append(group.create_task(run_one(part, call, is_loop=is_doom_loop(so_far))))
         return any(task.result() for task in tasks)
 
     async def _run_one(
-        self, part: ToolPart, call: ToolCall, scope: CallScope, watch: CallChanges, *, is_loop: bool
+        self, part: ToolPart, call: ToolCall, scope: CallScope, watch: CallChanges, before: Sequence[CallKey]
     ) -> bool:
+        """Run a call after those before it, with which it is compared as it is stored: with what a hook changed."""
         if scope.form is not None and call.tool == STRUCTURED and call.error is None:
             await self._store_structured_answer(scope.form, part, call)
             return False
@@ -194,9 +195,10 @@ class ToolCalls(Struct, frozen=True):
             problem = arguments if isinstance(arguments, str) else None
         if tool is None or arguments is None or isinstance(arguments, str):
             problem, call = problem or "The call is not valid.", call if inner is None else replace(call, input=written)
-            if (
-                is_loop and call.error is None and not scope.is_last
-            ):  # those with an error have no input, and a limit of their own
+            is_compared = (
+                call.error is None and not scope.is_last
+            )  # with an error it has no input, and a limit of its own
+            if is_compared and is_doom_loop([*before, call_key(call.tool, call.input)]):
                 return await self._fail_again(part, call, problem, scope)
             await self._fail(part, call, problem)
             return False
@@ -204,6 +206,7 @@ class ToolCalls(Struct, frozen=True):
         running = part.changed(tool=name, state=tool_state.start(part.state, input=shown, now=self.clock()))
         live = LiveTool(running)
         await self.store.update_part(running)
+        is_loop = is_doom_loop([*before, call_key(name, shown)])
         return await self._execute(tool, arguments, live, scope, watch, given=call.input, is_loop=is_loop, asked=asked)
 
     async def _fail_again(self, part: ToolPart, call: ToolCall, problem: str, scope: CallScope) -> bool:

@@ -21,7 +21,7 @@ from opencode_tui.engine.session.request.prefix_breaks import PrefixMonitor
 from opencode_tui.engine.session.request.reminder import late_texts
 from opencode_tui.engine.session.request.structured import StructuredAnswer, structured_answer
 from opencode_tui.engine.session.runs import Run, SessionStatuses
-from opencode_tui.engine.session.step.doom import calls_of_turn
+from opencode_tui.engine.session.step.doom import calls_of_turn, is_stuck
 from opencode_tui.engine.session.step.processor import NewMessages, Outcome, StepProcessor
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import CallScope
@@ -97,12 +97,18 @@ class LoopSteps(Struct, frozen=True):
 
     async def run(self, step: StepProcessor, task: _Task) -> Outcome | Literal["compact"]:
         """Call the model; returns `compact`, after removing the step, when the history must be compacted first."""
+        last_user = position(task.messages).last_user
+        if last_user is not None and is_stuck(task.messages, last_user):
+            raise SessionError(
+                "the model repeats the same calls although they are refused; try another model or prompt, or allow it with "
+                "permission.doom_loop in opencode.json"
+            )
         asked = request_of(task.messages).model
         await self.catalog.look_at_local(asked)  # its server may have loaded it for the step before
         model = self.catalog.resolve(asked)
         if not model.attachment:
             self._describe_left_out(task, model)
-        scope = await self.scope(task, position(task.messages).last_user)
+        scope = await self.scope(task, last_user)
         built = await self.requests.build(
             RequestTask(
                 messages=task.messages,

@@ -8,7 +8,7 @@ import pytest
 from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
 from opencode_tui.engine.session.step.tool_calls import NO_STEP_LEFT
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
-from opencode_tui.schema.error import ProviderError, RunAborted
+from opencode_tui.schema.error import ProviderError, RunAborted, SessionError
 from opencode_tui.schema.event.event import PermissionAsked, SessionStatusChanged
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.message import AssistantMessage
@@ -207,6 +207,40 @@ async def test_a_call_that_is_repeated_is_asked_for_whatever_is_wrong_with_it(en
         assert calls[2].state.stop_reason == "rejected"
         assert "the same calls were made 3 times in a row" in calls[2].state.error
         assert len(world.server.bodies) == 3
+
+
+PAIR = [Call("read", {"filePath": "a.txt"}), Call("glob", {"pattern": "*"})]
+
+
+@pytest.mark.parametrize(
+    ("calls", "requests"),
+    [([READ], 6), ([WRONG["a missing argument"]], 6), ([WRONG["a failure"]], 6), (PAIR, 12)],
+    ids=["a call", "a wrong call", "a failure", "a cycle"],
+)
+@pytest.mark.parametrize("is_denied", [False, True])
+async def test_a_loop_ends_the_turn_with_an_error_where_nobody_can_be_asked(
+    environ, tmp_path, calls, requests, is_denied
+):
+    (tmp_path / "a.txt").write_text("x")
+    steps = [Answer(calls=(calls[number % len(calls)],)) for number in range(requests)]
+    settings = {"permission": {"doom_loop": "deny"}} if is_denied else {}
+    policy = AutoApprove(RefuseQuestions())
+    async with opened(environ, tmp_path, *steps, Answer(text="well"), settings=settings, policy=policy) as world:
+        session = await world.new_session()
+        with pytest.raises(SessionError, match="the model repeats the same calls"):
+            await world.prompt("go", session=session)
+        last = (await world.messages(session))[-1].info
+        assert last.error is not None and "the model repeats the same calls" in last.error.data.message
+        assert len(world.server.bodies) == requests
+        await world.prompt("again", session=session)
+        assert await world.answer(session) == "well"
+
+
+async def test_a_model_that_finds_another_way_after_a_refused_loop_goes_on(environ, tmp_path):
+    (tmp_path / "a.txt").write_text("x")
+    steps = [Answer(calls=(READ,))] * 5 + [Answer(calls=(PAIR[1],))] + [Answer(calls=(READ,))] * 5
+    async with opened(environ, tmp_path, *steps, Answer(text="ok"), policy=RefuseQuestions()) as world:
+        assert await world.answer(await world.prompt("go")) == "ok"
 
 
 async def test_a_wrong_call_that_may_be_repeated_fails_as_before(environ, tmp_path):

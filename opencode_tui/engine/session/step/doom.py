@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import ToolPart
-from opencode_tui.schema.session.tool_state import ToolStatePending
+from opencode_tui.schema.session.tool_state import ToolStateError, ToolStatePending
 from opencode_tui.schema.tools import row_of
 
 DOOM_LOOP_THRESHOLD = 3
@@ -46,11 +46,19 @@ def threshold_of(tool: str) -> int:
     return POLL_THRESHOLD if row_of(tool).result == "background" else DOOM_LOOP_THRESHOLD
 
 
-def is_doom_loop(calls: Sequence[CallKey]) -> bool:
-    """Return whether the newest call completes the last allowed round of a cycle of one to four calls."""
+def is_stuck(messages: Sequence[MessageWithParts], after: int) -> bool:
+    """Return whether a loop goes on for as many rounds again, although nobody can be asked about it or a rule denies it."""
+    parts = [part for message in messages[after + 1 :] for part in message.parts if isinstance(part, ToolPart)]
+    state = parts[-1].state if parts else None
+    is_refused = isinstance(state, ToolStateError) and (state.unasked or state.stop_reason == "denied")
+    return is_refused and is_doom_loop(calls_of_turn(messages, after), times=2)
+
+
+def is_doom_loop(calls: Sequence[CallKey], *, times: int = 1) -> bool:
+    """Return whether the newest call completes the last allowed round of a cycle of one to four calls, or so many `times` that."""
     if not calls:
         return False
-    rounds = threshold_of(calls[-1][0])
+    rounds = threshold_of(calls[-1][0]) * times
     for period in range(1, LONGEST_CYCLE + 1):
         length = period * rounds
         if len(calls) < length:

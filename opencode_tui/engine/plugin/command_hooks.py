@@ -24,7 +24,7 @@ from opencode_tui.programs import safe_environ
 from opencode_tui.schema.api.catalog import Notification
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.ids import Identifier
-from opencode_tui.schema.json_text import decode_lenient
+from opencode_tui.schema.json_text import decode_foreign
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.setting_defaults import HOOK_S, STATUS_COMMAND_S
 from opencode_tui.schema.tools import row_of
@@ -273,7 +273,7 @@ def _outcome(hook: CommandHook, ran: Ran, *, is_context: bool) -> _Outcome:
         raise HookError(f"`{hook.command}` failed with exit code {ran.code}{f': {err[:200]}' if err else ''}")
     data = ran.output.removeprefix(codecs.BOM_UTF8).strip()
     try:
-        answer: Any = decode_lenient(data) if data.startswith(b"{") else None
+        answer: Any = decode_foreign(data) if data.startswith(b"{") else None
     except ValueError as error:
         if not is_context:
             raise HookError(f"`{hook.command}` wrote JSON that cannot be read: {error}") from None

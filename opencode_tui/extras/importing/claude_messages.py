@@ -50,7 +50,8 @@ _TAG = re.compile(
 _COLOR = re.compile(r"\x1b?\[[0-9;]*m")
 _SUMMARY_HEAD = re.compile(r"This session is being continued from a previous conversation[^\n]*\n+(?:Summary:\n)?")
 _SUMMARY_TAIL = re.compile(
-    r"(?<!\n)\n+(?:If you need specific details from before compaction|Please continue the conversation from).*", re.DOTALL
+    r"(?<!\n)\n+(?:If you need specific details from before compaction|Please continue the conversation from).*",
+    re.DOTALL,
 )
 _FILLER = "No response requested."
 """The program's own answer where a conversation goes on without one."""

@@ -198,7 +198,7 @@ def _check_halves(desk: Desk, data: Path) -> None:
         for record in desk.records().values()
         if b'"text":' in record and b'"type": "text"' in record
     ]
-    assert len([text for text in texts if text.endswith("?")]) > 20
+    assert len([text for text in texts if text.endswith(("\ufffd", "?"))]) > 20
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,7 @@ def test_half_of_a_character_costs_no_exported_session(desk: Desk, tmp_path: Pat
     file.write_text(text)
     report = desk.run_from([ExportFile(str(file), here=str(tmp_path))])
     assert (report.new, report.problems) == (1, [])
-    shown = (
-        json.loads(f'"{title}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
-    )
+    shown = json.loads(f'"{title}"').encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     assert json.loads(desk.records()[f"part/{message_id}/{part['id']}.json"])["text"] == shown
 
 

@@ -190,8 +190,7 @@ def linked(bench: Workbench, tmp_path: Path) -> Workbench:
     return bench
 
 
-# Codex and OpenCode delete with `remove_file` and `unlink`, which remove a link itself
-# (openai/codex, codex-rs/apply-patch/src/lib.rs, 2026-03).
+# As unlink() does (POSIX.1-2017): it removes a link itself.
 @pytest.mark.parametrize(
     "name",
     ["to-file", "to-dir", "to-out", "to-gone", "to-loop", "to-abs", "folder/deep", "to-dir/deep", "folder/../to-file"],

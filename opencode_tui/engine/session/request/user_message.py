@@ -75,8 +75,9 @@ class UserMessages(Struct, frozen=True):
     async def address(self, session_id: str, prompt: PromptInput) -> Target:
         """Return the agent and model: of the prompt, else of the agent, else of the session's newest request, else the defaults.
 
-        A prompt that names no agent is for the default one, in the session of a subagent for that subagent. The newest request is that of memory: call `refresh` of the store before. Raises ConfigError for an unknown agent,
-        ModelNotFoundError for an unknown model, SessionError for invalid ids; nothing is stored then.
+        A prompt that names no agent is for the default one, in the session of a subagent for that subagent. The newest request is
+        that of memory: call `refresh` of the store before. Raises ConfigError for an unknown agent, ModelNotFoundError for an
+        unknown model, SessionError for invalid ids; nothing is stored then.
         """
         _check_ids(prompt)
         last = await self._last_user(session_id)

@@ -195,9 +195,7 @@ class ToolCalls(Struct, frozen=True):
             problem = arguments if isinstance(arguments, str) else None
         if tool is None or arguments is None or isinstance(arguments, str):
             problem, call = problem or "The call is not valid.", call if inner is None else replace(call, input=written)
-            is_compared = (
-                call.error is None and not scope.is_last
-            )  # with an error it has no input, and a limit of its own
+            is_compared = call.error is None and not scope.is_last  # with an error it has no input, and another limit
             if is_compared and is_doom_loop([*before, call_key(call.tool, call.input)]):
                 return await self._fail_again(part, call, problem, scope)
             await self._fail(part, call, problem)

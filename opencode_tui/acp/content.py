@@ -27,7 +27,10 @@ Block = TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceConte
 _TEXT = "text/plain"
 
 _LINES = re.compile(r"L?(\d{1,9})(?:(?::|-L?)(\d{1,9}))?")
-"""A range of lines in an address, as `L10:20`. Source: Zed, crates/acp_thread/src/mention.rs, 2026."""
+"""A range of lines in an address, as `L10:20`.
+
+Source: https://github.com/zed-industries/zed, crates/acp_thread/src/mention.rs (2026-11).
+"""
 
 _REFERENCE = re.compile(r"(?<![\w`@])@")
 """An `@` that the engine would read as a reference of the user."""

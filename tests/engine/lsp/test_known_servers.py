@@ -101,7 +101,8 @@ def test_a_server_that_runs_programs_of_the_project_needs_trust_under_every_name
     project, outside = tmp_path / "project", tmp_path / "bin"
     project.mkdir()
     names = ("basedpyright-langserver", "pyright-langserver", "rust-analyzer", "npx", "uv", "mine")
-    assert all(program(outside / name) for name in names)
+    for name in names:
+        program(outside / name)
     given = [word.replace("ABSOLUTE", str(outside)) for word in command]
 
     def find(name: str, *, is_trusted: bool) -> Found | str:

@@ -130,7 +130,7 @@ async def test_a_request_that_is_the_same_without_thoughts_is_not_sent_again(
 
 
 async def test_a_model_that_may_not_think_in_the_middle_of_a_turn_goes_on_without(environ, tmp_path):
-    """As after a change of the model in a turn. Source: github:anomalyco/opencode, github:BerriAI/litellm#14194."""
+    """As after a change of the model in a turn. Source: https://github.com/BerriAI/litellm/issues/14194."""
     (tmp_path / "a.txt").write_text("inside")
     refused = refusal(
         "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, "

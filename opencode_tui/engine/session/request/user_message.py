@@ -99,11 +99,11 @@ class UserMessages(Struct, frozen=True):
 
         Its newest request is that of memory: call `refresh` of the store before.
         """
-        if (await self.store.get(session_id)).parent_id is None:
-            return None
         last = await self._last_user(session_id)
         agent = None if last is None else self.agents.get(last.agent)
-        return agent.name if agent is not None and agent.mode == "subagent" else None
+        if agent is None or agent.mode != "subagent" or (await self.store.get(session_id)).parent_id is None:
+            return None
+        return agent.name
 
     async def _instead_of(self, session_id: str, model: ModelRef, last: UserMessage) -> ModelRef:
         """Return the model that goes on with a session whose own is not there, and say so; any other model stays as it is."""

@@ -17,6 +17,11 @@ from msgspec import Struct
 _OWN_CACHE = "opencode-tui"
 """Below the user's folder of caches: temp folders, caches and worktrees of confined commands."""
 _SHARED_MEMORY = "/dev/shm"
+_CODE_FOLDERS = (
+    "CLASSPATH", "DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH", "NODE_PATH", "PERL5LIB", "PERLLIB", "PYTHONPATH", "RUBYLIB",
+)  # fmt: skip
+"""Variables with folders that programs load code from, unasked; for some an empty entry is the current folder."""
+
 _LINK_LIMIT = 40
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[1])
 
@@ -42,8 +47,14 @@ def safe_path(path: str, folder: Path, environ: Mapping[str, str] = os.environ) 
 
 
 def safe_environ(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Return the environment of a program that we start: with a safe PATH, by which it finds others."""
-    return {**environ, "PATH": safe_path(environ.get("PATH", os.defpath), folder, environ)}
+    """Return the environment of a program that we start: safe folders in PATH, where it finds others, and where it finds code."""
+    given = {**environ, "PATH": safe_path(environ.get("PATH", os.defpath), folder, environ)}
+    for name in _CODE_FOLDERS:
+        if name in given:
+            given[name] = safe_path(given[name], folder, environ)
+            if not given[name]:
+                del given[name]
+    return given
 
 
 def is_below(program: str, folder: Path, environ: Mapping[str, str] = os.environ) -> bool:

@@ -77,23 +77,10 @@ _VERB_OPTIONS = {
 }
 """Git would look into changed submodules with the settings of these, whose filters are not off."""
 
-_WITHOUT_HOOKS = frozenset(
-    {
-        *(
-            "archive",
-            "cat-file",
-            "check-attr",
-            "check-ref-format",
-            "config",
-            "diff",
-            "diff-tree",
-            "for-each-ref",
-            "hash-object",
-        ),
-        *("log", "ls-files", "ls-tree", "merge-base", "merge-file", "remote", "rev-list", "rev-parse", "status", "var"),
-        "--version",
-    }
-)
+_WITHOUT_HOOKS = frozenset({
+    "--version", "archive", "cat-file", "check-attr", "check-ref-format", "config", "diff", "diff-tree", "for-each-ref",
+    "hash-object", "log", "ls-files", "ls-tree", "merge-base", "merge-file", "remote", "rev-list", "rev-parse", "status", "var",
+})  # fmt: skip
 """The commands that run no hook: they write neither an index nor a branch."""
 
 _LISTING = ("config", "--null", "--name-only", "--get-regexp")

@@ -11,7 +11,7 @@ import pytest
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.programs import OutputLimitError, Process, Program, run_program, start_program
 from opencode_tui.engine.tool.process.process import find_shell
-from opencode_tui.programs import find_program, is_below, python_command, python_environ, safe_path
+from opencode_tui.programs import find_program, is_below, python_command, python_environ, safe_environ, safe_path
 from tests.support.world.repo import Repo, make_repo
 from tests.support.world.waiting import PATIENCE_S, until
 
@@ -140,6 +140,48 @@ def test_our_python_imports_no_module_of_the_project(repo: Repo, entry: str) -> 
         command, cwd=repo.path, env=python_environ(given, repo.path), capture_output=True, text=True, check=False
     )
     assert (done.stdout, done.stderr) == ("json\n", "")
+
+
+LOADED = {
+    "PYTHONPATH": ("sitecustomize.py", "import pathlib; pathlib.Path('ran').touch()", [sys.executable, "-c", ""]),
+    "NODE_PATH": (
+        "own.js",
+        "require('fs').writeFileSync('ran', '')",
+        ["node", "-e", "try { require('own') } catch {}"],
+    ),
+    "PERL5LIB": ("Own.pm", "open(my $file, '>', 'ran'); 1;", ["perl", "-e", "eval { require Own }"]),
+    "RUBYLIB": ("own.rb", "File.write('ran', '')", ["ruby", "-e", "begin; require 'own'; rescue LoadError; end"]),
+}
+"""By variable: a file of the project, which leaves a file behind, and a program that loads it where the variable says so."""
+
+
+@pytest.mark.parametrize("entry", ["", ".", "lib", "ABSOLUTE", "LINK"])
+@pytest.mark.parametrize("variable", LOADED)
+def test_programs_load_no_code_of_the_project_by_inherited_variables(
+    repo: Repo, tmp_path: Path, variable: str, entry: str
+) -> None:
+    name, code, command = LOADED[variable]
+    if find_program(command[0], os.environ, repo.path) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    (repo.path / "lib").mkdir()
+    (repo.path / "link").symlink_to(tmp_path / "outside")
+    for folder in (repo.path, repo.path / "lib", tmp_path / "outside"):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(code)
+    places = {"ABSOLUTE": repo.path / "lib", "LINK": repo.path / "link"}
+    given = safe_environ({**os.environ, variable: f"{places.get(entry, entry)}{os.pathsep}/nowhere"}, repo.path)
+    subprocess.run(command, cwd=repo.path, env=given, capture_output=True, check=True)
+    assert given[variable] == "/nowhere"
+    assert not (repo.path / "ran").exists()
+
+
+def test_other_folders_of_code_stay(repo: Repo, tmp_path: Path) -> None:
+    given = {"PATH": "/usr/bin", "PYTHONPATH": f"{tmp_path / 'mine'}{os.pathsep}/opt/x", "NODE_PATH": ".", "LANG": "C"}
+    assert safe_environ(given, repo.path) == {
+        "PATH": "/usr/bin",
+        "PYTHONPATH": f"{tmp_path / 'mine'}{os.pathsep}/opt/x",
+        "LANG": "C",
+    }
 
 
 async def test_a_program_that_writes_too_much_is_killed(tmp_path: Path) -> None:

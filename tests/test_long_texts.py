@@ -28,26 +28,32 @@ SEARCHES = [
 
 SEARCHING = """
 import importlib, json, os, resource, sys
+from collections import Counter
 from pathlib import Path
 from opencode_tui.config.redact import redact_address
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.refusal import find_refusal
+from opencode_tui.redaction.detectors import redact
 
 def search(module, name, method, unit):
     expression = getattr(importlib.import_module(module), name)
     getattr(expression, method)("a" + unit * (300_000 // len(unit)))
 
-def redact(unit):
+def cover(unit):
     redact_address("https://a/" + unit * (300_000 // len(unit)))
+
+def hide(unit):
+    redact("Secret token cookie " + unit * (32_000 // len(unit)), Counter())
 
 def look_for_refusal(line):
     policy = Policy((), (), (), (), Path("/tmp"), "none", {})
     find_refusal("bubblewrap", 1, line * (300_000 // len(line)) + "\\nname or service not known", policy)
 
 failed = []
-searches, addresses, lines = json.load(sys.stdin)
+searches, addresses, shared, lines = json.load(sys.stdin)
 work = [(search, one) for one in searches]
-work += [(redact, [one]) for one in addresses]
+work += [(cover, [one]) for one in addresses]
+work += [(hide, [one]) for one in shared]
 work += [(look_for_refusal, [one]) for one in lines]
 for call, given in work:
     child = os.fork()
@@ -63,6 +69,9 @@ print(json.dumps(failed))
 ADDRESSES = ["?", "&", "?key", "//a@"]
 """What an address repeats."""
 
+SHARED = [".env.", "t1.", "a-"]
+"""What a text repeats that is shared, in one piece as it is searched for secrets."""
+
 OUTPUT = ["no such host=a", "no such host Could not transfer artifact (", "ENOTFOUND download https://a to https://a "]
 """Lines of a command's output that repeat how errors of the network begin."""
 
@@ -70,6 +79,11 @@ OUTPUT = ["no such host=a", "no such host Could not transfer artifact (", "ENOTF
 def test_expressions_take_time_by_the_length_of_a_text() -> None:
     command = [sys.executable, "-c", SEARCHING]
     done = subprocess.run(
-        command, cwd=ROOT, input=json.dumps([SEARCHES, ADDRESSES, OUTPUT]), capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        input=json.dumps([SEARCHES, ADDRESSES, SHARED, OUTPUT]),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr

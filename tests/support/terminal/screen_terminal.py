@@ -75,7 +75,7 @@ class ScreenTerminal(Terminal):
         self.raw = bytearray()
         self._screen = pyte.Screen(*size)
         self._stream = pyte.Stream(self._screen)
-        self._drawn = codecs.getincrementaldecoder("utf-8")("replace")
+        self._screen_decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._cut = b""
         shown = {
             "TERM": term,
@@ -100,7 +100,7 @@ class ScreenTerminal(Terminal):
         self._feed(last)
 
     def _feed(self, data: bytes) -> None:
-        self._stream.feed(_DROPS_THE_REST.sub("", self._drawn.decode(data)))
+        self._stream.feed(_DROPS_THE_REST.sub("", self._screen_decoder.decode(data)))
 
     def type(self, text: str) -> None:
         """Type letters, all at once."""

@@ -14,6 +14,14 @@ from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.model_selection import ModelSelection
 from tests.support.terminal.screen import screen
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client
+from tests.support.world.waiting import PATIENCE_S
+
+
+@pytest.fixture(autouse=True)
+def _keys_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key waits for the completions of the letters before it as long as a slow machine takes to find them."""
+    for module in ("completing", "editor"):
+        monkeypatch.setattr(f"opencode_tui.tui.prompt.{module}.WRITTEN_S", PATIENCE_S)
 
 
 @pytest.mark.parametrize(("keys", "enter"), [(("ctrl+p",), "enter run"), (("ctrl+x", "m"), "enter use")])

@@ -1,8 +1,9 @@
 """What a field of a record says besides its type: its default, its name in JSON, its bounds, functions that check or write it."""
 
+import sys
 from collections.abc import Callable, Mapping
-from types import UnionType
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
@@ -107,44 +108,70 @@ class Expected(ValueError):
 
 
 class FieldRow:
-    """A field of a class: `annotation` is its type, `metadata` what `Annotated` adds, `alias` its name in JSON."""
+    """A field of a class: `annotation` is its type, `metadata` what `Annotated` adds, `alias` its name in JSON.
+
+    A type that is written as text is looked up when it is asked for, in the names of the module `where`: of hundreds of fields of
+    the settings, a start asks for a few.
+    """
 
     __slots__ = (
-        *("absent", "alias", "annotation", "bounds", "default", "default_factory", "description", "discriminator"),
-        *("exclude", "metadata", "name", "repr", "write"),
+        *("_given", "_known", "_where"),
+        *("absent", "alias", "bounds", "default", "default_factory", "description", "discriminator"),
+        *("exclude", "name", "repr"),
     )
 
-    def __init__(self, name: str, annotation: Any, value: Any, wire_name: Callable[[str], str]) -> None:
+    def __init__(self, name: str, annotation: Any, value: Any, wire_name: Callable[[str], str], where: str) -> None:
         facts: Facts | None = value if isinstance(value, Facts) else None
         self.name = name
-        self.metadata: tuple[Any, ...] = ()
-        if get_origin(annotation) is Annotated:
-            annotation, *rest = get_args(annotation)
-            self.metadata = tuple(rest)
-        self.annotation = annotation
-        inner = next((one for one in self.metadata if isinstance(one, Facts)), None)
+        self._given = annotation
+        self._known: tuple[Any, tuple[Any, ...]] | None = None
+        self._where = where
         self.default: Any = facts.default if facts else value
         self.default_factory = facts.default_factory if facts else None
-        self.alias = (facts and facts.alias) or (inner and inner.alias) or wire_name(name)
-        self.description = (facts and facts.description) or (inner and inner.description)
+        self.alias = (facts and facts.alias) or wire_name(name)
+        self.description = facts.description if facts else None
         self.discriminator = facts.discriminator if facts else None
-        self.exclude = bool((facts and facts.exclude) or (inner and inner.exclude))
-        self.absent = bool((facts and facts.absent) or (inner and inner.absent))
-        self.repr = (facts is None or facts.repr) and (inner is None or inner.repr)
+        self.exclude = facts is not None and facts.exclude
+        self.absent = facts is not None and facts.absent
+        self.repr = facts is None or facts.repr
         self.bounds: dict[str, Any] = facts.bounds if facts else {}
-        self.write = writer_of(self.kind)
 
     def is_required(self) -> bool:
         """Return whether the field has no default."""
         return self.default is REQUIRED and self.default_factory is None
 
     @property
+    def annotation(self) -> Any:
+        """The type without what `Annotated` adds. Raises NameError for a name that the module does not have."""
+        return self._parts()[0]
+
+    @property
+    def metadata(self) -> tuple[Any, ...]:
+        """What `Annotated` adds to the type."""
+        return self._parts()[1]
+
+    @property
     def kind(self) -> Any:
         """The type with all that is said about it."""
-        more = [*self.metadata]
+        annotation, metadata = self._parts()
+        more = [*metadata]
         if self.bounds or self.discriminator:
             more.append(Field(discriminator=self.discriminator, **self.bounds))
-        return Annotated[(self.annotation, *more)] if more else self.annotation
+        return Annotated[(annotation, *more)] if more else annotation
+
+    def _parts(self) -> tuple[Any, tuple[Any, ...]]:
+        if self._known is None:
+            found = _looked_up(self._given, self._where)
+            self._known = (get_args(found)[0], get_args(found)[1:]) if get_origin(found) is Annotated else (found, ())
+        return self._known
+
+
+def _looked_up(annotation: Any, where: str) -> Any:
+    """Return a type whose names are those of a module, which may be written as text, or have such a type in it."""
+    if not isinstance(annotation, str) and "ForwardRef(" not in repr(annotation):
+        return annotation
+    written = SimpleNamespace(__annotations__={"kind": annotation})
+    return get_type_hints(written, vars(sys.modules[where]), include_extras=True)["kind"]
 
 
 class WithFields:
@@ -193,4 +220,6 @@ def is_union(kind: Any) -> bool:
 
 def is_class_variable(annotation: Any) -> bool:
     """Return whether an annotation of a class is of no field."""
+    if isinstance(annotation, str):
+        return annotation.startswith("ClassVar")
     return annotation is ClassVar or get_origin(annotation) is ClassVar

@@ -22,14 +22,13 @@ from typing import (
     TypeVar,
     cast,
     dataclass_transform,
-    get_type_hints,
     overload,
 )
 
 import msgspec
 
 from opencode_tui.schema.accept import Accept, RefusedError, acceptor
-from opencode_tui.schema.field import REQUIRED, After, Field, FieldRow, WithFields, is_class_variable
+from opencode_tui.schema.field import REQUIRED, After, Field, FieldRow, WithFields, is_class_variable, writer_of
 from opencode_tui.schema.json_text import decode_json
 
 if TYPE_CHECKING:
@@ -95,20 +94,20 @@ class _Shape:
     """How records of a class are made and written."""
 
     def __init__(self, record: "type[Record]") -> None:
-        found: dict[str, tuple[Any, Any]] = {}
+        self.rows: dict[str, FieldRow] = {}
         for base in reversed(record.__mro__):
             for name, annotation in get_annotations(base).items():
                 if not name.startswith("_") and not is_class_variable(annotation):
-                    found[name] = annotation, base.__dict__.get(name, REQUIRED)
-        if any(_is_open(annotation) for annotation, _ in found.values()):
-            hints = get_type_hints(record, include_extras=True)
-            found = {name: (hints[name], value) for name, (_, value) in found.items()}
-        self.rows = {
-            name: FieldRow(name, annotation, value, record.wire_name) for name, (annotation, value) in found.items()
-        }
+                    value = base.__dict__.get(name, REQUIRED)
+                    self.rows[name] = FieldRow(name, annotation, value, record.wire_name, base.__module__)
         self.plain = {row.name: row.default for row in self.rows.values() if row.default is not REQUIRED}
         self.made = [(row.name, row.default_factory) for row in self.rows.values() if row.default_factory is not None]
-        self.written = [(row.name, row.alias, row.absent, row.write) for row in self.rows.values() if not row.exclude]
+
+    @cached_property
+    def written(self) -> list[tuple[str, str, bool, Callable[[Any], Any] | None]]:
+        """Each written field's name, its name in JSON, whether it may be absent, and what makes what is written of its value."""
+        rows = (row for row in self.rows.values() if not row.exclude)
+        return [(row.name, row.alias, row.absent, writer_of(row.kind)) for row in rows]
 
     @cached_property
     def readers(self) -> list[tuple[str, str, Accept, Callable[[], Any] | None, Any]]:
@@ -116,11 +115,6 @@ class _Shape:
         return [
             (row.name, row.alias, acceptor(row.kind), row.default_factory, row.default) for row in self.rows.values()
         ]
-
-
-def _is_open(annotation: Any) -> bool:
-    """Return whether a type contains a name that is not looked up yet."""
-    return isinstance(annotation, str) or "ForwardRef(" in repr(annotation)
 
 
 class _Fields:

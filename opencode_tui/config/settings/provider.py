@@ -1,5 +1,7 @@
 """Settings of providers and their models. Source: docs/internals/settings.md#keys."""
 
+from __future__ import annotations
+
 from typing import Annotated, Any, ClassVar, Literal
 
 from opencode_tui.config.settings.marks import HARMLESS, SENDS, WEAKENS, Default, Mark, Trust
@@ -42,7 +44,7 @@ class CostSettings(Section):
     """Cache read price."""
     cache_write: Price | None = None
     """Cache write price."""
-    context_over_200k: "CostSettings | None" = None
+    context_over_200k: CostSettings | None = None
     """Prices of a request of more than 200,000 tokens."""
 
 

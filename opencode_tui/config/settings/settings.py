@@ -3,6 +3,8 @@
 A key that is absent in all sources is None, or the default of its section. Source: docs/internals/settings.md#keys.
 """
 
+from __future__ import annotations
+
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 from opencode_tui.config.settings.marks import (

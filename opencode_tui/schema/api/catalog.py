@@ -1,6 +1,6 @@
 """Agents, providers, tools, skills and the sandbox, as the API returns them."""
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from opencode_tui.schema.field import Field
 from opencode_tui.schema.model import ModelRef
@@ -39,7 +39,7 @@ class ApiKey(Record):
     """A key; responses never contain it."""
 
     type: Literal["api"] = "api"
-    key: Annotated[str, Field(min_length=1, max_length=16_384, repr=False)]
+    key: str = Field(min_length=1, max_length=16_384, repr=False)
 
 
 class ToolSummary(Record):

@@ -5,6 +5,7 @@ RecursionError far from the reader, or passes it and ends the next encoder. So e
 """
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -88,6 +89,17 @@ def shallow(value: JsonValue) -> JsonValue:
     """Return a value of JSON data. Raises TooDeepError for one that cannot be written and read again."""
     if is_deep(value):
         raise TooDeepError
+    return value
+
+
+def with_finite_numbers(value: Any) -> Any:
+    """Return a value of JSON data with null for NaN and the infinities, which `1e999` is read as: no JSON can hold them."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if type(value) is dict:
+        return {key: with_finite_numbers(one) for key, one in cast("dict[str, Any]", value).items()}
+    if type(value) is list:
+        return [with_finite_numbers(one) for one in cast("list[Any]", value)]
     return value
 
 

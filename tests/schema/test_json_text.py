@@ -13,6 +13,7 @@ from opencode_tui.schema.json_text import (
     decode_json,
     is_deep,
     load_json,
+    with_finite_numbers,
 )
 
 READERS = (load_json, decode_json, decode_foreign)
@@ -88,3 +89,8 @@ def test_a_text_of_another_program_is_read_with_its_damaged_characters_replaced(
 def test_a_text_of_another_program_that_is_no_json_is_one_error(text: str | bytes) -> None:
     with pytest.raises(JsonError):
         decode_foreign(text)
+
+
+def test_numbers_that_json_does_not_have_become_null() -> None:
+    value = load_json('{"a": [1e999, -Infinity, 1.5, 7, "x", {"b": NaN}], "c": true}')
+    assert with_finite_numbers(value) == {"a": [None, None, 1.5, 7, "x", {"b": None}], "c": True}

@@ -6,6 +6,7 @@ for several calls.
 """
 
 import json
+import math
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -209,7 +210,7 @@ def parse_arguments(raw: str) -> tuple[JsonObject, str | None]:
     if not text or text == "null":
         return {}, None
     try:
-        value: Any = shallow(json.loads(text, parse_constant=_refuse_constant))
+        value: Any = shallow(json.loads(text, parse_constant=_refuse_constant, parse_float=_finite))
     except (RecursionError, TooDeepError):
         return {}, "The arguments are nested too deeply."
     except json.JSONDecodeError as error:
@@ -237,6 +238,14 @@ def render_arguments(value: object) -> str:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    """Return the number that a text is. Raises ValueError for one that no request could repeat (`1e999`)."""
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"{text:.40} is too large a number")
+    return value
 
 
 def _kind(value: object) -> str:

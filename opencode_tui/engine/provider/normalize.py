@@ -49,6 +49,7 @@ from opencode_tui.engine.provider.llm import (
     UsageSoFar,
     has_media,
 )
+from opencode_tui.schema.json_text import with_finite_numbers
 from opencode_tui.schema.record import JsonObject
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -185,8 +186,10 @@ class Normalizer:
                 self._flush_think(events)
                 self._close_blocks([key for key in self._blocks if key[1] is None], events)
                 self._started += 1
-                named = {self._metadata_key: delta.metadata}
-                events.append(ProviderSearch(delta.id, delta.input, delta.pages, delta.error, named))
+                named = {self._metadata_key: with_finite_numbers(delta.metadata)}
+                events.append(
+                    ProviderSearch(delta.id, with_finite_numbers(delta.input), delta.pages, delta.error, named)
+                )
             case WireFinish(reason):
                 self._reason, self._finish = reason, delta
             case WireUsage(usage):
@@ -269,7 +272,7 @@ class Normalizer:
 
     def _named(self, metadata: JsonObject | None) -> JsonObject | None:
         """Return metadata under the provider's name, as records store it; None for none."""
-        return {self._metadata_key: metadata} if metadata else None
+        return {self._metadata_key: with_finite_numbers(metadata)} if metadata else None
 
     def _flush_think(self, events: list[StreamEvent]) -> None:
         if self._think.is_text_only:

@@ -8,6 +8,7 @@ from opencode_tui.engine.provider.decode.delta import (
     WireError,
     WireFinish,
     WireReasoning,
+    WireSearch,
     WireStop,
     WireText,
     WireUsage,
@@ -15,6 +16,7 @@ from opencode_tui.engine.provider.decode.delta import (
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
 from opencode_tui.engine.provider.llm import (
     FinishStep,
+    ProviderSearch,
     ReasoningDelta,
     ReasoningEnd,
     ReasoningStart,
@@ -141,6 +143,19 @@ def test_metadata_is_stored_under_the_name_of_the_provider() -> None:
     )
     assert TextEnd("text-0", {"anthropic": {"phase": "p"}}) in events
     assert ToolCall("c", "read", {}, metadata={"anthropic": {"id": "x"}}) in events
+
+
+def test_what_goes_back_to_the_provider_has_no_number_that_json_does_not_have() -> None:
+    infinite = float("inf")
+    events = hear(
+        WireReasoning("r", None, {"details": [{"score": infinite}]}),
+        WireSearch("s", {"query": "q", "n": -infinite}, [], "", {"found": [float("nan")]}),
+        WireCall(1, "c", "read", "{}", {"extra_content": {"x": infinite}}),
+        WireFinish("stop"),
+    )
+    assert ReasoningEnd("reasoning-0", {"anthropic": {"details": [{"score": None}]}}) in events
+    assert ProviderSearch("s", {"query": "q", "n": None}, [], "", {"anthropic": {"found": [None]}}) in events
+    assert ToolCall("c", "read", {}, metadata={"anthropic": {"extra_content": {"x": None}}}) in events
 
 
 def test_an_error_after_the_reason_of_an_answer_adds_nothing() -> None:

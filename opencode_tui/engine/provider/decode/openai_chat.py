@@ -102,7 +102,7 @@ class OpenAiChatDecoder(StreamDecoder):
         if refusal := as_text(delta.get("refusal")):
             deltas.append(WireText(refusal))
         for call in as_list(delta.get("tool_calls")):
-            deltas.append(_read_call(as_object(call)))
+            _read_call(as_object(call), deltas)
         function = as_object(delta.get("function_call"))
         if function.get("name") or function.get("arguments"):  # Snowflake sends an empty one with every answer
             deltas.append(WireCall(name=as_text(function.get("name")), arguments=function.get("arguments")))
@@ -116,7 +116,8 @@ class OpenAiChatDecoder(StreamDecoder):
                 details = None
                 break
         if details:
-            shown = "".join(as_text(entry.get("text")) for entry in map(as_object, as_list(details)))
+            entries = map(as_object, as_list(details))
+            shown = "".join(as_text(entry.get("text")) or as_text(entry.get("summary")) for entry in entries)
             deltas.append(WireReasoning(shown, None, self._metadata("reasoning", details)))
         for block in map(as_object, as_list(delta.get("thinking_blocks"))):
             _read_thinking_block(block, deltas)
@@ -184,16 +185,21 @@ def _read_content_list(content: list[Any], deltas: list[WireDelta]) -> None:
             deltas.append(WireText(text))
 
 
-def _read_call(call: JsonObject) -> WireCall:
+def _read_call(call: JsonObject, deltas: list[WireDelta]) -> None:
+    """Append a piece of a call; an entry that says nothing is none, and must not start a call without a name."""
     function = as_object(call.get("function"))
-    identifier = call.get("id")
-    return WireCall(
-        position=as_index(call.get("index")),
-        id=str(identifier) if identifier else None,
-        name=as_text(function.get("name")) or None,
-        arguments=function.get("arguments"),
-        metadata={"extra_content": extra} if (extra := call.get("extra_content")) else None,
-    )
+    identifier, name, arguments = call.get("id"), as_text(function.get("name")), function.get("arguments")
+    extra = call.get("extra_content")
+    if identifier or name or extra or arguments not in (None, ""):
+        deltas.append(
+            WireCall(
+                position=as_index(call.get("index")),
+                id=str(identifier) if identifier else None,
+                name=name or None,
+                arguments=arguments,
+                metadata={"extra_content": extra} if extra else None,
+            )
+        )
 
 
 def read_usage(usage: JsonObject) -> Usage:

@@ -34,13 +34,30 @@ def read(**choice: Any) -> list[WireDelta]:
         ({"reasoning_text": "hm"}, [WireReasoning("hm", None, {"field": "reasoning_text"})]),
         ({"function_call": {"name": "read", "arguments": "{}"}}, [WireCall(None, None, "read", "{}")]),
         ({"tool_calls": [{"index": "1", "id": 7, "function": None}]}, [WireCall(1, "7")]),
+        (
+            {"tool_calls": [{"index": 0, "extra_content": {"a": 1}}]},
+            [WireCall(0, metadata={"extra_content": {"a": 1}})],
+        ),
+        ({"tool_calls": [{"index": 0, "function": {"arguments": {}}}]}, [WireCall(0, arguments={})]),
         ({"content": None, "tool_calls": None}, []),
+        # an entry that says nothing is no call: it would be one without a name, which the model did not make
+        ({"content": "a", "tool_calls": [None]}, [WireText("a")]),
+        ({"content": "a", "tool_calls": [{}, {"index": 0}]}, [WireText("a")]),
+        ({"tool_calls": [{"index": 0, "id": "", "function": {"name": "", "arguments": ""}}]}, []),
         (None, []),
         ([], []),
     ],
 )
 def test_a_delta_is_read_in_every_form(delta: object, read_as: list[WireDelta]) -> None:
     assert read(delta=delta) == read_as
+
+
+def test_a_summary_in_the_details_of_thoughts_is_shown_where_no_other_field_has_it() -> None:
+    # Source: github.com/crmne/ruby_llm at 2026-08, chat_web_search_with_openrouter_openai_gpt-5_2_searches_… of its recordings.
+    detail = {"type": "reasoning.summary", "summary": "hm", "index": 0}
+    metadata = {"field": "reasoning", "details": [detail]}
+    assert read(delta={"reasoning": None, "reasoning_details": [detail]}) == [WireReasoning("hm", None, metadata)]
+    assert read(delta={"reasoning": "hm", "reasoning_details": [detail]}) == [WireReasoning("hm", None, metadata)]
 
 
 def test_details_of_thoughts_are_kept_once_and_joined() -> None:

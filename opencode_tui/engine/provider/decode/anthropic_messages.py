@@ -55,7 +55,7 @@ class _Block:
     """An open content block: its type, and the content of its start event."""
 
     kind: str
-    start_input: JsonObject | None = None
+    start_input: object = None
     signature: str = ""
     search_id: str = ""
 
@@ -72,6 +72,10 @@ class AnthropicMessagesDecoder(StreamDecoder):
         self._searches: dict[str, list[str]] = {}
         """The JSON of the inputs of the provider's own searches, in pieces, by their IDs."""
         self._answered: set[str] = set()
+        self._id = ""
+        self._begun: JsonObject = {}
+        """The message of the start event, whose content counts where no block follows."""
+        self._has_content = False
 
     def end(self) -> list[WireDelta]:
         """Return the deltas that the end of the body completes, with the ends of open blocks."""
@@ -89,12 +93,14 @@ class AnthropicMessagesDecoder(StreamDecoder):
             case "content_block_stop":
                 self._stop(as_index(event.get("index")) or 0, deltas)
             case "message_start":
-                self._note_usage(as_object(event.get("message")).get("usage"), deltas)
+                self._begin(as_object(event.get("message")), deltas)
             case "message_delta":
+                self._add_begun(deltas)
                 self._stop_all(deltas)
                 self._note_usage(event.get("usage"), deltas)
                 self._finish(as_object(event.get("delta")), deltas)
             case "message_stop":
+                self._add_begun(deltas)
                 self._stop_all(deltas)
                 deltas.append(WireEnd())
             case "error":
@@ -103,7 +109,27 @@ class AnthropicMessagesDecoder(StreamDecoder):
                 if event.get("error"):
                     deltas.append(WireError(event))
 
+    def _begin(self, message: JsonObject, deltas: list[WireDelta]) -> None:
+        """Begin a message. Another one inside of it, of a gateway that asked again, is an error: no call may run twice."""
+        identifier = as_text(message.get("id"))
+        if self._has_content and identifier != self._id:
+            deltas.append(
+                WireError({"error": {"message": "another answer began inside of this one", "type": "api_error"}})
+            )
+            return
+        self._id, self._begun = identifier, message
+        self._note_usage(message.get("usage"), deltas)
+
+    def _add_begun(self, deltas: list[WireDelta]) -> None:
+        """Add the content of the start event and its reason to stop, unless blocks came: the API may send all of it there."""
+        if not self._has_content:
+            for index, block in enumerate(as_list(self._begun.get("content"))):
+                self._start(index, as_object(block), deltas)
+            self._stop_all(deltas)
+            self._finish(self._begun, deltas)
+
     def _start(self, index: int, content: JsonObject, deltas: list[WireDelta]) -> None:
+        self._has_content = True
         if index in self._blocks:
             self._stop(index, deltas)
         kind = as_text(content.get("type"))
@@ -120,7 +146,7 @@ class AnthropicMessagesDecoder(StreamDecoder):
             case "redacted_thinking":
                 deltas.append(WireReasoning("", index, {"redactedData": as_text(content.get("data"))}))
             case "tool_use":
-                block.start_input = as_object(content.get("input")) or None
+                block.start_input = content.get("input") or None
                 identifier, name = as_text(content.get("id")) or None, as_text(content.get("name")) or None
                 deltas.append(WireCall(index, identifier, name, ""))
             case "server_tool_use" if content.get("name") == SEARCH_TOOL:
@@ -163,6 +189,7 @@ class AnthropicMessagesDecoder(StreamDecoder):
             return {}
 
     def _read_delta(self, index: int, delta: JsonObject, deltas: list[WireDelta]) -> None:
+        self._has_content = True
         block = self._blocks.get(index)
         match delta.get("type"):
             case "text_delta":
@@ -176,9 +203,9 @@ class AnthropicMessagesDecoder(StreamDecoder):
                 block.signature += as_text(delta.get("signature"))
                 deltas.append(WireReasoning("", index, {"signature": block.signature}))
             case "input_json_delta":
-                piece = as_text(delta.get("partial_json"))
+                piece = delta.get("partial_json")
                 if block is not None and block.search_id in self._searches:
-                    self._searches[block.search_id].append(piece)
+                    self._searches[block.search_id].append(as_text(piece))
                 if piece and (block is None or block.kind == "tool_use"):
                     if block is not None:
                         block.start_input = None
@@ -189,7 +216,7 @@ class AnthropicMessagesDecoder(StreamDecoder):
     def _stop(self, index: int, deltas: list[WireDelta]) -> None:
         block = self._blocks.pop(index, None)
         if block is not None and block.start_input is not None:
-            deltas.append(WireCall(index, arguments=json.dumps(block.start_input, ensure_ascii=False)))
+            deltas.append(WireCall(index, arguments=block.start_input))
         deltas.append(WireStop(index))
 
     def _stop_all(self, deltas: list[WireDelta]) -> None:

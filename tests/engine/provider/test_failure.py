@@ -46,6 +46,12 @@ def of(status: int, message: str = "", code: str = "", **headers: str) -> tuple[
         "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
         "The total length of all messages is too long.",
         "The length of the conversation is too long for this model.",
+        "length of prompt_tokens (57535) must be less than max_seq_len (32768).",
+        "Input validation error: `inputs` must have less than 2048 tokens. Given: 2222",
+        "the number of input tokens 9000 cannot exceed the total tokens limit 8192 for this model",
+        "prompt token count (5120) cannot exceed 4096. Please decrease it.",
+        "Prompt length (9000) exceeds maximum input length (8192).",
+        "prompt tokens too long",
     ],
 )
 def test_every_wording_of_too_much_is_an_overflow(wording: str) -> None:

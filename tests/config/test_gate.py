@@ -77,6 +77,11 @@ INERT: list[tuple[Any, list[str], Any]] = [
     ({"agent": {"build": {"options": {"x": 1}, "other": 2}}}, ["agent.build.options", "agent.build.other"], {}),
     ({"agent": {"build": {"prompt": "{env:HOME}"}}}, ["agent.build.prompt"], {}),
     (
+        {"command": {"c": {"template": "x", "agent": "{env:HOME}"}}},
+        ["command.c.agent"],
+        {"command": {"c": {"template": "x"}}},
+    ),
+    (
         {"instructions": ["a.md", "http://x.example/i", "/etc/passwd", "~/x", "../x", ".env.local", "docs/*.md"]},
         ["instructions[1]", "instructions[2]", "instructions[3]", "instructions[4]", "instructions[5]"],
         {"instructions": ["a.md", "docs/*.md"]},
@@ -139,6 +144,66 @@ def test_a_repository_makes_rules_stricter_never_looser(
     assert world.load().effective["permission"] == effective
 
 
+FREE_AGENT = {"free": {"mode": "primary", "permission": {"bash": "allow"}}}
+"""An agent of the user's that asks less than others."""
+
+OVER_THE_USERS: list[tuple[Any, Any, list[str]]] = [
+    ({"lsp": False}, {"lsp": {}}, ["lsp"]),
+    ({"lsp": False}, {"lsp": {"pyright": {"disabled": True}}}, ["lsp"]),
+    ({"lsp": False}, {"lsp": {"pyright": {"disabled": True}, "x": {"command": COMMAND}}}, ["lsp.x", "lsp"]),
+    ({"lsp": {"x": {"command": COMMAND, "extensions": [".x"]}}}, {"lsp": {"pyright": {"disabled": True}}}, []),
+    ({"lsp": True}, {"lsp": {"pyright": {"disabled": True}}}, []),
+    ({}, {"lsp": {"pyright": {"disabled": True}}}, []),
+    (
+        {"experimental": {"primary_tools": ["bash"]}},
+        {"experimental": {"primary_tools": []}},
+        ["experimental.primary_tools"],
+    ),
+    ({"experimental": {"primary_tools": ["bash"]}}, {"experimental": {"primary_tools": ["bash", "edit"]}}, []),
+    ({}, {"experimental": {"primary_tools": ["bash"]}}, []),
+    ({"agent": FREE_AGENT}, {"default_agent": "free"}, ["default_agent"]),
+    ({"agent": {"free": {"tools": {"bash": True}}}}, {"default_agent": "free"}, ["default_agent"]),
+    ({"agent": FREE_AGENT}, {"default_agent": "plan"}, []),
+    ({"agent": FREE_AGENT, "default_agent": "free"}, {"default_agent": "build"}, []),
+    ({"agent": FREE_AGENT, "default_agent": "free"}, {"default_agent": "free"}, []),
+    ({"default_agent": "plan"}, {"default_agent": "build"}, ["default_agent"]),
+    ({"default_agent": "plan"}, {"default_agent": "own", "agent": {"own": {"prompt": "p"}}}, ["default_agent"]),
+    (
+        {"default_agent": "calm", "agent": {"calm": {"permission": {"edit": "deny"}}}},
+        {"default_agent": "build"},
+        ["default_agent"],
+    ),
+    ({"default_agent": "build"}, {"default_agent": "own", "agent": {"own": {"prompt": "p"}}}, []),
+    ({"agent": FREE_AGENT}, {"agent": {"build": {"disable": True}}}, ["agent.build.disable"]),
+    ({"agent": FREE_AGENT}, {"agent": {"build": {"mode": "subagent"}}}, ["agent.build.mode"]),
+    ({"agent": FREE_AGENT}, {"mode": {"build": {"hidden": True}}}, ["agent.build.hidden"]),
+    ({"agent": FREE_AGENT}, {"agent": {"own": {"mode": "subagent", "prompt": "p"}}}, []),
+    ({"agent": FREE_AGENT}, {"command": {"c": {"template": "x", "agent": "free"}}}, ["command.c.agent"]),
+    ({"agent": FREE_AGENT}, {"command": {"c": {"template": "x", "agent": "plan"}}}, []),
+]
+"""The user's settings, a repository's, and the keys of those that wait for trust."""
+
+
+@pytest.mark.parametrize(("own", "repository", "keys"), OVER_THE_USERS)
+def test_a_repository_does_not_undo_a_stricter_choice_of_the_user(
+    world: SettingsWorld, own: Any, repository: Any, keys: list[str]
+) -> None:
+    world.person(own)
+    before = world.load().effective
+    world.repository(repository)
+    loaded = world.load()
+    assert [notice.key for notice in loaded.ignored] == keys
+    assert [_at(loaded.effective, key) for key in keys] == [_at(before, key) for key in keys]
+    world.trust()
+    assert world.load().ignored == []
+
+
+def _at(value: Any, key: str) -> Any:
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
+
+
 def test_files_of_the_repository_may_be_put_in_but_not_its_secrets_nor_others(world: SettingsWorld) -> None:
     world.repository("rules", "a.txt")
     world.repository("S=canary", ".env")
@@ -155,6 +220,7 @@ def test_files_of_the_repository_may_be_put_in_but_not_its_secrets_nor_others(wo
     [
         ({"permission": {"bash": "{file:named}"}}, "allow"),
         ({"permission": "{file:named}"}, "allow"),
+        ({"default_agent": "{file:named}"}, "plan"),
         ({"command": {"c": {"template": "{file:named}"}}}, "x !`id`"),
         ({"instructions": ["{file:named}"]}, "/etc/passwd"),
     ],
@@ -209,4 +275,4 @@ def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, conte
     except ConfigError:
         effective = {}
     left = find_gated(effective, RepositoryFolder(world.project, world.project, world.paths.home))
-    assert [gated for gated in left if not gated.only_over_deny] == []
+    assert [gated for gated in left if gated.condition is None] == []

@@ -582,7 +582,7 @@ class Settings(Section):
     """The lists of models, which are renewed."""
     prompts: dict[Text, PromptName] | None = None
     """System prompts by pattern of models (`provider/model` or a name, with `*`): a built-in one, or your prompts/NAME.md."""
-    default_agent: Annotated[Line | None, HARMLESS_TEXT] = None
+    default_agent: Annotated[Line | None, HARMLESS] = None  # not from a file: which agent it names decides
     """The agent of new sessions; must be a primary agent."""
     username: Annotated[Line | None, HARMLESS_TEXT, Mark.DESCRIPTIVE] = None
     """Your name in conversations, for clients of the server; our screen does not show it."""

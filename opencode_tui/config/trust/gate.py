@@ -8,13 +8,22 @@ mark, so that new ones are gated by default. Here are the settings that are judg
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
 from opencode_tui.config import permission
 from opencode_tui.config.settings.fields import field_at, fields_of, sections_in, trust_of
-from opencode_tui.config.settings.marks import HIDES, LOOSENS, READS_ENVIRONMENT, READS_OUTSIDE, SENDS, STARTS, Trust
+from opencode_tui.config.settings.marks import (
+    HIDES,
+    LOOSENS,
+    READS_ENVIRONMENT,
+    READS_OUTSIDE,
+    SENDS,
+    STARTS,
+    WEAKENS,
+    Trust,
+)
 from opencode_tui.config.settings.provider import ModelSettings, ProviderSettings
 from opencode_tui.config.settings.section import Section
 from opencode_tui.config.settings.settings import AgentSettings, Settings
@@ -33,6 +42,12 @@ _DENIED_BY_DEFAULT = {
 }
 """Tools that the rules of built-in agents deny, by agent. Source: docs/internals/permissions.md#agents."""
 
+_LISTED_BY_DEFAULT = ("build", "plan")
+"""The built-in agents that the user can choose: a session starts with the first one that is left."""
+
+_NO_DEFAULT: tuple[tuple[str, Any], ...] = (("disable", True), ("hidden", True), ("mode", "subagent"))
+"""What keeps a session from starting with an agent, so that it starts with another one."""
+
 _SNIPPET = re.compile(r"!`")
 _OUTSIDE_ATTACHMENT = re.compile(r"(?<![\w.])@[~/$]")
 _ATTACHMENT = re.compile(r"(?<![\w.])@(\S+)")
@@ -44,13 +59,17 @@ _ENTRY_LIMIT = 5_000
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 
 
+Condition = Literal["over deny", "over false", "over members", "over a stricter agent", "for a freer agent"]
+"""What earlier settings must say for a setting to loosen them (`is_loosening`)."""
+
+
 class Gated(Struct, frozen=True):
-    """A setting that needs trust. `only_over_deny`: a rule that asks; it loosens only where an earlier rule denies."""
+    """A setting that needs trust; with a `condition` only over earlier settings that it would loosen."""
 
     path: KeyPath
     effect: str
     value: Any
-    only_over_deny: bool = False
+    condition: Condition | None = None
 
 
 class RepositoryFolder(Struct, frozen=True):
@@ -73,7 +92,7 @@ def find_gated(settings: JsonObject, place: RepositoryFolder, *, has_placeholder
     for key, value in settings.items():
         rule = _RULES.get(key)
         found += rule(value, (key,), place) if rule is not None else _judge_field(Settings, key, value, (key,))
-    covered = {gated.path for gated in found}
+    covered = {gated.path for gated in found if gated.condition is None}
     for placeholder in find_placeholders(settings) if has_placeholders else ():
         path = placeholder.path
         if not any(path[:length] in covered for length in range(1, len(path) + 1)):
@@ -96,15 +115,54 @@ def find_linked(settings: JsonObject, source: str, place: RepositoryFolder) -> l
 
 def is_loosening(gated: Gated, settings_so_far: JsonObject) -> bool:
     """Return whether a gated setting loosens the settings before it."""
-    if not gated.only_over_deny:
-        return True
-    agent, tool = _subject(gated.path)
-    denied = [*_DENIED_BY_DEFAULT.get(agent or "", ()), *_denied_tools(settings_so_far.get("permission"))]
-    agents = settings_so_far.get("agent")
-    if agent is not None and isinstance(agents, dict):
-        own = cast("JsonObject", agents).get(agent, {})
-        denied += _denied_tools(cast("JsonObject", own).get("permission"))
+    match gated.condition:
+        case None:
+            return True
+        case "over deny":
+            return _is_over_deny(gated.path, settings_so_far)
+        case "over false":
+            return _at(settings_so_far, gated.path) is False
+        case "over members":
+            return not set(_words(_at(settings_so_far, gated.path))) <= set(_words(gated.value))
+        case "over a stricter agent":
+            chosen = settings_so_far.get("default_agent")
+            is_stricter = chosen is not None and bool(_denied_by(str(chosen), settings_so_far))
+            return chosen != gated.value and (is_stricter or _allows(gated.value, settings_so_far))
+        case "for a freer agent":
+            if gated.path[0] == "command":
+                return _allows(gated.value, settings_so_far)
+            name = str(gated.path[1])
+            others = cast("JsonObject", settings_so_far.get("agent") or {})
+            is_listed = name in _LISTED_BY_DEFAULT or name in others
+            return is_listed and any(_allows(other, settings_so_far) for other in others if other != name)
+
+
+def _is_over_deny(path: KeyPath, settings_so_far: JsonObject) -> bool:
+    agent, tool = _subject(path)
+    denied = [*_denied_tools(settings_so_far.get("permission"))]
+    denied += _denied_by(agent, settings_so_far) if agent is not None else []
     return any(permission.covers(tool, other) or permission.covers(other, tool) for other in denied)
+
+
+def _denied_by(agent: str, settings: JsonObject) -> list[str]:
+    """Return the tools that an agent's own rules deny."""
+    return [*_DENIED_BY_DEFAULT.get(agent, ()), *_denied_tools(_at(settings, ("agent", agent, "permission")))]
+
+
+def _allows(agent: Any, settings: JsonObject) -> bool:
+    """Return whether the rules of an agent's own allow something."""
+    rules = permission.iterate(_at(settings, ("agent", str(agent), "permission")))
+    return any(action == "allow" for _, _, action in rules)
+
+
+def _at(value: Any, path: KeyPath) -> Any:
+    for part in path:
+        value = cast("JsonObject", value).get(str(part)) if isinstance(value, dict) else None
+    return value
+
+
+def _words(value: Any) -> list[str]:
+    return [text for _, text in _texts(value)]
 
 
 def _subject(path: KeyPath) -> tuple[str | None, str]:
@@ -184,6 +242,8 @@ def _commands(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Ga
             yield Gated((*path, name), STARTS, entry)
         elif isinstance(template, str) and _attaches_outside(template):
             yield Gated((*path, name), READS_OUTSIDE, entry)
+        elif isinstance(entry.get("agent"), str):
+            yield Gated((*path, name, "agent"), LOOSENS, entry["agent"], "for a freer agent")
 
 
 def _attaches_outside(template: str) -> bool:
@@ -197,6 +257,26 @@ def _agents(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gate
     for name, entry in _objects(value):
         yield from _rules(entry.get("permission"), (*path, name, "permission"), place)
         yield from _judge_fields(AgentSettings, entry, (*path, name))
+        for key, given in entry.items():
+            if (key, given) in _NO_DEFAULT:
+                yield Gated((*path, name, key), LOOSENS, given, "for a freer agent")
+
+
+def _default_agent(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
+    if isinstance(value, str):
+        yield Gated(path, LOOSENS, value, "over a stricter agent")
+
+
+def _language_servers(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
+    yield from _judge_field(Settings, "lsp", value, path)
+    if isinstance(value, dict):  # in place of false it would start the servers that it does not name
+        yield Gated(path, STARTS, value, "over false")
+
+
+def _experimental(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
+    yield from _judge_field(Settings, "experimental", value, path)
+    if isinstance(value, dict) and "primary_tools" in value:
+        yield Gated((*path, "primary_tools"), WEAKENS, cast("JsonObject", value)["primary_tools"], "over members")
 
 
 def _rules(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
@@ -209,7 +289,7 @@ def _rules(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated
             if action == "allow":
                 yield Gated(rule_path, LOOSENS, action)
             elif action == "ask":
-                yield Gated(rule_path, LOOSENS, action, only_over_deny=True)
+                yield Gated(rule_path, LOOSENS, action, "over deny")
 
 
 def _instructions(value: Any, path: KeyPath, place: RepositoryFolder) -> Iterator[Gated]:
@@ -259,5 +339,8 @@ _RULES: dict[str, Callable[[Any, KeyPath, RepositoryFolder], Iterator[Gated]]] =
     "permission": _rules,
     "agent": _agents,
     "mode": _agents,
+    "default_agent": _default_agent,
+    "lsp": _language_servers,
+    "experimental": _experimental,
 }
 """`mode` only occurs here with a wrong type; otherwise it was migrated."""

@@ -60,7 +60,7 @@ def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, 
     """Return the item of a source's (migrated) settings, and its gated settings."""
     linked = find_linked(layer.value, layer.source, place)
     gated = linked or find_gated(layer.value, place, has_placeholders=layer.has_placeholders)
-    effects = tuple(describe_effect(one) for one in gated if not one.only_over_deny)
+    effects = tuple(describe_effect(one) for one in gated if one.condition is None)
     name = os.path.relpath(layer.source, place.worktree)
     return ReviewItem(name, Path(layer.source), effects, partial(_fingerprint_settings, gated, place)), gated
 

@@ -204,6 +204,37 @@ STRANGE: list[tuple[str, dict[str, Any], str, str]] = [
     ("a limit one level too high", {"reserved": 5}, "reserved", "'compaction.reserved'"),
     ("another program's key", {"mcpServers": {}}, "mcpServers", "'mcp'"),
     (
+        "the variables of a server by another program's name",
+        {"mcp": {"m": {"type": "local", "command": ["sh"], "env": {"A": "b"}}}},
+        "mcp.m.env",
+        "'environment'",
+    ),
+    (
+        "the arguments of a server in a list of their own",
+        {"mcp": {"m": {"type": "local", "command": ["sh"], "args": ["x"]}}},
+        "mcp.m.args",
+        "'command'",
+    ),
+    (
+        "the variables of a formatter by another section's name",
+        {"formatter": {"ruff": {"env": {"A": "b"}}}},
+        "formatter.ruff.env",
+        "'environment'",
+    ),
+    (
+        "the variables of a language server by another section's name",
+        {"lsp": {"pyright": {"environment": {"A": "b"}}}},
+        "lsp.pyright.environment",
+        "'env'",
+    ),
+    (
+        "a modifier without a key",
+        {"keybinds": {"session_new": "ctrl+"}},
+        "keybinds.session_new",
+        "'ctrl+' is not a key",
+    ),
+    ("two modifiers without a key", {"keybinds": {"leader": "ctrl+alt+"}}, "keybinds.leader", "'ctrl+alt+' is not"),
+    (
         "one key for two actions",
         {"keybinds": {"session_new": "f5", "session_list": "F5"}},
         "session_list",

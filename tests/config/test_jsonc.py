@@ -37,6 +37,11 @@ def test_comments_and_trailing_commas_are_passed_by() -> None:
     assert parse(text).value == {"a": [1, 2], "b": "// no /* comment */"}
 
 
+def test_a_carriage_return_alone_ends_a_comment_and_a_line() -> None:
+    """As in jsonc-parser 3.3.1 (`src/impl/scanner.ts`, `isLineBreak`)."""
+    assert parse('{\r  // one\r  "a": 1, // two\r\n  "b": 2\r}').value == {"a": 1, "b": 2}
+
+
 def test_key_order_is_kept() -> None:
     assert list(parse('{"z": 1, "a": 2, "m": 3}').value) == ["z", "a", "m"]
 

@@ -149,7 +149,9 @@ def _is_typed(key: str, action: str) -> bool:
 
 
 def _is_key(key: str) -> bool:
-    *modifiers, name = key.split("+") if not key.endswith("+") else [*key[:-1].rstrip("+").split("+"), "plus"]
+    *modifiers, name = [key] if key == "+" else key.split("+")
+    if not name and len(modifiers) > 1 and not modifiers[-1]:  # `ctrl++`, but not `ctrl+`
+        name = "plus"
     is_function_key = name.startswith("f") and name[1:].isdigit() and 1 <= int(name[1:]) <= 24
     return all(one in _MODIFIERS for one in modifiers if one) and (
         len(name) == 1 or name in _KEY_NAMES or is_function_key

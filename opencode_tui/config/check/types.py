@@ -27,6 +27,8 @@ _CUTOFF, _OPEN_CUTOFF = 0.6, 0.85
 
 _OTHER_NAMES = {"mcpServers": "mcp", "mcp_servers": "mcp", "rules": "instructions", "hooks": "plugin"}
 """Names that other programs use for our top-level keys."""
+_SAME_MEANING = {"env": "environment", "environment": "env", "args": "command"}
+"""Names that other programs, and other sections, use for the keys of a program to start."""
 
 _SECRET_WORDS = ("key", "secret", "token", "password", "authorization", "header", "environment", "env")
 _SILENT = (False, None, "disabled", "manual")
@@ -99,6 +101,8 @@ def _suggest(key: str, path: KeyPath, known: Sequence[str]) -> str:
     """Return a suggestion for an unknown key: its name here, its right section, or a similar key."""
     if not path and key in _OTHER_NAMES:
         return _OTHER_NAMES[key]
+    if _SAME_MEANING.get(key) in known:
+        return _SAME_MEANING[key]
     here = (*path, key)
     elsewhere = [
         name

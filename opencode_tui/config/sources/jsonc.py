@@ -15,7 +15,7 @@ MAX_DEPTH = 64
 KeyPath = tuple[str | int, ...]
 """The path to a value: keys of objects and indexes of lists, from the top."""
 
-_SKIPPED = re.compile(r"(?:[ \t\r\n]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SKIPPED = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
 _PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
 _STRING_PIECE = re.compile(r'[^"\\\x00-\x1f]+')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")

@@ -555,7 +555,9 @@ class _Settings:
     async def trust_report(self) -> "TrustReport":
         from opencode_tui.config.trust.inspection import report_trust  # loaded only to decide about trust
 
-        return await asyncio.to_thread(report_trust, self._instance.directory, paths=self._paths)
+        core, directory = self._core, self._instance.directory
+        report = partial(report_trust, directory, paths=self._paths, flags=core.flags, environ=core.environ)
+        return await asyncio.to_thread(report)
 
     async def trust(self, seen: str) -> None:
         from opencode_tui.config.trust.inspection import grant_seen

@@ -185,7 +185,8 @@ def test_a_worktree_has_the_trust_of_its_origin_by_content(repo: Repo, environ: 
         return len(load_config(paths=paths, flags=read_flags(environ), directory=top, environ=environ).ignored)
 
     assert ignored() == 1
-    grant_seen(repo.path, report_trust(repo.path, paths=paths).seen, paths=paths)
+    report = report_trust(repo.path, paths=paths, flags=read_flags(environ), environ=environ)
+    grant_seen(repo.path, report.seen, paths=paths)
     assert ignored() == 0
     (top / "opencode.json").write_text(json.dumps({"permission": {"bash": {"rm *": "allow"}}}))
     assert ignored() == 1

@@ -1,6 +1,9 @@
 """`trust` for users."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,6 +41,42 @@ def test_a_dry_run_lists_and_trusts_nothing(line: Commands) -> None:
     assert done.stderr == f"opencode-tui: {line.folder} is not trusted with this content\n"
     assert line.run("trust", "--list").stdout == ""
     line.run("trust")
+    assert "trusted, or needs no trust" in line.run("trust", "--dry-run").stderr
+
+
+@pytest.mark.parametrize(
+    ("own", "repository", "effect"),
+    [
+        (
+            {"permission": {"webfetch": "deny"}},
+            {"permission": {"webfetch": "ask"}},
+            "permission.webfetch: relaxes permissions: ask",
+        ),
+        ({"lsp": False}, {"lsp": {}}, "lsp: starts programs"),
+        (
+            {"agent": {"free": {"mode": "primary", "permission": {"bash": "allow"}}}},
+            {"default_agent": "free"},
+            "default_agent: relaxes permissions: free",
+        ),
+        (
+            {"agent": {"free": {"mode": "primary", "permission": {"bash": "allow"}}}},
+            {"commands": {"c": {"template": "x", "agent": "free"}}},
+            "command.c.agent: relaxes permissions: free",
+        ),
+    ],
+)
+def test_what_only_loosens_settings_of_the_user_is_listed_where_it_does(
+    line: Commands, own: Any, repository: Any, effect: str
+) -> None:
+    (line.folder / "opencode.json").write_text(json.dumps(repository))
+    assert (line.run("trust", "--dry-run").stdout, line.run("trust", "--list").stdout) == ("", "")
+    settings = line.folder.parent / "own.json"
+    settings.write_text(json.dumps(own))
+    line = replace(line, environ={**line.environ, "OPENCODE_CONFIG": str(settings)})
+    done = line.run("trust", "--dry-run")
+    assert done.stdout.splitlines() == [f"opencode.json: {effect}"]
+    assert "is not trusted with this content" in done.stderr
+    assert line.run("trust").stdout.splitlines() == [f"opencode.json: {effect}", f"trusted {line.folder}"]
     assert "trusted, or needs no trust" in line.run("trust", "--dry-run").stderr
 
 

@@ -41,7 +41,7 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool, dry_run: bool,
         return
     from opencode_tui.config.trust.inspection import grant_seen, report_trust
 
-    report = report_trust(target, paths=environment.paths)
+    report = report_trust(target, paths=environment.paths, flags=environment.flags, environ=environment.environ)
     for item in report.items:
         for effect in item.effects:
             print_result(f"{item.name}: {effect}" if not effect.startswith(item.name) else effect)

@@ -5,11 +5,14 @@ Trust is granted in two steps: a report, then a grant for exactly the reported c
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.config.flags import Flags
+from opencode_tui.config.load import load_config
 from opencode_tui.config.sources.folder import find_extensions, read_markdown
 from opencode_tui.config.sources.layer import read_layer
 from opencode_tui.config.sources.locations import find_worktree, list_repository_sources
@@ -58,15 +61,19 @@ def _items(directory: Path, worktree: Path, home: Path) -> list[ReviewItem]:
     return items
 
 
-def report_trust(directory: Path, *, paths: Paths) -> TrustReport:
+def report_trust(directory: Path, *, paths: Paths, flags: Flags, environ: Mapping[str, str]) -> TrustReport:
     """Return what needs trust in a folder. Raises TrustError, ConfigError. Blocks."""
     inspection = inspect_folder(directory, paths=paths)
     _, seen = _read([item for item, _ in inspection.items])
-    items = [
-        TrustItem(name=item.name, effects=list(item.effects), verdict=verdict)
-        for item, verdict in inspection.items
-        if item.effects
-    ]
+    waiting: set[tuple[str, str]] = set()
+    if any(item.conditional and verdict != "trusted" for item, verdict in inspection.items):
+        loaded = load_config(paths=paths, flags=flags, directory=directory, environ=environ)
+        waiting = {(notice.source, notice.key) for notice in loaded.ignored}
+    items: list[TrustItem] = []
+    for item, verdict in inspection.items:
+        over = [effect for key, effect in item.conditional if (str(item.path), key) in waiting]
+        if item.effects or over:
+            items.append(TrustItem(name=item.name, effects=[*item.effects, *over], verdict=verdict))
     return TrustReport(worktree=str(inspection.worktree), seen=seen, items=items)
 
 

@@ -43,6 +43,7 @@ _SNIPPETS = re.compile(r"!`[^`]*`?")
 class ReviewItem(Struct, frozen=True):
     """A file or folder of a repository (`name` is relative to the worktree) and its effects, one line each.
 
+    `conditional` are the effects that it has only over certain settings of the user, by the dotted key in the file.
     `fingerprint` reads the current content. It returns None when some of it cannot be read; such an item cannot be trusted.
     """
 
@@ -50,6 +51,7 @@ class ReviewItem(Struct, frozen=True):
     path: Path
     effects: tuple[str, ...]
     fingerprint: Callable[[], str | None]
+    conditional: tuple[tuple[str, str], ...] = ()
 
 
 class _UnreadableContentError(Exception):
@@ -61,8 +63,12 @@ def review_settings(layer: Layer, place: RepositoryFolder) -> tuple[ReviewItem, 
     linked = find_linked(layer.value, layer.source, place)
     gated = linked or find_gated(layer.value, place, has_placeholders=layer.has_placeholders)
     effects = tuple(describe_effect(one) for one in gated if one.condition is None)
+    conditional = tuple(
+        (layer.notice(one.path, "").key, describe_effect(one)) for one in gated if one.condition is not None
+    )
     name = os.path.relpath(layer.source, place.worktree)
-    return ReviewItem(name, Path(layer.source), effects, partial(_fingerprint_settings, gated, place)), gated
+    fingerprint = partial(_fingerprint_settings, gated, place)
+    return ReviewItem(name, Path(layer.source), effects, fingerprint, conditional), gated
 
 
 def find_started_files(settings: JsonObject, place: RepositoryFolder) -> set[Path]:

@@ -12,6 +12,7 @@ from opencode_tui.engine.permission.shell.call import Runner
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.state import WORD_LIMIT, State
 from opencode_tui.engine.permission.shell.syntax import (
+    EXPANSIONS,
     REDIRECTS,
     SUBSTITUTIONS,
     VALUES,
@@ -414,7 +415,7 @@ def _inner_expansions(node: "Node") -> "Iterator[Node]":
     waiting = list(node.named_children)
     while waiting:
         inner = waiting.pop()
-        if inner.type in ("expansion", "arithmetic_expansion"):
+        if inner.type in EXPANSIONS:
             yield inner
         elif inner.type not in SUBSTITUTIONS:
             waiting.extend(inner.named_children)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMANDS = names("command declaration_command unset_command")
 REDIRECTS = names("file_redirect herestring_redirect heredoc_redirect")
 SUBSTITUTIONS = names("command_substitution process_substitution")
+EXPANSIONS = names("expansion arithmetic_expansion")
 BLOCKS = names(
     "program variable_assignments compound_statement do_group negated_command else_clause elif_clause case_item ERROR"
 )
@@ -71,6 +72,7 @@ _BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'
 _CONTINUATION = re.compile(rb"(?<!\\)(?:\\\\)*(\\\n)")
 _HERE = re.compile(rb"(?<!<)<<(?!<)")
 _HERE_WORD = re.compile(rb"((?<!<)<<-?[ \t]*(?!\d+\))(?:'[^'\n]*'|\"[^\"\n]*\"|[\w.\\-]+))(?=[&|;()<>])")
+_LONE_DOLLAR = re.compile(rb"(?<!\$)\$(?=[ \t\n]+\$)")
 _INNER_HASH = re.compile(rb"[^\s;&|()<>]#")
 _WIDE = re.compile("[\u00ff-\U0010ffff]")
 _SPELLED = re.compile("\u00ff([0-9a-f]{6})")
@@ -148,7 +150,11 @@ def to_source(text: str) -> bytes:
     The grammar's scanner classifies characters with a C table of 256 entries and reads beyond it for larger ones, which
     ends the process now and then. The spelling consists of letters and digits, so words stay words.
     """
-    return _WIDE.sub(lambda found: f"\u00ff{ord(found.group()):06x}", text).encode("utf-8", "replace")
+    return _WIDE.sub(lambda found: _spell(found.group()), text).encode("utf-8", "replace")
+
+
+def _spell(character: str) -> str:
+    return f"\u00ff{ord(character):06x}"
 
 
 def from_source(source: bytes) -> str:
@@ -170,6 +176,7 @@ def parse(text: str) -> Script | None:
 
 def _parse(source: bytes) -> Script:
     source = _HERE_WORD.sub(rb"\1 ", _without_continuations(source))
+    source = _LONE_DOLLAR.sub(_spell("$").encode(), source)  # the grammar takes `$ $(` for `$$` and `(`
     root = _tree(source)
     if not root.has_error:
         return Script(root, source, certain=not _is_misread(root, source))
@@ -249,17 +256,21 @@ def _without_braces(found: re.Match[bytes]) -> bytes:
     return start + b" " + words.replace(b",", b" ") + b" "
 
 
-def embedded_programs(text: str) -> list[str]:
-    """Return the command substitutions in text that is not parsed as shell (here-documents, array subscripts)."""
+def embedded_programs(text: str, *, with_processes: bool = False) -> list[str]:
+    """Return the command substitutions in text that is not parsed as shell (here-documents, array subscripts, patterns).
+
+    `with_processes`: process substitutions too, which only run in the pattern or the alternative of an expansion.
+    """
+    starts = ("$(", "<(", ">(") if with_processes else "$("
     programs: list[str] = []
     place = 0
     while place < len(text):
         character = text[place]
         if character == "\\":
             place += 2
-        elif text.startswith("$(", place):
+        elif text.startswith(starts, place):
             end = _closing(text, place + 2)
-            is_arithmetic = text[place + 2 : place + 3] == "(" and text[end - 1 : end] == ")"
+            is_arithmetic = text.startswith("$((", place) and text[end - 1 : end] == ")"
             if not is_arithmetic:
                 programs.append(text[place + 2 : end])
             place = place + 3 if is_arithmetic else end + 1

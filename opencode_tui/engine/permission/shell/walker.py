@@ -16,6 +16,7 @@ from opencode_tui.engine.permission.shell.state import Budget, State, assigned_n
 from opencode_tui.engine.permission.shell.syntax import (
     BLOCKS,
     COMMANDS,
+    EXPANSIONS,
     IGNORED,
     REDIRECTS,
     SUBSTITUTIONS,
@@ -152,12 +153,22 @@ class Walker:
     # Words and expressions.
 
     def substitute(self, node: "Node", state: State) -> None:
-        """Analyze every command inside a node, each in its own subshell."""
-        waiting = [node]
+        """Analyze every command inside a node, each in its own subshell.
+
+        The grammar leaves some commands unparsed: as the pattern of an expansion, in backticks, between single quotes that
+        bash ignores within arithmetic and double quotes.
+        """
+        waiting = [(node, False)]
         while waiting:
-            current = waiting.pop()
+            current, is_expanded = waiting.pop()
             if current.type not in SUBSTITUTIONS:
-                waiting.extend(reversed(current.named_children))
+                children = current.named_children
+                if current.type in EXPANSIONS and not is_expanded:
+                    is_expanded = True
+                    self._evaluate(_unparsed(current), state, with_processes=current.type == "expansion")
+                elif not (children or is_expanded or current.type == "raw_string"):
+                    self.evaluate(node_text(current), state)
+                waiting.extend((child, is_expanded) for child in reversed(children))
             elif self._budget.is_deep:
                 self._end_early()
             else:
@@ -174,7 +185,10 @@ class Walker:
 
     def evaluate(self, text: str, state: State) -> None:
         """Analyze text that bash evaluates as arithmetic or as a subscript: substitutions run even inside single quotes."""
-        for program in embedded_programs(text):
+        self._evaluate(text, state)
+
+    def _evaluate(self, text: str, state: State, *, with_processes: bool = False) -> None:
+        for program in embedded_programs(text, with_processes=with_processes):
             self.mark_opaque()
             self.run_text(program, state.fork())
 
@@ -499,6 +513,20 @@ def _last_command(node: "Node") -> "Node | None":
     while node.type in _CHAINS and node.named_children:
         node = node.named_children[-1]
     return node if node.type in COMMANDS else None
+
+
+def _unparsed(node: "Node") -> str:
+    """Return the inner text of an expansion with blanks where the grammar has found substitutions."""
+    text = bytearray(node.text or b"")
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if current.type in SUBSTITUTIONS:
+            start, end = current.start_byte - node.start_byte, current.end_byte - node.start_byte
+            text[start:end] = b" " * (end - start)
+        else:
+            waiting.extend(current.named_children)
+    return from_source(bytes(text[2:]))
 
 
 def _parts(node: "Node") -> "Iterator[Node]":

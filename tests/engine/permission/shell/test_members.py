@@ -37,6 +37,55 @@ def test_each_command_is_a_member(command: str, members: list[str]) -> None:
 
 
 @each(
+    "line",
+    [
+        "echo ${x#$(rm ../f)}",
+        'echo "${x%%$(rm ../f)}"',
+        "echo ${x##*/$(rm ../f)}",
+        "echo ${x/$(rm ../f)/b}",
+        "echo ${x//[$(rm ../f)]/b}",
+        'echo "${x^$(rm ../f)}"',
+        "echo ${x,,$(rm ../f)}",
+        "echo ${x#?($(rm ../f))}",
+        "echo ${x#${z:-$(rm ../f)}}",
+        "echo ${x#`rm ../f`}",
+        "a=(1 ${z:-`rm ../f`})",
+        "[[ a == ${x/a/`rm ../f`} ]]",
+        "case a in ${x%`rm ../f`}) ;; esac",
+        "for i in ${x/%a/`rm ../f`}; do ls; done",
+        "echo ${x#<(rm ../f)}",
+        'echo "${x/a/>(rm ../f)}"',
+        "echo \"${z:-'$(rm ../f)'}\"",
+        "echo $(('$(rm ../f)'))",
+        'echo "costs $ $(rm ../f)"',
+        'x="$ $(rm ../f)"',
+        "cd src && echo ${x#$(rm ../../f)}",
+    ],
+)
+def test_a_command_that_the_grammar_leaves_in_a_word_is_a_member(line: str) -> None:
+    """The substitutions of Bash Reference Manual 5.2, 3.5.3, which bash 5.2.15 ran in each of these lines."""
+    scan = scanned(line)
+    assert {"rm ../f", "rm ../../f"} & {*scan.commands}
+    assert ("/home/u/f", "w") in {(path.path, path.mode) for path in scan.external}
+
+
+@each(
+    "line",
+    [
+        "echo ${x#\\$(rm ../f)}",
+        "echo '${x#$(rm ../f)}'",
+        'echo "\\${x#\\$(rm ../f)}"',
+        'echo "a <(rm ../f)"',
+        "echo \"'\\$(rm ../f)'\"",
+        "echo $ a",
+        'echo "5 $ $x"',
+    ],
+)
+def test_a_quoted_command_is_none(line: str) -> None:
+    assert [one for one in scanned(line).commands if one.startswith("rm")] == []
+
+
+@each(
     "wrapper",
     [
         "env",

@@ -8,9 +8,11 @@ import glob
 import posixpath
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from msgspec.structs import replace
 
+from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.filesystem import bounded
 from opencode_tui.engine.permission.shell.findings import PATH_LIMIT, Mode
@@ -205,6 +207,8 @@ def _record_paths(call: Call, command: str, words: list[Word]) -> None:
             continue
         if not word.known and command in _READS | {"branch"}:
             continue
+        if command in _ONLY_NAMED and is_secret(text):
+            continue
         call.use(word, mode, is_sure=False)
 
 
@@ -216,6 +220,7 @@ def _names_revision(call: Call, text: str) -> bool:
     )
 
 
+_ONLY_NAMED = listed("git names files")
 _OTHER_REPOSITORIES = listed("git names other repositories")
 _PATHSPECS = listed("git pathspecs")
 _REVISION = re.compile(r"(?!:[/!^(])(?:[^:{]|\{[^}]*\})*:(?:(?<=^:)[0-3]:)?(?P<path>.*)", re.DOTALL)
@@ -313,6 +318,9 @@ def _config(call: Call, texts: list[str]) -> None:
     if not reads and not (operands and _is_harmless(operands[0])):
         call.opaque()
         call.run_text(operands[-1][1:]) if operands and operands[-1].startswith("!") else None
+    for name, value in pairwise([*texts, ""]):
+        if name in ("-f", "--file") or name.startswith("--file="):
+            call.use_text(name.partition("=")[2] or value, "r" if reads else "rw")
     if given(texts, "--global"):
         call.use_text(f"{call.state.home}/.gitconfig", "r" if reads else "rw")
     if given(texts, "--system"):

@@ -8,11 +8,13 @@ from msgspec.structs import replace
 
 from opencode_tui.engine.permission.protected import is_secret
 from opencode_tui.engine.permission.shell.call import Call
+from opencode_tui.engine.permission.shell.needs import versionless
 from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, spec_of, split_options
 from opencode_tui.engine.permission.shell.state import State, assigned_names, is_dangerous, moved
-from opencode_tui.engine.permission.shell.words import UNKNOWN, listed, literal, names
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal, names
 
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
+_COUNT = re.compile(r"[0-9]{1,9}")
 _DIGITS = re.compile(r"[+-]\d+")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CHANGES_MEANING = re.compile(r"[-+][A-Za-z]*[nilucI][A-Za-z]*")
@@ -128,6 +130,17 @@ def set_parameters(state: State, texts: list[str]) -> None:
         state.assign(name, " ".join(texts))
 
 
+def shift_parameters(call: Call) -> None:
+    """Analyze `shift`: each positional parameter has the value of a later one; where it shifts by an unknown number, any."""
+    state = call.state
+    numbers = sorted(int(name) for name in state.variables if _COUNT.fullmatch(name) and name != "0")
+    texts = call.texts() or ["1"]
+    is_known = len(texts) == 1 and _COUNT.fullmatch(texts[0]) is not None
+    count = int(texts[0]) if is_known else 0
+    values = [state.variable(str(number + count)) if is_known else UNKNOWN for number in numbers]
+    set_parameters(state, values)
+
+
 def set_shell_options(call: Call) -> None:
     """Analyze `shopt`: its options change what names and globs mean."""
     if any(word.text == "-s" or not word.text.startswith("-") for word in call.arguments):
@@ -213,6 +226,7 @@ _IN_PLACE = re.compile(r"-[0acFlnpsw]*i")
 _QUIET = names("-V -VV -v -h --version --help -version")
 _MODULES = listed("python modules")
 _NETWORK_MODULES = listed("python network modules")
+_PROGRAM_MODULES = listed("python modules like their programs")
 
 
 def run_shell(call: Call) -> None:
@@ -232,6 +246,8 @@ def run_shell(call: Call) -> None:
     if is_text and waiting:
         state = call.state.fork()
         set_parameters(state, [word.text for word in waiting[2:]])
+        for word in waiting[1:2]:
+            state.assign("0", word.text)
         call.runner.run_text(waiting[0].text, state)
     elif waiting and waiting[0].text not in ("-", "-s"):
         call.use(waiting[0], "r")
@@ -273,11 +289,12 @@ def run_language(call: Call) -> None:
     texts = call.texts()
     if len(texts) == 1 and texts[0] in _QUIET:
         return
-    if len(texts) > 1 and texts[0] == "-m":
-        _run_module(call)
+    if (module := module_of(call)) is not None:
+        _run_module(call, module)
         return
     call.opaque()
-    code = [text for option, text in pairwise(texts) if _CODE_OPTION.fullmatch(option)]
+    has_code = call.name != "java"  # `-cp` and `-jar` are followed by paths
+    code = [text for option, text in pairwise(texts) if has_code and _CODE_OPTION.fullmatch(option)]
     code += [text for text in texts if text.startswith(("--eval=", "--print=", "-e"))]
     for program in (*code, call.stdin or ""):
         record_literals(call, program)
@@ -289,17 +306,39 @@ def run_language(call: Call) -> None:
     apply_spec(replace(call, arguments=rest), UNLISTED)
 
 
-def _run_module(call: Call) -> None:
-    module = call.arguments[1].text
+_MODULE = re.compile(r"-[bBdEiIOPqsSuvx]*m(.*)", re.DOTALL)
+_NO_MODULE = re.compile(r"-[bBdEiIOPqsSuvx]*[cVh].*|--?|[^-].*", re.DOTALL)
+_VALUED = names("-W -X --check-hash-based-pycs")
+
+
+def module_of(call: Call) -> list[Word] | None:
+    """Return the module that `python -m` runs, and its arguments; None where Python runs something else."""
+    if versionless(call.name) not in ("python", "pypy"):
+        return None
+    waiting = list(call.arguments)
+    while waiting:
+        word = waiting.pop(0)
+        if found := _MODULE.fullmatch(word.text):
+            module = [literal(found.group(1))] if found.group(1) else []
+            return [*module, *waiting] or None
+        if _NO_MODULE.fullmatch(word.text):
+            return None
+        if word.text in _VALUED and waiting:
+            waiting.pop(0)
+    return None
+
+
+def _run_module(call: Call, words: list[Word]) -> None:
+    module = words[0].text
     call.runs_project()  # the module may be one in the folder
     if module not in _MODULES:
         call.opaque()
     if module in _NETWORK_MODULES:
         call.network()
-    if module == "pip":
-        call.run_words([literal("pip"), *call.arguments[2:]])
+    if module in _PROGRAM_MODULES:
+        call.run_words(words)
     else:
-        apply_spec(replace(call, arguments=call.arguments[2:]), ASSUMED)
+        apply_spec(replace(call, arguments=words[1:]), ASSUMED)
 
 
 def record_literals(call: Call, program: str) -> None:
@@ -318,6 +357,7 @@ INTERPRETERS: Sequence[Callable[[Call], None]] = (
     alias,
     declare,
     set_options,
+    shift_parameters,
     set_shell_options,
     read_variables,
     print_formatted,

@@ -15,6 +15,7 @@ from opencode_tui.engine.permission.shell.call import Call, Runner
 from opencode_tui.engine.permission.shell.expansion import SimpleCommand, is_plain_name, system_program
 from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import FoundMember
+from opencode_tui.engine.permission.shell.interpreters import module_of
 from opencode_tui.engine.permission.shell.needs import CACHED_NAMES, given, versionless
 from opencode_tui.engine.permission.shell.operands import (
     UNLISTED,
@@ -27,7 +28,7 @@ from opencode_tui.engine.permission.shell.operands import (
 )
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
-from opencode_tui.engine.permission.shell.words import Word, listed, literal, names, rows
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal, names, rows
 
 # Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses. One that
 # `hides` makes the command opaque (another user, another root, words from standard input, an intermediate shell).
@@ -144,10 +145,14 @@ def _apply_options(call: Call, wrapper: Wrapper, words: Sequence[Word]) -> tuple
 
 
 def _skip_assignments(call: Call, words: list[Word]) -> None:
-    """Remove the assignments before a command from the words."""
+    """Remove the assignments before a command from the words, and the `-` of `env`, which stands for `-i`."""
+    if words and words[0].text == "-":
+        words.pop(0)
     while words and (found := _ASSIGNMENT.fullmatch(words[0].text)):
         words.pop(0)
         name, value = found.groups()
+        if call.name == "time" and not words:  # the shell's own `time` assigns, a program of that name does not
+            call.runner.assign(name, UNKNOWN if call.state.is_set(name) else value, call.state)
         if is_dangerous(name):
             call.steered()
             if holds_command(name, value):
@@ -247,6 +252,13 @@ def _knowledge(name: str) -> Callable[[Call], None]:
     return partial(apply_spec, spec=UNLISTED)
 
 
+_INSTALLED = re.compile(
+    r"(?:.*/)?(?:(?:\.?v?env|\.[tn]ox/[^/]+)/bin|node_modules/\.bin|vendor/bin)/([^/]+)|(?:.*/)?(gradlew|mvnw)",
+    re.DOTALL,
+)
+"""Programs that a package manager installs in the project: their names say what they are."""
+
+
 def _run_file(call: Call) -> None:
     """Record a program given by its path; it can be anything, even a file written by the same script."""
     findings = call.runner.findings
@@ -257,4 +269,8 @@ def _run_file(call: Call) -> None:
         if is_inside(path, findings.root)
     }
     call.opaque()
+    if (found := _INSTALLED.fullmatch(call.program.text)) is not None:
+        program = replace(call, program=literal(found.group(1) or found.group(2)))
+        words = module_of(program) or [program.program, *call.arguments]
+        call.needs(words[0].text, words[1:])
     apply_spec(call, UNLISTED)

@@ -55,6 +55,8 @@ class Role(StrEnum):
     SUFFIX = "^"  # a text, only if it is attached
     FOLDER = "c"  # the folder that the command runs in
     PAIR = "2"  # two words, both paths
+    NAMED_FILE = "N"  # a name, then a file that is read
+    NAMED_TEXT = "M"  # a name, then a text
     VOLUME = "V"  # a folder of this machine before a `:`, or in `source=`
     SETTING = "s"  # a setting of ssh, which can run a command line
     PACKS = "k"  # no value; the operands are packed with everything under them
@@ -155,6 +157,7 @@ _MODES: Mapping[Role, Mode] = {
     Role.BOTH: "rw",
     Role.MAYBE: "rw",
     Role.FOLDER: "rw",
+    Role.NAMED_FILE: "r",
 }
 
 
@@ -263,6 +266,8 @@ def read_options(
 def _with_value(word: Word, role: Role | None, value: Word | None, waiting: list[Word]) -> Option:
     if value is None and role is not None and role not in _VALUELESS and role is not Role.SUFFIX and waiting:
         value = waiting.pop()
+        if role in (Role.NAMED_FILE, Role.NAMED_TEXT) and waiting:
+            value = waiting.pop()
     return Option(word, role, value)
 
 

@@ -72,6 +72,9 @@ _BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'
 _CONTINUATION = re.compile(rb"(?<!\\)(?:\\\\)*(\\\n)")
 _HERE = re.compile(rb"(?<!<)<<(?!<)")
 _HERE_WORD = re.compile(rb"((?<!<)<<-?[ \t]*(?!\d+\))(?:'[^'\n]*'|\"[^\"\n]*\"|[\w.\\-]+))(?=[&|;()<>])")
+_HERE_BACKSLASH = re.compile(
+    rb"((?<!<)<<-?[ \t]*(?:'[^'\n]{1,99}'|\"[^\"\n]{1,99}\"|\\?[A-Za-z_][\w.-]{,99})[^\n]{,999}\n\t*)\\"
+)
 _LONE_DOLLAR = re.compile(rb"(?<!\$)\$(?=[ \t\n]+\$)")
 _INNER_HASH = re.compile(rb"[^\s;&|()<>]#")
 _WIDE = re.compile("[\u00ff-\U0010ffff]")
@@ -176,6 +179,7 @@ def parse(text: str) -> Script | None:
 
 def _parse(source: bytes) -> Script:
     source = _HERE_WORD.sub(rb"\1 ", _without_continuations(source))
+    source = _HERE_BACKSLASH.sub(rb"\1" + _spell("\\").encode(), source)  # the grammar takes the first line for a word
     source = _LONE_DOLLAR.sub(_spell("$").encode(), source)  # the grammar takes `$ $(` for `$$` and `(`
     root = _tree(source)
     if not root.has_error:
@@ -263,7 +267,7 @@ def embedded_programs(text: str, *, with_processes: bool = False) -> list[str]:
     """
     starts = ("$(", "<(", ">(") if with_processes else "$("
     programs: list[str] = []
-    place = 0
+    place = 0 if "(" in text or "`" in text else len(text)
     while place < len(text):
         character = text[place]
         if character == "\\":

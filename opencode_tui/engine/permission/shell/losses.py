@@ -3,6 +3,7 @@
 A superset where the line does not say it exactly. Nothing is read but names; `engine/tool/builtin/bash_losses.py` asks git.
 """
 
+import fnmatch
 import posixpath
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -11,10 +12,14 @@ from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.filesystem import GLOB_LIMIT, ShellFileSystem, bounded, is_inside
 from opencode_tui.engine.permission.shell.findings import Findings, Loss
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
-from opencode_tui.engine.permission.shell.words import Word, listed, literal
+from opencode_tui.engine.permission.shell.words import Word, listed, literal, names
 
 _JOINS = listed("find joins")
 _REMOVES = listed("removes files")
+_NAME_TESTS = names("-name -iname")
+_PATH_TESTS = names("-path -ipath -wholename -iwholename -regex -iregex")
+_NOT = names("! -not")
+_EXECUTES = listed("find executes")
 
 
 def deletes(call: Call, word: Word, *, pattern: str = "*") -> None:
@@ -28,18 +33,42 @@ def deletes(call: Call, word: Word, *, pattern: str = "*") -> None:
             findings.losses[Loss("deleted", path, bounded(pattern))] = None
 
 
+def removes_found(expressions: Sequence[str]) -> bool:
+    """Return whether `find` removes what it finds, by `-delete` or by a program."""
+    return "-delete" in expressions or any(
+        text in _EXECUTES and posixpath.basename(following) in _REMOVES for text, following in pairwise(expressions)
+    )
+
+
 def found_by_find(call: Call, starts: Sequence[Word], expressions: Sequence[str]) -> None:
     """Record what `find` with `-delete` or a program that removes files may remove: all that one `-name` does not exclude."""
-    removes = "-delete" in expressions or any(
-        text in ("-exec", "-execdir", "-ok", "-okdir") and posixpath.basename(following) in _REMOVES
-        for text, following in pairwise(expressions)
-    )
-    if not removes:
+    if not removes_found(expressions):
         return
     is_plain = _JOINS.isdisjoint(expressions)
     patterns = [value for text, value in pairwise(expressions) if text == "-name"]
     for start in starts or [literal(".")]:
         deletes(call, start, pattern=patterns[0] if is_plain and len(patterns) == 1 else "*")
+
+
+def is_in_repository(findings: Findings, path: str) -> bool:
+    """Return whether a path is the data of a git repository of the project, or in them."""
+    return ".git" in path[len(findings.root) :].split("/")
+
+
+def finds_repository(call: Call, starts: Sequence[Word], expressions: Sequence[str]) -> bool:
+    """Return whether `find` finds the data of a repository, by a folder that it starts in or by a test for them."""
+    findings = call.runner.findings
+    paths = [path for start in starts for path in findings.targets(start, call.state.folders)]
+    if any(is_in_repository(findings, path) for path in paths):
+        return True
+    tests = [
+        pair for before, pair in zip(["", *expressions], pairwise(expressions), strict=False) if before not in _NOT
+    ]
+    return "-prune" not in expressions and any(
+        (text in _NAME_TESTS and fnmatch.fnmatchcase(".git", bounded(value)))
+        or (text in _PATH_TESTS and ".git/" in f"{value}/")
+        for text, value in tests
+    )
 
 
 def discarded_by_git(call: Call, command: str, words: Sequence[Word]) -> None:

@@ -11,7 +11,13 @@ from opencode_tui.engine.permission.shell.filesystem import is_inside
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.git import run_git
 from opencode_tui.engine.permission.shell.interpreters import INTERPRETERS, record_literals
-from opencode_tui.engine.permission.shell.losses import deletes, found_by_find
+from opencode_tui.engine.permission.shell.losses import (
+    deletes,
+    finds_repository,
+    found_by_find,
+    is_in_repository,
+    removes_found,
+)
 from opencode_tui.engine.permission.shell.needs import given
 from opencode_tui.engine.permission.shell.operands import (
     Role,
@@ -56,7 +62,7 @@ def move(call: Call) -> None:
             if any(is_inside(folder, path) for folder in call.state.folders or ()):
                 call.runner.poison(renames=False)
                 call.state.move(None, cannot_fail=True)
-            if ".git" in path[len(call.runner.findings.root) :].split("/"):
+            if is_in_repository(call.runner.findings, path):
                 call.found("moved-repository")
     for word in targets:
         use_operand(call, word, Role.WRITE, assumed=False)
@@ -74,7 +80,7 @@ def delete(call: Call) -> None:
         if not is_recursive and ".git" not in word.text:
             continue
         for path in findings.targets(word, call.state.folders):
-            if ".git" in path[len(findings.root) :].split("/"):
+            if is_in_repository(findings, path):
                 call.found("deleted-repository")
             elif is_recursive and is_inside(findings.root, path):
                 call.found("deleted-project")
@@ -94,6 +100,8 @@ def end_process(call: Call) -> None:
         words = words[2 if words[0].text in ("-s", "-n", "--signal") else 1 :]
     if call.texts()[:1] in (["-l"], ["-L"]):
         return
+    if not words:
+        call.found("other-process")  # their numbers come from standard input, by xargs
     for word in words:
         is_own = word.text.startswith("%") or (not word.known and call.state.starts_jobs)
         if not is_own and word.text != "--":
@@ -122,9 +130,13 @@ def run_find(call: Call) -> None:
             call.links(start, "rw" if deletes else "r")
         if any(word.text in _EXECUTES for word in words):
             call.tree(start, listed)
-    if deletes and not any(word.text in _SELECTS for word in words):
-        call.found("deleted-matches")
-    found_by_find(call, starts, [word.text for word in words[count:]])
+    expressions = [word.text for word in words[count:]]
+    if removes_found(expressions):
+        if _SELECTS.isdisjoint(expressions):
+            call.found("deleted-matches")
+        if finds_repository(call, starts, expressions):
+            call.found("deleted-repository")
+    found_by_find(call, starts, expressions)
     call.runner.findings.listed = listed
     _run_expressions(call, words[count:])
 

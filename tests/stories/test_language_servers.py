@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.lsp.language_servers import LanguageServers
+from opencode_tui.engine.sandbox.tier import Tier, probe
 from opencode_tui.schema.api.request import FileInput, PromptInput
 from opencode_tui.schema.session.part import FilePartSource
 from opencode_tui.schema.session.session import SessionInfo
@@ -166,6 +167,54 @@ async def test_a_program_in_the_project_starts_only_in_a_trusted_folder_and_insi
             states = {one.id: one.status for one in await world.client.languages.servers()}
             assert states.get("ty") == ("connected" if is_trusted else None), states
             assert outside.exists() == (is_trusted and tier == "none")
+            await world.client.settings.trust((await world.client.settings.trust_report()).seen)
+
+
+@pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("name", ["clangd", "gopls"])
+async def test_errors_of_a_known_server_quote_no_file_that_a_command_may_not_read(
+    project: Repo, environ: dict[str, str], tmp_path: Path, name: str, tier: Tier
+) -> None:
+    if not probe(tier, environ).works:
+        pytest.skip(f"{tier} does not work here")
+    secret = Path(environ["HOME"]) / ".netrc"
+    secret.write_text("CANARY-HOME\n")
+    project.write(".env", "KEY=CANARY-DOTENV\n")
+    project.write("near.txt", "in the project\n")
+    program = Path(environ["HOME"]) / "tools/bin" / name
+    program.parent.mkdir(parents=True)
+    shutil.copy(SERVER, program.parent)
+    server = shlex.join([PYTHON, "-S", str(program.parent / SERVER.name)])
+    program.write_text(f'#!/bin/sh\nexec {server} "${{TMPDIR:-{tmp_path}}}/log" pull\n')
+    program.chmod(0o755)
+    file = {"clangd": "a.c", "gopls": "a.go"}[name]
+    project.write(file, "old\n")
+    shown = [str(project.path / "near.txt"), str(secret), *([str(project.path / ".env")] * (tier == "bubblewrap"))]
+    text = "".join(f"SHOW {path}\n" for path in shown)
+    variables = {**with_servers(environ), "PATH": f"{program.parent}:{Path(PYTHON).parent}:/usr/bin:/bin"}
+    chosen = {"experimental": {"sandbox": {"tier": tier}}}
+    async with opened(variables, project.path, call("read", filePath=file), settings=chosen) as world:
+        session = await world.prompt("read it")
+        servers = await idle(world)
+        servers.after_edit = partial(servers.after_edit, limit_s=PATIENCE_S)  # a loaded machine may take long
+        world.server.script(call("write", filePath=file, content=text), Answer(text="done"))
+        await world.prompt("write it", session=session)
+        output = (await world.calls(session))[-1].state.output
+    assert "quoted in the project" in output
+    assert output.count("not opened") == len(shown) - 1
+    assert "CANARY" not in output
+
+
+async def test_a_confined_server_finds_no_program_of_a_project_without_trust(
+    project: Repo, environ: dict[str, str]
+) -> None:
+    own = project.path / ".venv/bin"
+    own.mkdir(parents=True)
+    async with opened({**environ, "PATH": f"{own}:/usr/bin:/bin"}, project.path) as world:
+        programs = world.client._instance.folder.programs
+        for is_trusted in (False, True):
+            environment = await asyncio.to_thread(programs._program_environment, is_confined=True)
+            assert (str(own) in environment["PATH"].split(":")) == is_trusted
             await world.client.settings.trust((await world.client.settings.trust_report()).seen)
 
 

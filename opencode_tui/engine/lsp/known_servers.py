@@ -3,7 +3,9 @@
 Servers with the same `group` are alternatives: the first that is installed is used. The ids are OpenCode's where it has the server.
 
 A program in the project, and one that runs code of the project, starts in trusted folders only. Where commands run inside the
-sandbox it does so too, as it must not be a way out for them; the other servers run outside.
+sandbox all known servers do so too, as none must be a way out for them: their errors quote files that the source names
+(`#include`, `#embed`), and some ask hosts that it names (gopls for the modules of `go.mod`). A command that the settings give a
+server, of a program that is not known, runs outside.
 """
 
 import os
@@ -52,6 +54,7 @@ KNOWN = read_programs(_TABLE, KnownServer)
 """In the order of precedence."""
 
 _RUN_PROJECT_CODE = names_of_project_code(KNOWN)
+_PROGRAMS = frozenset(one.command[0] for one in KNOWN if one.command)
 
 
 @cache
@@ -73,7 +76,7 @@ class Found(Struct, frozen=True):
 class ServerTable:
     """The servers of a folder: the known ones changed by the settings, and the programs that were found for them.
 
-    In a trusted folder programs in the worktree, and servers that run the project's code, may start; confined in a sandbox.
+    Programs in the worktree, and servers that run the project's code, may start in a trusted folder only.
     """
 
     def __init__(self, settings: bool | Mapping[str, LspSettings] | None, programs: ProjectPrograms) -> None:
@@ -159,7 +162,8 @@ class ServerTable:
         )
         if runs_code and not self._programs.is_trusted:
             return "runs code of the project; trust the folder with `opencode-tui trust`"
-        found = self._programs.find(server.command, runs_project_code=runs_code)
+        is_known = not server.is_configured or os.path.basename(program) in _PROGRAMS
+        found = self._programs.find(server.command, runs_project_code=runs_code, follows_project=is_known)
         if found is None:
             return f"not installed; {server.advice}" if server.advice else f"{program} was not found"
         if server.least_version and _npm_version(found.path) < server.least_version:

@@ -28,7 +28,7 @@ class ProjectPrograms(Struct, frozen=True):
     """Looks for the programs that help with a project, those of its work tree only where the folder `is_trusted`.
 
     Where commands are confined (`is_sandboxed`, which may block at first), so are programs of the work tree: a command may have
-    written them.
+    written them. So are those that follow what a command may have written in files of the project.
     """
 
     environ: Mapping[str, str]
@@ -37,10 +37,13 @@ class ProjectPrograms(Struct, frozen=True):
     is_trusted: bool
     is_sandboxed: Callable[[], bool]
 
-    def find(self, command: Sequence[str], *, runs_project_code: bool) -> FoundProgram | None:
+    def find(
+        self, command: Sequence[str], *, runs_project_code: bool, follows_project: bool = False
+    ) -> FoundProgram | None:
         """Return the program of a command, the project's own first; None without one. Blocks for a few lookups.
 
-        `runs_project_code`: the program may run code of the project.
+        `runs_project_code`: the program may run code of the project. `follows_project`: it may show files, or ask hosts, that
+        files of the project name.
         """
         path = self._find(command[0])
         if path is None:
@@ -48,7 +51,7 @@ class ProjectPrograms(Struct, frozen=True):
         needs_trust = runs_project_code or self._is_own(path)
         if needs_trust and not self.is_trusted:
             return None
-        return FoundProgram(path, is_confined=needs_trust and self.is_sandboxed())
+        return FoundProgram(path, is_confined=(needs_trust or follows_project) and self.is_sandboxed())
 
     def has_any(self, names: Sequence[str]) -> bool:
         """Return whether one of these words, relative to the directory, names something in the work tree. Blocks."""

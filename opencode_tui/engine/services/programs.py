@@ -310,10 +310,10 @@ class FolderPrograms:
     def _program_environment(self, is_confined: bool) -> dict[str, str]:
         """Return the environment of programs that work on the project's files: without keys, PATH without the project.
 
-        For confined programs, and in a trusted folder where nothing confines commands, PATH is that of the user. Blocks.
+        In a trusted folder PATH is that of the user for confined programs, and where nothing confines commands. Blocks.
         """
         environ = self.secrets.get().without_keys(self._core.environ)
-        if is_confined or (self.is_trusted() and not self._is_sandboxed()):
+        if self.is_trusted() and (is_confined or not self._is_sandboxed()):
             return environ
         return safe_environ(environ, self._project.directory)
 

@@ -32,6 +32,7 @@ def test_a_program_that_a_confined_command_can_write_starts_inside_the_sandbox_a
     own = program(project / ".venv/bin/ty")
     program(outside / "rust-analyzer")
     program(outside / "ruff")
+    program(outside / "other")
     (outside / "mine").symlink_to(own)
     program(project / "tools/server.py")
     table = ServerTable(
@@ -41,6 +42,8 @@ def test_a_program_that_a_confined_command_can_write_starts_inside_the_sandbox_a
             "relative": LspSettings(command=[".venv/bin/ty"], extensions=["a"]),
             "linked": LspSettings(command=[str(outside / "mine")], extensions=["a"]),
             "script": LspSettings(command=["ruff", "tools/server.py"], extensions=["a"]),
+            "other": LspSettings(command=["other", "--x"], extensions=["a"]),
+            "known": LspSettings(command=[str(outside / "ruff"), "server"], extensions=["a"]),
         },
         ProjectPrograms(
             environ={"PATH": f"{own.parent}:{outside}"},
@@ -55,7 +58,7 @@ def test_a_program_that_a_confined_command_can_write_starts_inside_the_sandbox_a
     expected = (
         dict.fromkeys(("absolute", "relative", "linked", "script", "ty", "rust"), is_sandboxed) if is_trusted else {}
     )
-    assert started == {**expected, "ruff": False}
+    assert started == {**expected, "ruff": is_sandboxed, "known": is_sandboxed, "other": False}
 
 
 def test_a_word_of_a_known_command_is_no_file_of_the_project(tmp_path: Path) -> None:
@@ -73,7 +76,7 @@ def test_a_word_of_a_known_command_is_no_file_of_the_project(tmp_path: Path) -> 
         ),
     )
     [found] = [one for one in map(table.find, table.servers) if isinstance(one, Found)]
-    assert (found.server.id, found.is_confined) == ("ruff", False)
+    assert (found.server.id, found.is_confined) == ("ruff", True)
 
 
 def test_servers_that_run_programs_of_the_project_are_marked() -> None:
@@ -119,7 +122,7 @@ def test_a_server_that_runs_programs_of_the_project_needs_trust_under_every_name
     for name in ("mine", "ty"):  # a name of one's own, and that of a server which runs nothing
         untrusted, trusted = find(name, is_trusted=False), find(name, is_trusted=True)
         assert isinstance(trusted, Found)
-        assert trusted.is_confined == (not may_start)
+        assert trusted.is_confined == (not may_start or command[0] == "pyright-langserver")
         assert isinstance(untrusted, Found) == may_start, untrusted
         assert may_start or "trust the folder" in str(untrusted)
 

@@ -1,4 +1,5 @@
-"""A tiny language server: each line with `BUG` is an error. `python scripted_server.py LOG MODE...`.
+"""A tiny language server: each line with `BUG` is an error, each `SHOW PATH` one that quotes that file, as errors in a file that a
+source includes do. `python scripted_server.py LOG MODE...`.
 
 Modes: `pull` (asked) or `push` (with versions), `silent` (no versions), `freeze` (no answer once a document contains FREEZE),
 `crash` (ends at initialize), `held` (starts no sooner than LOG.go exists), `slow` (no answer about a document that contains SLOW),
@@ -43,7 +44,19 @@ def errors(uri: str) -> list[dict[str, Any]]:
         }
         for n, line in enumerate(documents[uri][1].split("\n"))
         if "BUG" in line
+    ] + [
+        {"range": span(n, 0, 1), "severity": 1, "code": "show", "source": "scripted", "message": first_line(line[5:])}
+        for n, line in enumerate(documents[uri][1].split("\n"))
+        if line.startswith("SHOW ")
     ]
+
+
+def first_line(path: str) -> str:
+    try:
+        with open(path) as file:
+            return f"quoted {file.readline()}"
+    except OSError as error:
+        return f"not opened: {error.strerror}"
 
 
 def span(line: int, start: int, end: int) -> dict[str, Any]:

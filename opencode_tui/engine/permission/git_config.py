@@ -29,11 +29,18 @@ _PROGRAMS = re.compile(
 
 
 class NamedFiles(Struct, frozen=True):
-    """Files and folders inside a work tree that a repository's settings name; `hooks` is the folder of hooks."""
+    """Files and folders inside a work tree that a repository's settings name, there or not; `hooks` is the folder of hooks.
+
+    `programs` has all words of command lines, as if each were a path.
+    """
 
     hooks: Path | None = None
     included: tuple[Path, ...] = ()
     programs: tuple[Path, ...] = ()
+
+    def all(self) -> tuple[Path, ...]:
+        """Return all of them."""
+        return (*filter(None, [self.hooks]), *self.included, *self.programs)
 
 
 def find_user_settings() -> list[Path]:
@@ -62,7 +69,7 @@ def find_named(configs: Sequence[Path], worktree: Path) -> NamedFiles:
                     waiting.append(path)
             elif _PROGRAMS.fullmatch(name) and (value.startswith("!") or not name.startswith("alias.")):
                 words = (_inside(worktree, worktree, word.lstrip("!")) for word in _words(value))
-                programs |= dict.fromkeys(path for path in words if path is not None and path.is_file())
+                programs |= dict.fromkeys(path for path in words if path is not None)
     return NamedFiles(hooks, tuple(included), tuple(programs))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opencode_tui.config.sources.project_file import fold
-from opencode_tui.engine.permission.git_config import find_named, find_user_settings
+from opencode_tui.engine.permission.git_config import NamedFiles, find_named, find_user_settings
 
 SKIPPED = frozenset(
     {"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox", "__pycache__"}
@@ -51,10 +51,19 @@ def is_repository(folder: Path, written: Iterable[str] = ()) -> bool:
 
 def find_named_files(git_folder: Path, worktree: Path) -> Iterator[Path]:
     """Yield what a repository's and the user's settings name inside its work tree: hooks, included settings, programs."""
-    named = find_named([*find_user_settings(), git_folder / "config"], Path(os.path.realpath(worktree)))
-    for path in (*filter(None, [named.hooks]), *named.included, *named.programs):
+    named = _find_named(git_folder, worktree)
+    for path in (*filter(None, [named.hooks]), *named.included, *(path for path in named.programs if path.is_file())):
         if not path.is_relative_to(git_folder):
             yield path
+
+
+def find_names(git_folder: Path, worktree: Path) -> set[str]:
+    """Return the paths in a work tree that a repository's and the user's settings name, there or not; any word may be a program."""
+    return {str(path) for path in _find_named(git_folder, worktree).all()}
+
+
+def _find_named(git_folder: Path, worktree: Path) -> NamedFiles:
+    return find_named([*find_user_settings(), git_folder / "config"], Path(os.path.realpath(worktree)))
 
 
 def git_folder_files(folder: Path) -> Iterator[Path]:
@@ -65,8 +74,6 @@ def git_folder_files(folder: Path) -> Iterator[Path]:
     for name in ("remotes", "branches"):  # each file is a remote; git makes the second folder, which nobody uses
         if _entries(folder / name):
             yield folder / name
-    if folder.name == ".git":
-        yield from (path for path in find_named_files(folder, folder.parent) if path.exists())
     for entry in _entries(folder / "worktrees"):
         yield from (
             path for name in ("config.worktree", "commondir") if os.path.lexists(path := Path(entry.path, name))

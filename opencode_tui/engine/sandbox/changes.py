@@ -26,6 +26,7 @@ from opencode_tui.engine.permission.protected_files import (
     SKIPPED,
     adds_programs,
     find_named_files,
+    find_names,
     find_rebases,
     git_folder_files,
     is_rebase,
@@ -58,10 +59,15 @@ Signature = tuple[int, int, int, int, int]
 
 
 class ProtectedState(Struct, frozen=True):
-    """The protected files at a moment, with what shows whether one changed; the content of small ones, to restore it."""
+    """The protected files at a moment, with what shows whether one changed; the content of small ones, to restore it.
+
+    `names` are the paths that settings of git name, there or not. `only_named` are the files that count for no other reason.
+    """
 
     files: dict[str, Signature]
     contents: dict[str, bytes]
+    names: frozenset[str] = frozenset()
+    only_named: frozenset[str] = frozenset()
 
 
 class Change(Struct, frozen=True):
@@ -144,13 +150,24 @@ class ProjectFiles:
 
         Files by which a worktree and this repository name each other are left out while they do: git removes them with it.
         """
+        return (*self._named(), *self._protected_itself())
+
+    def _protected_itself(self) -> tuple[Path, ...]:
+        """Return those that are protected whatever settings of git name."""
         known = [folder for folder in self._known.values() if folder.protected or folder.repositories]
         found = [path for one in self._repositories() for path in git_folder_files(one)]
-        if self._git_folder is not None:  # names that are relative to a work tree are those of this one
-            found += [path for path in find_named_files(self._git_folder, Path(self._root)) if path.exists()]
         found += [path for path in self._more if os.path.lexists(path)]
         found += [Path(path) for folder in known for path in folder.protected]
         return tuple(path for path in found if not self._is_own_worktree(path))
+
+    def _named(self) -> tuple[Path, ...]:
+        """Return those that settings of git name."""
+        return tuple(path for names in self._with_worktrees() for path in find_named_files(*names) if path.exists())
+
+    def _with_worktrees(self) -> list[tuple[Path, Path]]:
+        """Return the git folders whose settings name files, each with the work tree to which its names are relative."""
+        found = [(one, one.parent) for one in self._repositories() if one.name == ".git"]
+        return found if self._git_folder is None else [*found, (self._git_folder, Path(self._root))]
 
     def _repositories(self) -> list[Path]:
         """Return the git folders in the project, and its own."""
@@ -162,8 +179,18 @@ class ProjectFiles:
 
         Of these only new steps that start programs count (`compare`): a command may go on with a rebase.
         """
-        listed = (*self.protected(), *(path for one in self._repositories() for path in find_rebases(one)))
+        rebases = (path for one in self._repositories() for path in find_rebases(one))
         files: dict[str, Signature] = {}
+        self._record_all((*self._protected_itself(), *rebases), files)
+        itself = set(files)
+        self._record_all(self._named(), files)
+        contents = {path: self._contents[path][1] for path in files if path in self._contents}
+        self._contents = {path: self._contents[path] for path in contents}
+        names = frozenset(name for one in self._with_worktrees() for name in find_names(*one))
+        return ProtectedState(files, contents, names, frozenset(files.keys() - itself))
+
+    def _record_all(self, listed: Iterable[Path], files: dict[str, Signature]) -> None:
+        """Add these files, and those in these folders."""
         waiting: deque[tuple[str, list[str] | None]] = deque(
             (folder or "/", [name for _, _, name in group])
             for folder, group in groupby((str(path).rpartition("/") for path in listed), itemgetter(0))
@@ -175,9 +202,6 @@ class ProjectFiles:
             with suppress(OSError), open_folder(path) as folder:
                 inner = self._record_entries(folder, names, files)
                 waiting.extendleft((_join(path, name), None) for name in reversed(inner))
-        contents = {path: self._contents[path][1] for path in files if path in self._contents}
-        self._contents = {path: self._contents[path] for path in contents}
-        return ProtectedState(files, contents)
 
     def _record_entries(self, folder: OpenFolder, names: list[str] | None, files: dict[str, Signature]) -> list[str]:
         """Add the files of a folder, all or the named ones, and return the folders in it."""
@@ -234,8 +258,12 @@ class ProjectFiles:
 
 
 def compare(before: ProtectedState, after: ProtectedState) -> list[Change]:
-    """Return the differences of two states, sorted by path."""
+    """Return the differences of two states, sorted by path.
+
+    A file that counts only because settings name it since, may have been there before: it is no change, while these settings are.
+    """
     changes: list[Change] = []
+    still_named = after.names & before.names
     for path in sorted(before.files.keys() | after.files.keys()):
         old, new = before.files.get(path), after.files.get(path)
         content = before.contents.get(path)
@@ -245,8 +273,14 @@ def compare(before: ProtectedState, after: ProtectedState) -> list[Change]:
             content is not None and old and new and old[0] == new[0] and content == after.contents.get(path)
         ):
             continue
+        if old is None and path in after.only_named and not any(_is_at_or_below(path, name) for name in still_named):
+            continue
         changes.append(Change(Path(path), "created" if old is None else "deleted" if new is None else "changed"))
     return changes
+
+
+def _is_at_or_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")
 
 
 def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: bool = False) -> dict[Path, str]:

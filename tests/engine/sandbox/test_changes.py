@@ -186,6 +186,79 @@ def test_changes_of_protected_files_are_found_and_undone(repo: Repo, name: str) 
     assert compare(before, files.record()) == []
 
 
+NAMINGS: dict[str, tuple[str, Callable[[Repo], object]]] = {
+    "a folder of hooks": ("tools/hooks/pre-commit", lambda repo: repo.git("config", "core.hooksPath", "tools/hooks")),
+    "a program": ("tools/watch", lambda repo: repo.git("config", "core.fsmonitor", "tools/watch --fast")),
+    "a filter": ("tools/clean.py", lambda repo: repo.git("config", "filter.x.clean", "python3 tools/clean.py %f")),
+    "an alias": ("tools/x.sh", lambda repo: repo.git("config", "alias.x", "!sh tools/x.sh")),
+    "included settings": ("dev/config", lambda repo: repo.git("config", "include.path", "../dev/config")),
+    "hooks of a new repository": (
+        "n/build/pre-commit",
+        lambda repo: make_repo(repo.path / "n").git("config", "core.hooksPath", "build"),
+    ),
+    "a program of a new repository": ("n/run", lambda repo: make_repo(repo.path / "n").git("config", "core.pager", "./run")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMINGS)
+def test_what_new_settings_of_git_name_was_not_created_and_is_not_deleted(repo: Repo, name: str) -> None:
+    path, act = NAMINGS[name]
+    repo.write(path, "the user's")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    act(repo)
+    files.refresh()
+    changed = compare(before, files.record())
+    assert [str(change.path.relative_to(repo.path)) for change in changed if ".git/" not in str(change.path)] == []
+    assert any(change.path.name == "config" for change in changed)
+    assert undo(changed, before) == {}
+    assert (repo.path / path).read_text() == "the user's"
+    files.refresh()
+    assert compare(before, files.record()) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "created"),
+    [
+        ("[core]\n\thooksPath = tools/hooks\n", "tools/hooks/pre-commit"),
+        ("[core]\n\tfsmonitor = sh tools/watch\n", "tools/watch"),
+        ("[include]\n\tpath = ../dev/config\n", "dev/config"),
+    ],
+)
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_what_settings_of_git_named_before_is_created_when_it_appears(
+    repo: Repo, settings: str, created: str, *, is_moved: bool
+) -> None:
+    repo.write(".git/config", settings)
+    repo.write(f"moved/{created}", "x")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    if is_moved:
+        top = created.split("/")[0]
+        (repo.path / "moved" / top).rename(repo.path / top)
+    else:
+        repo.write(created, "x")
+    files.refresh()
+    changed = compare(before, files.record())
+    assert [(change.path, change.kind) for change in changed] == [(repo.path / created, "created")]
+    assert undo(changed, before) == {}
+    assert not (repo.path / created).exists()
+
+
+def test_a_protected_name_in_a_folder_that_new_settings_name_is_created(repo: Repo) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    repo.git("config", "core.hooksPath", "tools")
+    repo.write("tools/.envrc", "x")
+    repo.write("tools/deep/.vscode/tasks.json", "{}")
+    files.refresh()
+    found = {str(change.path.relative_to(repo.path)) for change in compare(before, files.record())}
+    assert found == {".git/config", "tools/.envrc", "tools/deep/.vscode/tasks.json"}
+
+
 def test_the_file_of_a_worktree_is_protected_once_it_names_another_repository(repo: Repo) -> None:
     repo.git("worktree", "add", "-q", "tree")
     files = ProjectFiles(repo.path)

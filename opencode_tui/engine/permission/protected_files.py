@@ -16,7 +16,9 @@ SKIPPED = frozenset(
 _GIT_FOLDER_FILES = ("config", "config.worktree", "hooks", "info/attributes", "commondir")
 """What git reads as configuration in its folder; the rest must stay writable for commits."""
 
-_REPOSITORY_NAMES = frozenset({"HEAD", "config", "objects", "refs", "commondir"})
+_FILES = frozenset({"HEAD", "config", "commondir"})
+_FOLDERS = frozenset({"objects", "refs"})
+"""What git takes a folder for a repository by. A folder `config`, as source code has, is no settings for it."""
 
 
 def find_repository_writes(paths: Iterable[Path], root: Path) -> set[Path]:
@@ -25,28 +27,35 @@ def find_repository_writes(paths: Iterable[Path], root: Path) -> set[Path]:
     Git accepts any folder with `HEAD`, `objects` and `refs` as a repository and starts what its `config` names. The paths are
     written together; only folders below `root` count.
     """
-    names: dict[Path, set[str]] = {}
+    files: dict[Path, set[str]] = {}
+    folders: dict[Path, set[str]] = {}
     members: dict[Path, set[Path]] = {}
     for path in paths:
         child = path
         for folder in path.parents:
             if folder == root or not folder.is_relative_to(root):
                 break
-            names.setdefault(folder, set()).add(child.name)
+            (files if child == path else folders).setdefault(folder, set()).add(child.name)
             members.setdefault(folder, set()).add(path)
             child = folder
     found: set[Path] = set()
-    for folder, written in names.items():
-        if is_repository(folder, written):
-            found |= members[folder]
+    for folder, written in members.items():
+        if is_repository(folder, files.get(folder, ()), folders.get(folder, ())):
+            found |= written
     return found
 
 
-def is_repository(folder: Path, written: Iterable[str] = ()) -> bool:
-    """Return whether git accepts a folder as a repository, or as the shared part of one, once the `written` names are in it."""
-    new = {fold(name) for name in written}
-    present = {name for name in _REPOSITORY_NAMES if name.casefold() in new or os.path.lexists(folder / name)}
+def is_repository(folder: Path, files: Iterable[str] = (), folders: Iterable[str] = ()) -> bool:
+    """Return whether git accepts a folder as a repository, or as the shared part of one, once these names are written in it."""
+    new_files, new_folders = {fold(name) for name in files}, {fold(name) for name in folders}
+    present = {name for name in _FILES if name.casefold() in new_files or _may_be(folder / name, is_folder=False)}
+    present |= {name for name in _FOLDERS if name.casefold() in new_folders or _may_be(folder / name, is_folder=True)}
     return {"HEAD", "commondir"} <= present or ({"objects", "refs"} <= present and bool(present & {"HEAD", "config"}))
+
+
+def _may_be(path: Path, *, is_folder: bool) -> bool:
+    """Return whether there is a folder, or something else; a link may be both, whatever it leads to now."""
+    return os.path.lexists(path) and (path.is_symlink() or path.is_dir() == is_folder)
 
 
 def find_named_files(git_folder: Path, worktree: Path) -> Iterator[Path]:

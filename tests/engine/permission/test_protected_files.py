@@ -140,6 +140,11 @@ def test_what_the_users_own_settings_of_git_name_is_found_too(tmp_path: Path, mo
         (["objects/"], ["refs/heads/main"], False),
         ([], ["config", "HEAD"], False),
         (["src/"], ["src/a.py"], False),
+        (["config/", "objects/", "hooks/"], ["refs/use.ts"], False),
+        (["config/", "objects/", "refs/"], ["hooks/use.ts"], False),
+        ([], ["config/a.ts", "objects/b.ts", "refs/c.ts"], False),
+        (["config", "objects/"], ["refs"], False),
+        (["config/", "objects/", "refs/"], ["HEAD"], True),
     ],
 )
 def test_a_write_in_a_folder_that_git_accepts_as_a_repository_is_found(

@@ -219,6 +219,54 @@ def test_what_new_settings_of_git_name_was_not_created_and_is_not_deleted(repo: 
 
 
 @pytest.mark.parametrize(
+    "names",
+    [
+        ("src/config/a.ts", "src/objects/b.ts", "src/hooks/use.ts", "src/refs/c.ts"),
+        ("src/objects/b.ts", "src/config/a.ts", "src/HEAD/h.ts", "src/hooks/use.ts", "src/refs/c.ts"),
+        ("src/config", "src/hooks/use.ts", "src/refs", "src/objects/b.ts"),
+        ("src/config", "src/hooks/use.ts", "src/refs/c.ts", "src/objects"),
+        ("src/config", "src/HEAD/h.ts", "src/commondir/c.ts"),
+        ("src/config", "src/HEAD", "src/commondir/c.ts"),
+    ],
+)
+def test_folders_of_source_code_are_no_repository(repo: Repo, names: tuple[str, ...]) -> None:
+    for name in names[:-1]:
+        repo.write(name, "the user's")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    repo.write(names[-1], "new")
+    files.refresh()
+    assert compare(before, files.record()) == []
+
+
+@pytest.mark.parametrize(
+    ("folders", "links", "file"),
+    [
+        (("objects", "refs"), (), "config"),
+        (("objects", "refs"), ("HEAD",), "config"),
+        (("objects",), ("refs",), "config"),
+        (("refs",), ("objects",), "config"),
+        ((), ("commondir", "HEAD"), "config"),
+    ],
+)
+def test_what_git_may_take_for_a_repository_counts(
+    repo: Repo, folders: tuple[str, ...], links: tuple[str, ...], file: str
+) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    for name in folders:
+        (repo.path / "n" / name).mkdir(parents=True)
+    for name in links:
+        (repo.path / "n").mkdir(exist_ok=True)
+        (repo.path / "n" / name).symlink_to("/usr")
+    repo.write(f"n/{file}", "x")
+    files.refresh()
+    assert repo.path / "n" / file in [change.path for change in compare(before, files.record())]
+
+
+@pytest.mark.parametrize(
     ("settings", "created"),
     [
         ("[core]\n\thooksPath = tools/hooks\n", "tools/hooks/pre-commit"),

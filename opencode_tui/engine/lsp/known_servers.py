@@ -92,7 +92,7 @@ class ServerTable:
     def find(self, server: KnownServer) -> Found | str:
         """Return the program of a server, or why it cannot start. Looks once; blocks for a few lookups."""
         if server.id not in self._found:
-            self._found[server.id] = self._look_for(server)
+            self._found[server.id] = self._look_for(server, self._programs)
         return self._found[server.id]
 
     def servers_of(self, path: Path) -> list[Found]:
@@ -145,25 +145,26 @@ class ServerTable:
     def can_navigate(self) -> bool:
         """Return whether a server that finds definitions is installed for the project, by the markers one folder down.
 
-        Decided before the first prompt of each process, so it looks at few folders. Blocks for a few lookups.
+        Decided before the first prompt of each process, so it looks at few folders, and not at the sandbox, which would be tried
+        for it. Blocks for a few lookups.
         """
         near = [self.directory, *inner_folders(self.directory)[:_NEAR_FOLDERS]]
-        return any(one.navigates and isinstance(self.find(one), Found) for one in self._fitting(near))
+        programs = replace(self._programs, is_sandboxed=lambda: False)
+        return any(one.navigates and isinstance(self._look_for(one, programs), Found) for one in self._fitting(near))
 
     def _has_marker(self, path: Path, server: KnownServer) -> bool:
         root = self.root_of(path, server)
         return any((root / name).exists() for name in server.markers)
 
-    def _look_for(self, server: KnownServer) -> Found | str:
+    def _look_for(self, server: KnownServer, programs: ProjectPrograms) -> Found | str:
         program, *arguments = server.command
         runs_code = server.runs_project_code or (
-            server.is_configured
-            and (self._programs.has_any(arguments) or has_program(server.command, _RUN_PROJECT_CODE))
+            server.is_configured and (programs.has_any(arguments) or has_program(server.command, _RUN_PROJECT_CODE))
         )
-        if runs_code and not self._programs.is_trusted:
+        if runs_code and not programs.is_trusted:
             return "runs code of the project; trust the folder with `opencode-tui trust`"
         is_known = not server.is_configured or os.path.basename(program) in _PROGRAMS
-        found = self._programs.find(server.command, runs_project_code=runs_code, follows_project=is_known)
+        found = programs.find(server.command, runs_project_code=runs_code, follows_project=is_known)
         if found is None:
             return f"not installed; {server.advice}" if server.advice else f"{program} was not found"
         if server.least_version and _npm_version(found.path) < server.least_version:

@@ -79,6 +79,31 @@ def test_a_word_of_a_known_command_is_no_file_of_the_project(tmp_path: Path) -> 
     assert (found.server.id, found.is_confined) == ("ruff", True)
 
 
+def test_what_tools_the_model_gets_is_decided_without_a_trial_of_the_sandbox(tmp_path: Path) -> None:
+    project, tried = tmp_path / "project", list[str]()
+    project.mkdir()
+    program(tmp_path / "bin/clangd")
+    (project / "compile_flags.txt").write_text("")
+
+    def try_sandbox() -> bool:
+        tried.append("sandbox")
+        return True
+
+    table = ServerTable(
+        None,
+        ProjectPrograms(
+            environ={"PATH": str(tmp_path / "bin")},
+            directory=project,
+            worktree=project,
+            is_trusted=True,
+            is_sandboxed=try_sandbox,
+        ),
+    )
+    assert (table.can_navigate(), tried) == (True, [])
+    [found] = table.servers_of(project / "a.c")
+    assert (found.is_confined, tried) == (True, ["sandbox"])
+
+
 def test_servers_that_run_programs_of_the_project_are_marked() -> None:
     marked = {one.id for one in KNOWN if one.runs_project_code}
     assert {"pylsp", "pyrefly", "basedpyright", "rust", "dart", "terraform", "typescript"} <= marked

@@ -72,13 +72,14 @@ _BRACE_COMMAND = re.compile(rb"(" + _START + rb")\{([^\s{}'\"`$();&|<>]*,[^\s{}'
 _CONTINUATION = re.compile(rb"(?<!\\)(?:\\\\)*(\\\n)")
 _HERE = re.compile(rb"(?<!<)<<(?!<)")
 _HERE_WORD = re.compile(rb"((?<!<)<<-?[ \t]*(?!\d+\))(?:'[^'\n]*'|\"[^\"\n]*\"|[\w.\\-]+))(?=[&|;()<>])")
-_HERE_BACKSLASH = re.compile(
-    rb"((?<!<)<<-?[ \t]*(?:'[^'\n]{1,99}'|\"[^\"\n]{1,99}\"|\\?[A-Za-z_][\w.-]{,99})[^\n]{,999}\n\t*)\\"
-)
+_LINE_BACKSLASH = re.compile(rb"(\n[ \t]*)(?=\\[^\n])")
 _LONE_DOLLAR = re.compile(rb"(?<!\$)\$(?=[ \t\n]+\$)")
 _INNER_HASH = re.compile(rb"[^\s;&|()<>]#")
 _WIDE = re.compile("[\u00ff-\U0010ffff]")
 _SPELLED = re.compile("\u00ff([0-9a-f]{6})")
+_NOTHING = "\u00ff110000"
+"""The spelling of no character: for the grammar it is the start of a word."""
+
 _QUOTE = re.compile(rb"['\"\\]")
 _READ_WRITE = re.compile(rb"<>")
 _COPROCESS_NAME = re.compile(rb"\bcoproc[ \t]+[A-Za-z_]\w*(?=[ \t]*[({])")
@@ -162,7 +163,7 @@ def _spell(character: str) -> str:
 
 def from_source(source: bytes) -> str:
     """Return the original text of a piece of the source."""
-    text = source.decode("utf-8", "replace")
+    text = source.decode("utf-8", "replace").replace(_NOTHING, "")
     return _SPELLED.sub(lambda found: chr(int(found.group(1), 16)), text) if "\u00ff" in text else text
 
 
@@ -179,7 +180,9 @@ def parse(text: str) -> Script | None:
 
 def _parse(source: bytes) -> Script:
     source = _HERE_WORD.sub(rb"\1 ", _without_continuations(source))
-    source = _HERE_BACKSLASH.sub(rb"\1" + _spell("\\").encode(), source)  # the grammar takes the first line for a word
+    source = _LINE_BACKSLASH.sub(
+        rb"\1" + _NOTHING.encode(), source
+    )  # the grammar takes `\` after a line end for a blank
     source = _LONE_DOLLAR.sub(_spell("$").encode(), source)  # the grammar takes `$ $(` for `$$` and `(`
     root = _tree(source)
     if not root.has_error:

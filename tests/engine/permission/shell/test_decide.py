@@ -86,6 +86,9 @@ def test_decisions(command: str, given: list[str], decision: str) -> None:
         "E=; {} $E",
         "{} {{,}}",
         "{} > 'a b'",
+        "ls a\n\\{}",
+        "ls &&\n  \\{}",
+        "# comment\n\t\\{}",
     ],
 )
 def test_a_rule_against_a_command_holds_for_each_spelling_of_it(spelling: str) -> None:

@@ -30,6 +30,14 @@ from tests.support.shell.world import scanned
         ("echo '$(a); b | c'", ["echo '$(a); b | c'"]),
         ("cat > x <<E\na\nE", ["cat > x <<E"]),
         ("echo k <> x", ["echo k <> x"]),
+        ("ls a\n\\rm b", ["ls a", "\\rm b"]),
+        ("ls |\n\t\\rm b", ["ls", "\\rm b"]),
+        ("if a; then\n  \\rm b\nfi", ["a", "\\rm b"]),
+        ("x=$(ls\n\\rm b)", ["ls", "\\rm b"]),
+        ("ls\n\\\n\\rm b", ["ls", "\\rm b"]),
+        ("ls \\\n\\rm b", ["ls \\rm b"]),
+        ("echo 'a\n\\rm b'", ["echo 'a\n\\rm b'"]),
+        ("cat <<E\na\n\\rm b\nE", ["cat <<E"]),
     ],
 )
 def test_each_command_is_a_member(command: str, members: list[str]) -> None:

@@ -32,6 +32,7 @@ from tests.support.shell.world import outside, scanned
         "exec {fd}<>../f",
         "cat <<E1 && touch ../f\na\nE1",
         "cat <<E1\na\nE\\\n1\ntouch ../f",
+        "set -- a\n\\touch {../f,b}",
         "bash <<E1\n\\$(touch ../f)\nE1",
         "bash <<'E1'\n\\touch ../f\nE1",
         "cat <<E1 && touch ../f\n\\a\nE1",

@@ -99,7 +99,7 @@ def test_what_runs_inside_without_a_question(command: str) -> None:
         "find . -exec rm -rf {} +", "find . -name .git -exec rm -rf {} +", "find . -type d -name '.g*' -exec rm -r {} ;",
         "find . -path './.git/*' -delete", "find .git -name x -delete", "find . -name '*' -delete",
         "git filter-branch -f", "rm -rf .git", "rm -r .", "rm -rf *", "rm -rf src", "find . -delete", "shred README.md",
-        "timeout 5 git -C src reset --hard", "bash -c 'git clean -fd'",
+        "timeout 5 git -C src reset --hard", "ls src\n\\git reset --hard", "bash -c 'git clean -fd'",
     ],
 )  # fmt: skip
 def test_what_discards_at_large(command: str) -> None:

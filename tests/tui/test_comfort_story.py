@@ -2,6 +2,7 @@
 
 import base64
 import json
+import threading
 from pathlib import Path
 
 from opencode_tui.storage.paths import Paths
@@ -46,17 +47,20 @@ def test_code_is_copied_and_a_file_opened_and_the_screen_comes_back(
 
 
 def test_messages_wait_for_the_turn_and_vim_keys_and_facts_work(start: Open, server: ModelServer) -> None:
+    it_waits = threading.Event()
+    server.script(Answer(text="begun the-end", holds=(("the-end", it_waits),)))
     with start() as terminal:
         terminal.sees("Ask anything")
         terminal.sees("f1 help")
         terminal.press("ctrl+x", "j")
         terminal.sees("Messages are queued")
-        terminal.type("<<words 60>> <<slow 20>>")
+        terminal.type("first")
         terminal.press("enter")
-        terminal.sees("word3")
+        terminal.sees("begun")
         terminal.type("and then this")
         terminal.press("enter")
         terminal.sees("next turn  and then this")
+        it_waits.set()
         terminal.sees("Echo: and then this")
         terminal.sees_no_more("next turn")
 

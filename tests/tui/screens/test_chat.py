@@ -4,6 +4,7 @@ import asyncio
 import gc
 import inspect
 import json
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -221,11 +222,14 @@ async def test_the_end_of_one_first_press_leaves_another_one(
 
 
 async def test_a_prompt_sent_while_it_works_is_queued_and_seen(environ: dict[str, str], folder: Path) -> None:
+    it_waits = threading.Event()
     async with screen(environ, folder) as page:
-        await page.send("<<words 60>> <<slow 30>>")
-        await page.sees("word3")
+        page.world.server.script(Answer(text="begun the-end", holds=(("the-end", it_waits),)))
+        await page.send("first")
+        await page.sees("begun")
         await page.send("and then this")
         await page.sees("queued")
+        it_waits.set()
         await page.sees("Echo: and then this")
 
 
@@ -651,14 +655,17 @@ async def test_the_settings_may_ask_for_plain_signs_that_stand_still(environ: di
 
 
 async def test_a_queued_prompt_can_be_taken_back_and_is_never_answered(environ: dict[str, str], folder: Path) -> None:
+    it_is_back = threading.Event()
     async with screen(environ, folder) as page:
-        await page.send("<<words 60>> <<slow 30>>")
-        await page.sees("word3")
+        page.world.server.script(Answer(text="begun the-end", holds=(("the-end", it_is_back),)))
+        await page.send("first")
+        await page.sees("begun")
         await page.send("second thoughts")
         await page.sees("queued")
         await page.press("ctrl+x", "k")
         await page.sees_no_more("queued")
         assert page.app.chat.prompt.editor.text == "second thoughts"
+        it_is_back.set()
         await page.sees("\u2713 Done")
         assert "Echo: second thoughts" not in page.text()
         sent = json.dumps(page.world.server.bodies)

@@ -120,8 +120,7 @@ def test_an_engine_that_was_left_is_as_closed_to_commands(line, here, paths, tmp
         )
         assert "tried" in output and record.secret not in output and "HTTP/1.1 200" not in output
         assert left.process.poll() is None
-        wait_until(
-            lambda: line.run("stop", "--all", "--yes").code == 0
-        )  # at its first connection it loads what serves it
+        # At its first connection the engine loads what serves it: on a loaded machine longer than one command waits.
+        wait_until(lambda: line.run("stop", "--all", "--yes").code == 0)
         left.process.terminate()
         assert left.process.wait(PATIENCE_S) == 0

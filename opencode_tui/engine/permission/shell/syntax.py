@@ -180,10 +180,9 @@ def parse(text: str) -> Script | None:
 
 def _parse(source: bytes) -> Script:
     source = _HERE_WORD.sub(rb"\1 ", _without_continuations(source))
-    source = _LINE_BACKSLASH.sub(
-        rb"\1" + _NOTHING.encode(), source
-    )  # the grammar takes `\` after a line end for a blank
-    source = _LONE_DOLLAR.sub(_spell("$").encode(), source)  # the grammar takes `$ $(` for `$$` and `(`
+    # The grammar takes `\` after a line end for a blank, and `$ $(` for `$$` and `(`.
+    source = _LINE_BACKSLASH.sub(rb"\1" + _NOTHING.encode(), source)
+    source = _LONE_DOLLAR.sub(_spell("$").encode(), source)
     root = _tree(source)
     if not root.has_error:
         return Script(root, source, certain=not _is_misread(root, source))

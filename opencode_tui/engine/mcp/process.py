@@ -135,8 +135,10 @@ class ServerProcess:
         finally:
             self._signal(signal.SIGKILL)  # also what it started and left behind
             self._reading.cancel()
-        await self.wait_exit(_GRACE_S)
-        close_pipes(self._process)
+            try:
+                await self.wait_exit(_GRACE_S)
+            finally:
+                close_pipes(self._process)
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):

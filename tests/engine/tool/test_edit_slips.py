@@ -19,11 +19,11 @@ def edit(content: str, old: str, new: str) -> str:
 
 
 def test_edits_of_our_own_modules_land_however_they_are_quoted() -> None:
-    cases = make_cases(own_hunks(Path(opencode_tui.__file__).parent), 300)
+    cases = make_cases(own_hunks(Path(opencode_tui.__file__).parent), 1_000)
     outcomes = [(outcome_of(case), case.kind, case.name) for case in cases]
     assert len({kind for _, kind, _ in outcomes}) >= len(DISTURBANCES) - 2
     assert [one for one in outcomes if one[0] == "wrong"] == []
-    assert sum(one[0] == "refused" for one in outcomes) <= 3
+    assert sum(one[0] == "refused" for one in outcomes) <= len(outcomes) // 100
 
 
 def test_edits_in_other_languages_land_however_they_are_quoted() -> None:

@@ -6,7 +6,6 @@ RecursionError far from the reader, or passes it and ends the next encoder. So e
 
 import json
 import math
-from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import msgspec
@@ -29,10 +28,10 @@ class TooDeepError(JsonError):
         super().__init__(f"nested deeper than {MAX_DEPTH} levels")
 
 
-def load_json(text: str | bytes | bytearray, *, parse_constant: Callable[[str], Any] | None = None) -> Any:
+def load_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text as `json.loads` does. Raises JsonError."""
     try:
-        value = json.loads(text, parse_constant=parse_constant)
+        value = json.loads(text)
     except RecursionError:
         raise TooDeepError from None
     except ValueError as error:
@@ -63,7 +62,7 @@ def decode_foreign(text: str | bytes | bytearray) -> Any:
         raise
     except JsonError:
         given = text if isinstance(text, str) else text.decode("utf-8", "replace")
-        value = load_json(given, parse_constant=lambda _: None)
+        value = with_finite_numbers(load_json(given))
         whole = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return json.loads(whole)
 

@@ -92,5 +92,12 @@ def test_a_text_of_another_program_that_is_no_json_is_one_error(text: str | byte
 
 
 def test_numbers_that_json_does_not_have_become_null() -> None:
-    value = load_json('{"a": [1e999, -Infinity, 1.5, 7, "x", {"b": NaN}], "c": true}')
-    assert with_finite_numbers(value) == {"a": [None, None, 1.5, 7, "x", {"b": None}], "c": True}
+    text = '{"a": [1e999, -Infinity, 1.5, 7, "x", {"b": NaN}], "c": true}'
+    expected = {"a": [None, None, 1.5, 7, "x", {"b": None}], "c": True}
+    assert with_finite_numbers(load_json(text)) == expected
+    assert decode_foreign(text) == decode_foreign(text.encode()) == expected
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e400", "1E+9999", "NaN", "Infinity", "-Infinity"])
+def test_a_number_of_another_program_that_json_does_not_have_is_null(number: str) -> None:
+    assert decode_foreign(f'{{"cost": {number}, "text": "\\ud83d"}}') == {"cost": None, "text": "\ufffd"}

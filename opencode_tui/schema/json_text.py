@@ -69,8 +69,9 @@ def decode_foreign(text: str | bytes | bytearray) -> Any:
 
 def decode_structs(text: bytes, kind: type[Item]) -> list[Item]:
     """Return the structs in a JSON list; their fields, which are no objects, bound the depth. Raises JsonError."""
+    items: type[list[Item]] = list[kind]  # named, because type checkers take an argument `type` for an annotation
     try:
-        return msgspec.json.decode(text, type=list[kind])
+        return msgspec.json.decode(text, type=items)
     except RecursionError:  # in a field that they do not have
         raise TooDeepError from None
     except (msgspec.DecodeError, UnicodeError) as error:

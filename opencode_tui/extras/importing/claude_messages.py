@@ -48,7 +48,11 @@ _TAG = re.compile(
     r"<(command-name|command-args|bash-input|bash-stdout|bash-stderr|local-command-stdout)>(.*?)</\1>", re.DOTALL
 )
 _COLOR = re.compile(r"\x1b?\[[0-9;]*m")
-_SUMMARY_HEAD = re.compile(r"This session is being continued from a previous conversation[^\n]*\n+(?:Summary:\n)?")
+_SUMMARY_HEAD = re.compile(
+    r"This session is being continued from a previous conversation[^\n]*\n+"
+    r"(?:<system-reminder>(?s:.*?)</system-reminder>\s*)?"  # the tools that were used, since 2.1.332
+    r"(?:Summary:\n)?"
+)
 _SUMMARY_TAIL = re.compile(
     r"(?<!\n)\n+(?:If you need specific details from before compaction|Please continue the conversation from).*",
     re.DOTALL,

@@ -221,8 +221,8 @@ def _installed(name: str, program: str, package: str) -> str:
     return path
 
 
-CODEX, CLAUDE = "@openai/codex@0.169.0", "@anthropic-ai/claude-code@2.1.330"
-GEMINI, PI = "@google/gemini-cli", "@earendil-works/pi-coding-agent@0.87.1"
+CODEX, CLAUDE = "@openai/codex@0.171.0", "@anthropic-ai/claude-code@2.1.332"
+GEMINI, PI = "@google/gemini-cli", "@earendil-works/pi-coding-agent@1.6.0"
 OURS = Agent("ours", ours())
 PEERS: tuple[Agent, ...] = (
     _opencode("opencode-1.1.65"),

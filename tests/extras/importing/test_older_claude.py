@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession
 from opencode_tui.extras.importing.claude import ClaudeSource
 from opencode_tui.schema.session.history import MessageWithParts
@@ -179,21 +181,33 @@ def test_an_agent_file_beside_its_session_is_a_child(tmp_path: Path):
     assert isinstance(task.state, ToolStateCompleted) and task.state.metadata["sessionId"] == child.session_id
 
 
-def test_a_compaction_without_a_boundary_row_is_one(tmp_path: Path):
+_CONTINUED = "This session is being continued from a previous conversation that ran out.\n"
+_TOOLS_USED = "<system-reminder>\n<tools-used-before-summary>Bash</tools-used-before-summary>\n</system-reminder>\n"
+_READ_MORE = "\n\nIf you need specific details from before compaction, read the full transcript."
+
+
+@pytest.mark.parametrize(
+    ("text", "summary"),
+    [
+        (_CONTINUED + "We did it.", "We did it."),
+        (_CONTINUED + "\nSummary:\nWe did it." + _READ_MORE, "We did it."),
+        (_CONTINUED + "\n" + _TOOLS_USED + "Summary:\nWe did it." + _READ_MORE, "We did it."),  # 2.1.332
+        (
+            _CONTINUED + "We quoted <system-reminder>a</system-reminder>.",
+            "We quoted <system-reminder>a</system-reminder>.",
+        ),
+        (_CONTINUED + "<system-reminder>\nWe did it.", "<system-reminder>\nWe did it."),
+        ("We did it.", "We did it."),
+    ],
+)
+def test_a_compaction_without_a_boundary_row_is_one(tmp_path: Path, text: str, summary: str):
     log = Log(tmp_path)
-    log.add(
-        "user",
-        "This session is being continued from a previous conversation that ran out.\nWe did it.",
-        isCompactSummary=True,
-    )
+    log.add("user", text, isCompactSummary=True)
     log.add("assistant", [{"type": "text", "text": "On it."}])
     messages = log.read()[2]
     assert isinstance(messages[0].parts[0], CompactionPart)
-    assert (
-        isinstance(messages[1].info, AssistantMessage)
-        and messages[1].info.summary
-        and texts(messages[1:2]) == ["We did it."]
-    )
+    assert isinstance(messages[1].info, AssistantMessage) and messages[1].info.summary
+    assert texts(messages[1:2]) == [summary]
 
 
 def test_an_api_error_is_the_error_of_its_answer(tmp_path: Path):

@@ -127,7 +127,10 @@ class Inbox:
         return [one for one in session_ids if one not in known]
 
     async def find(self, request_id: str) -> "tuple[Client, Asked]":
-        """Return a question that waits, with the client to answer it. Raises NotFoundError when it was answered, or never was."""
+        """Return a question that waits, with the client to answer it.
+
+        Raises NotFoundError when it was answered, never was, or a process asks it that takes no requests.
+        """
         for client in (client for engine in self._engines for client in engine.clients):
             try:
                 found = [asked for asked in await _asked(client) if asked.id == request_id]
@@ -135,7 +138,8 @@ class Inbox:
                 continue
             if found:
                 return client, found[0]
-        raise _nothing_asks(request_id)
+        closed = sorted({row.pid for row in await self.rows() if row.state != "stopped" and not row.is_reachable})
+        raise _nothing_asks(request_id, closed)
 
     async def reasons(self, request_id: str, about: AskedSubject) -> AskedReasons:
         """Return why a permission request asks. Raises NotFoundError when it was answered, or never was."""
@@ -328,8 +332,15 @@ async def _connect(stack: AsyncExitStack, record: EngineRecord, waits: Waits | N
     return Engine(record.process.pid, [client, *clients])
 
 
-def _nothing_asks(request_id: str) -> NotFoundError:
-    return NotFoundError(f"nothing asks {request_id}: it was answered, or its run ended; see `opencode-tui ps`")
+def _nothing_asks(request_id: str, closed: Sequence[int] = ()) -> NotFoundError:
+    """Return the error for a question that no engine asks; `closed` are processes that run sessions and take no requests."""
+    if not closed:
+        return NotFoundError(f"nothing asks {request_id}: it was answered, or its run ended; see `opencode-tui ps`")
+    named = " or ".join(f"process {pid}" for pid in closed)
+    return NotFoundError(
+        f"nothing that can be reached asks {request_id}: it was answered, its run ended, or {named} asks it, "
+        f"which takes no requests from here; answer it there"
+    )
 
 
 async def _rows_of(engine: Engine) -> list[Running] | None:

@@ -103,8 +103,12 @@ def test_a_session_of_a_run_is_listed_and_answered_at_its_own_terminal_only(line
     assert (row["state"], row["process"], row["reachable"]) == ("works", process.pid, False)
     refused = line.run("stop", row["sessionID"])
     assert refused.code == 1 and f"process {process.pid}, which takes no requests" in refused.stderr
+    unanswered = line.run("answer", "per_nosuch", "yes")  # it cannot be seen that this process asks something else
+    assert unanswered.code == 1 and f"or process {process.pid} asks it" in unanswered.stderr
     process.kill()
     process.communicate()
+    ended = line.run("answer", "per_nosuch", "yes")
+    assert ended.code == 1 and "or its run ended; see" in ended.stderr
     [row] = rows_of(line.run("ps", "--format", "json"))
     assert (row["state"], row["asks"]) == ("stopped", [])
     assert f"continue: opencode-tui -s {row['sessionID']}" in line.run("ps").stdout

@@ -19,7 +19,7 @@ from opencode_tui.extras.importing.claude_calls import (
     outcome_of,
     todo_items,
 )
-from opencode_tui.extras.importing.claude_rows import Conversation, Row, Tree
+from opencode_tui.extras.importing.claude_rows import NOTIFICATION, Conversation, Row, Tree
 from opencode_tui.extras.importing.conversation import (
     UNKNOWN_BEGINNING,
     Author,
@@ -267,6 +267,8 @@ class ClaudeMessages:
             yield from self._flush()
         elif value.get("isMeta") is True:
             yield from self._note(row, text, is_sent=not text.lstrip().startswith(_UNSENT))
+        elif text.startswith(NOTIFICATION):
+            yield from self._note(row, text, is_sent=True)
         elif text.lstrip().startswith("<bash-"):
             yield from self._shell(row, dict(_TAG.findall(text)))
         elif text.lstrip().startswith(("<command-", "<local-command-")):
@@ -357,6 +359,8 @@ class ClaudeMessages:
             yield from self._prompt(row, blocks)
         elif kind in _MENTIONED:
             yield from self._note(row, _file_text(attachment), is_sent=True)
+        elif (notice := as_text(attachment.get("prompt"))).startswith(NOTIFICATION):  # during a turn
+            yield from self._note(row, notice, is_sent=True)
         else:
             yield from self._note(row, f"{kind}: {_plain(attachment)}", is_sent=False)
 

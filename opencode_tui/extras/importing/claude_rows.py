@@ -18,7 +18,18 @@ from opencode_tui.schema.record import JsonObject
 Kind = Literal["user", "assistant", "attachment", "system", "other"]
 """The kind of a row in the tree; of the others only their place matters."""
 
-COMMAND_MARKS = ("<command-name>", "<command-message>", "<local-command-", "<bash-", "[Request interrupted", "Caveat:")
+NOTIFICATION = "<task-notification>"
+"""The beginning of what the program tells the model when an agent or a command in the background has ended."""
+
+COMMAND_MARKS = (
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<bash-",
+    "[Request interrupted",
+    "Caveat:",
+    NOTIFICATION,
+)
 """Beginnings of a user's row that is no prompt."""
 
 _MAX_ROWS = 500_000

@@ -210,6 +210,31 @@ def test_a_compaction_without_a_boundary_row_is_one(tmp_path: Path, text: str, s
     assert texts(messages[1:2]) == [summary]
 
 
+_NOTICE = '<task-notification>\n<summary>Agent "Count" finished</summary>\n<result>Seven files.</result>\n</task-notification>'
+
+
+@pytest.mark.parametrize("during", ["a turn", "a turn, queued", "no turn"])
+def test_what_the_program_tells_of_an_agent_that_ended_is_sent_but_nobody_typed_it(tmp_path: Path, during: str):
+    log = Log(tmp_path)
+    if during == "no turn":  # a conversation whose beginning is lost
+        log.add("user", _NOTICE, origin={"kind": "task-notification"})
+    log.add("user", "Count them")
+    log.call("Bash", {"command": "echo 1"}, "1")
+    if during == "a turn":
+        log.add("user", _NOTICE, origin={"kind": "task-notification"})
+    if during == "a turn, queued":
+        queued = {"type": "queued_command", "prompt": _NOTICE, "commandMode": "task-notification"}
+        log.add("attachment", "", attachment=queued)
+    log.add("assistant", [{"type": "text", "text": "Seven."}])
+    found, _, messages = log.read()
+    assert found.title == "Count them" and texts(messages) == ["Count them", "Seven."]
+    [told] = [part for one in messages for part in one.parts if isinstance(part, TextPart) and part.text == _NOTICE]
+    assert told.synthetic and not told.ignored
+    if during != "no turn":  # the model got it before its next answer
+        asked, answer = next(one for one in messages if told in one.parts), messages[-1]
+        assert isinstance(answer.info, AssistantMessage) and answer.info.parent_id == asked.info.id
+
+
 def test_an_api_error_is_the_error_of_its_answer(tmp_path: Path):
     log = Log(tmp_path)
     log.add("user", "Hello")

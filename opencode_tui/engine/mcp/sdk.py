@@ -7,15 +7,16 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any, cast
 
 import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client
-from mcp.client._transport import TransportStreams  # the type of what a transport yields
+from mcp.client._transport import ReadStream, TransportStreams  # the types of what a transport yields
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -236,7 +237,9 @@ def _check_challenge(auth: TokenAuth | None) -> None:
 
 
 @asynccontextmanager
-async def _opened(transport: Any, handlers: Handlers, auth: TokenAuth | None = None) -> AsyncGenerator[Connection]:
+async def _opened(
+    transport: AbstractAsyncContextManager[TransportStreams], handlers: Handlers, auth: TokenAuth | None = None
+) -> AsyncGenerator[Connection]:
     """Yield a connection over a transport of the SDK; its errors become ours."""
 
     async def elicit(context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
@@ -258,7 +261,7 @@ async def _opened(transport: Any, handlers: Handlers, auth: TokenAuth | None = N
             handlers.changed()
 
     client = Client(
-        transport,
+        _typed(transport),
         elicitation_callback=elicit,
         list_roots_callback=roots,
         message_handler=heard,
@@ -293,6 +296,56 @@ def _first(error: BaseException) -> BaseException:
     while isinstance(inner, BaseExceptionGroup):
         inner = cast("BaseExceptionGroup[BaseException]", inner).exceptions[0]
     return inner
+
+
+@asynccontextmanager
+async def _typed(transport: AbstractAsyncContextManager[TransportStreams]) -> AsyncGenerator[TransportStreams]:
+    """Yield the streams of a transport, with a type in each result."""
+    async with transport as (read, write):
+        yield _TypedResults(read), write
+
+
+class _TypedResults:
+    """Reads a stream in which each result says of which type it is.
+
+    One without a type is complete (`Result.resultType` of the protocol of 2026-07-28), but the SDK refuses it. Where the protocol
+    is older the SDK leaves the type out again.
+    """
+
+    def __init__(self, messages: ReadStream[SessionMessage | Exception]) -> None:
+        self._messages = messages
+
+    async def receive(self) -> SessionMessage | Exception:
+        return _with_type(await self._messages.receive())
+
+    async def aclose(self) -> None:
+        await self._messages.aclose()
+
+    def __aiter__(self) -> "_TypedResults":
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        return _with_type(await self._messages.__anext__())
+
+    async def __aenter__(self) -> "_TypedResults":
+        await self._messages.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        return await self._messages.__aexit__(exc_type, exc_val, exc_tb)
+
+    @property
+    def last_context(self) -> object:
+        """The context of the last sender, which the SDK asks for; its stream may have none."""
+        return getattr(self._messages, "last_context", None)
+
+
+def _with_type(received: SessionMessage | Exception) -> SessionMessage | Exception:
+    if isinstance(received, SessionMessage) and isinstance(received.message, types.JSONRPCResponse):
+        received.message.result.setdefault("resultType", "complete")
+    return received
 
 
 @asynccontextmanager

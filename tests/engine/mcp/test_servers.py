@@ -1,4 +1,5 @@
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -36,6 +37,17 @@ async def test_a_server_starts_on_its_first_call_and_its_lists_are_known_to_the_
         assert "one_echo" in [tool.id for tool in found]
         assert (servers.status()[0].state, servers.prompts()[0].name) == ("known", "write-up")
         assert text(await servers.call("one", "roots", {})).count(world.folder.as_uri()) == 1
+
+
+async def test_a_result_of_the_newest_protocol_without_a_type_is_complete(world: World, tmp_path: Path) -> None:
+    """`Result.resultType` of 2026-07-28: a client takes one without it as complete."""
+    log = tmp_path / "log"
+    async with world.servers(one={"MODERN": "1", "LOG": str(log)}) as servers:
+        async with asyncio.timeout(PATIENCE_S):
+            assert text(await servers.call("one", "echo", {"text": "hello"})) == "hello"
+            assert "one_echo" in [tool.id for tool in servers.all_tools()]
+    asked = [json.loads(line)["method"] for line in log.read_text().splitlines()]
+    assert asked[0] == "server/discover" and "initialize" not in asked
 
 
 async def test_a_server_that_dies_fails_the_call_with_its_last_output_and_is_restarted_at_the_next(

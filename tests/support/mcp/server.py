@@ -9,6 +9,7 @@ The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask
 `defaults` with this schema. With `WAIT` there is a tool `wait`, which waits for a file, around which it makes `PATH.begun`
 and `PATH.made`; what the file holds decides about the result. With `RAW` there is a tool `raw`, which writes a text as its answer,
 byte by byte as in Latin-1 and with `ID` for the number of the request, and `flood`, which writes one to an output without end.
+With `MODERN` it speaks the protocol of 2026-07-28, but says of no result that it is complete.
 """
 
 import base64
@@ -25,6 +26,9 @@ SOUND = base64.b64encode(b"RIFF\x24\0\0\0WAVEfmt " + b"\0" * 24).decode()
 _WRITING = threading.Lock()
 _answers: dict[str, Any] = {}
 _answered = threading.Event()
+
+
+CACHED = {"ttlMs": 0, "cacheScope": "private"} if os.environ.get("MODERN") else {}
 
 
 def tool(name: str, description: str, **properties: Any) -> dict[str, Any]:
@@ -165,16 +169,24 @@ def call(name: str, given: dict[str, Any], token: Any) -> dict[str, Any]:
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    capabilities = {"tools": {"listChanged": True}, "prompts": {}, "resources": {}}
     match method:
-        case "initialize":
+        case "server/discover" if os.environ.get("MODERN"):
+            return {
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": capabilities,
+                "serverInfo": {"name": "small", "version": "1"},
+                **CACHED,
+            }
+        case "initialize" if not os.environ.get("MODERN"):
             return {
                 "protocolVersion": params["protocolVersion"],
-                "capabilities": {"tools": {"listChanged": True}, "prompts": {}, "resources": {}},
+                "capabilities": capabilities,
                 "serverInfo": {"name": "small", "version": "1"},
                 "instructions": "Use echo to repeat texts.",
             }
         case "tools/list":
-            return {"tools": tools()}
+            return {"tools": tools(), **CACHED}
         case "tools/call":
             return call(params["name"], params.get("arguments") or {}, (params.get("_meta") or {}).get("progressToken"))
         case "prompts/list":

@@ -1,8 +1,8 @@
 """A client made from the protocol's own schema: every message of both sides must be valid by it, an answer by its request.
 
-`data/schema-v1.json.gz` and `data/schema-v2.json.gz` are from agentclientprotocol/agent-client-protocol (Apache-2.0), without their
-texts: `schema/v1/schema.json` of release 1.21.0 of the schema, and `schema/v2/schema.unstable.json` eleven commits after
-2.0.0-alpha.3.
+`data/schema-v1.json.gz` and `data/schema-v2.json.gz` are the protocol's (Apache-2.0), without texts: `schema/v1/schema.json` of
+`@agentclientprotocol/sdk` 2.4.0, and `schema/v2/schema.unstable.json` of agentclientprotocol/agent-client-protocol eleven commits
+after 2.0.0-alpha.3, the draft of the Python SDK 1.0.0rc3.
 """
 
 import gzip

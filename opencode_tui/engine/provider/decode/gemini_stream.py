@@ -58,6 +58,7 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "SPII": "content-filter",
     "ESCALATION": "content-filter",
     "MODEL_ARMOR": "content-filter",
+    "PUP_LIMITED_DISABLED": "content-filter",
     "IMAGE_SAFETY": "content-filter",
     "IMAGE_PROHIBITED_CONTENT": "content-filter",
     "IMAGE_RECITATION": "content-filter",

@@ -42,7 +42,7 @@ TEXTS: dict[str, tuple[str, bytes, str]] = {
     "an unknown name": ("text/plain; charset=klingon", RUSSIAN.encode(), RUSSIAN),
     **{
         f"a name of Python: {name}": (f"text/plain; charset={name}", RUSSIAN.encode(), RUSSIAN)
-        for name in ("idna", "undefined", "punycode", "base64", "rot13")
+        for name in ("idna", "undefined", "punycode", "base64", "rot13", "unicode_escape", "raw-unicode-escape", "utf7")
     },
     "a tag behind the first kilobyte": (
         "text/html",

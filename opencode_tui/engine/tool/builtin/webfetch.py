@@ -7,6 +7,7 @@ checked. Bytes are counted as they arrive and as they are decompressed.
 
 import asyncio
 import base64
+import codecs
 import os
 import re
 import time
@@ -60,6 +61,8 @@ _LABELS = {
     "utf-16": "utf-16-le",
 }
 """Names of encodings that stand for a larger one on the web."""
+_NOT_ON_THE_WEB = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape", "utf-7")
+"""Encodings of Python that no browser reads a page with; some of them decode any bytes to other or no text."""
 _TEXTUAL = ("json", "xml", "javascript", "yaml", "toml", "x-sh", "sql", "graphql", "x-www-form-urlencoded")
 
 
@@ -272,6 +275,8 @@ def _decode(page: _Page) -> str:
         return page.body[len(found.mark) :].decode(found.encoding, "replace")
     for label in _declared(page):
         try:
+            if codecs.lookup(label).name in _NOT_ON_THE_WEB:
+                continue
             text = page.body.decode(label, "replace")
         except (LookupError, UnicodeError):
             continue  # an unknown encoding, or one that is none of texts

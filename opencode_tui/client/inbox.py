@@ -129,7 +129,7 @@ class Inbox:
     async def find(self, request_id: str) -> "tuple[Client, Asked]":
         """Return a question that waits, with the client to answer it.
 
-        Raises NotFoundError when it was answered, never was, or a process asks it that takes no requests.
+        Raises NotFoundError when it was answered, never was, or a process asks it that takes no requests; StorageError.
         """
         for client in (client for engine in self._engines for client in engine.clients):
             try:
@@ -338,8 +338,8 @@ def _nothing_asks(request_id: str, closed: Sequence[int] = ()) -> NotFoundError:
         return NotFoundError(f"nothing asks {request_id}: it was answered, or its run ended; see `opencode-tui ps`")
     named = " or ".join(f"process {pid}" for pid in closed)
     return NotFoundError(
-        f"nothing that can be reached asks {request_id}: it was answered, its run ended, or {named} asks it, "
-        f"which takes no requests from here; answer it there"
+        f"no open terminal asks {request_id}: it was answered, its run ended, or {named} asks it; "
+        f"answer it there, because that process takes no requests"
     )
 
 

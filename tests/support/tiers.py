@@ -96,7 +96,8 @@ def problems(rows: Mapping[str, SlowRow], tests: Path = TESTS) -> list[str]:
         if not is_there:
             found.append(f"{name} names no test")
         others = {other: row for other, row in rows.items() if other != name}
-        if not case and (wider := slow_row(name.removesuffix("/"), others)) is not None:
+        whole = name.removesuffix("/").removesuffix("[!]")
+        if case in ("", "!]") and (wider := slow_row(whole, others)) is not None:
             found.append(f"{name} is in {wider.name}")
         found += [f"{name}: its guard {guard} {wrong}" for guard, wrong in _wrong_guards(rows[name], rows, tests)]
     return found

@@ -37,6 +37,7 @@ from tests.support.faults.proxy import closed_port
 from tests.support.provider.model_server import ModelServer
 from tests.support.provider.network_world import Authority, Proxy, make_authority, open_proxy, open_tls
 from tests.support.world.tools import Workbench
+from tests.support.world.waiting import PATIENCE_S
 
 VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -306,6 +307,7 @@ async def worker(authority: Authority, proxy: Proxy, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HTTPS_PROXY", proxy.url)
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(authority.path))
+    monkeypatch.setattr("opencode_tui.engine.provider.litellm_worker._START_LIMIT_S", PATIENCE_S)
     owned = LitellmWorker()
     yield owned
     await owned.close()

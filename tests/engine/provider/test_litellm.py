@@ -54,9 +54,11 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def worker(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> AsyncIterator[LitellmWorker]:
     owned = LitellmWorker(log=tmp_path_factory.mktemp("litellm") / "child.log")
-    with contextlib.chdir(repository):
-        await owned.start()
-    yield owned
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("opencode_tui.engine.provider.litellm_worker._START_LIMIT_S", PATIENCE_S)
+        with contextlib.chdir(repository):
+            await owned.start()
+        yield owned
     await owned.close()
 
 

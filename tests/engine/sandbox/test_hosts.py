@@ -322,7 +322,7 @@ def test_a_host_list_matches_names_suffixes_addresses_and_ports() -> None:
 
 
 async def test_what_a_command_leaves_running_is_ended_and_its_exit_code_kept(world: World) -> None:
-    await world.run("sleep 300 & exit 3")
+    await world.run('sleep 300 & until read -r name < /proc/$!/comm && [ "$name" = sleep ]; do :; done; exit 3')
     assert (world.code, world.leftovers) == (3, ("sleep 300",))
     await world.run("exit 4")
     assert (world.code, world.leftovers) == (4, ())

@@ -67,9 +67,9 @@ NO_TIMEOUT_MS = 2**40
 
 _WATCHED = """exec 3<&0
 { read -r _ <&3; read -r me _ </proc/self/stat
-for path in /proc/[0-9]*/environ; do
+for path in $(grep -ls "OPENCODE_CALL=$OPENCODE_CALL" /proc/[0-9]*/environ); do
 pid=${path%/environ}; pid=${pid#/proc/}
-[ "$pid" != "$me" ] && grep -qs "OPENCODE_CALL=$OPENCODE_CALL" "$path" && kill -9 "$pid"
+[ "$pid" != "$me" ] && kill -9 "$pid"
 done
 kill -9 0; } >/dev/null 2>&1 &
 "$@" </dev/null 3<&-
@@ -78,7 +78,10 @@ kill -9 $! 2>/dev/null
 wait $! 2>/dev/null
 exit "$code"
 """
-"""Runs a program, and kills all that has the mark or is in its group when standard input is closed, as by the end of ours."""
+"""Runs a program, and kills all that has the mark or is in its group when standard input is closed, as by the end of ours.
+
+One process searches all others for the mark: one for each took minutes on a busy machine, where a command has a low priority.
+"""
 
 
 class Command(Struct, frozen=True):

@@ -3,8 +3,7 @@
 The description is that of OpenCode, with the IDs of sessions, messages and requests that exist among those tried. Terminals
 are off: made-up commands would run. The two streams, which never end, and `wait` are left out.
 
-    python -m venv FOLDER && FOLDER/bin/pip install schemathesis
-    python -m tests.benchmarks.fuzz_opencode2 FOLDER/bin/schemathesis [seconds, by default 1200]
+`python -m tests.benchmarks.fuzz_opencode2 [SECONDS]`; Schemathesis is the extra `fuzz`.
 """
 
 import asyncio
@@ -15,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.benchmarks.rounds import rounds
 from tests.conftest import isolated_environment
 from tests.support.opencode2.client import Newer
 from tests.support.opencode2.description import document
@@ -22,6 +22,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.repo import make_repo
 from tests.support.world.server import PASSWORD, served
 
+SECONDS = rounds(1_200, 60)
 LEFT_OUT = ("v2.event.subscribe", "v2.session.events", "v2.session.wait")
 CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
 
@@ -63,7 +64,7 @@ def described(values: dict[str, list[str]]) -> dict[str, Any]:
     return spec
 
 
-async def main(program: str, seconds: int) -> int:
+async def main(seconds: int) -> int:
     """Run Schemathesis and return its exit code."""
     with tempfile.TemporaryDirectory() as name, ModelServer() as model:
         folder = Path(name)
@@ -76,7 +77,18 @@ async def main(program: str, seconds: int) -> int:
             spec.write_text(json.dumps(described(await fill(Newer(face.http)))))
             left_out = [word for one in LEFT_OUT for word in ("--exclude-operation-id", one)]
             process = await asyncio.create_subprocess_exec(
-                *(program, "run", str(spec), "-u", face.address.url, "-a", f"opencode:{PASSWORD}", "--no-color"),
+                *(
+                    sys.executable,
+                    "-m",
+                    "schemathesis.cli",
+                    "run",
+                    str(spec),
+                    "-u",
+                    face.address.url,
+                    "-a",
+                    f"opencode:{PASSWORD}",
+                    "--no-color",
+                ),
                 *("-c", CHECKS, "--request-timeout", "60", "--continue-on-failure", "--max-time", str(seconds)),
                 *("--suppress-health-check", "all", *left_out),
                 cwd=folder,
@@ -85,4 +97,4 @@ async def main(program: str, seconds: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 1200)))
+    sys.exit(asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else SECONDS)))

@@ -177,6 +177,30 @@ async def test_the_same_prompt_again_changes_nothing_and_another_one_conflicts(s
     assert told == [*begin, *STEP]
 
 
+async def test_a_place_that_no_text_has_is_refused_and_the_session_goes_on(serve):
+    async with serve() as face:
+        newer = Newer(face.http)
+        session_id = await newer.session()
+        answers = []
+        for number in (1e308, -1e308, 2.0**63, 2**53 + 2):
+            for start, end in ((number, 1), (0, number)):
+                source = {"start": start, "end": end, "text": "@plan"}
+                for named in (
+                    {"agents": [{"name": "plan", "source": source}]},
+                    {"files": [{"uri": "file:///a", "source": source}]},
+                ):
+                    body = {"prompt": {"text": "@plan", **named}}
+                    answers.append(await newer.answer("POST", f"/api/session/{session_id}/prompt", body))
+        source = {"start": 0.0, "end": 2**53, "text": "@plan"}
+        body = {"prompt": {"text": "@plan", "agents": [{"name": "plan", "source": source}]}, "resume": False}
+        status, _ = await newer.answer("POST", f"/api/session/{session_id}/prompt", body)
+        await newer.say(session_id, "go on")
+        *_, answer = await newer.messages(session_id)
+    assert newer.problems == []
+    assert len(answers) == 16 and {(code, error["_tag"]) for code, error in answers} == {(400, "InvalidRequestError")}
+    assert status == 200 and answer["content"][0]["text"] == "Echo: @plan go on"
+
+
 async def test_lists_and_errors_are_as_described(serve, project):
     project.write("src/b.py", "y = 2\n")
     async with serve(settings={"command": {"greet": {"template": "Hi $ARGUMENTS"}}}) as face:

@@ -9,6 +9,9 @@ from opencode_tui.schema.record import JsonObject, NoNul, absent
 
 Delivery = Literal["steer", "queue"]
 
+Offset = Annotated[float, Field(ge=-(2**53), le=2**53)]
+"""A place in a text, in characters: a number of JSON that is exact in each client."""
+
 
 class CacheCount(Value):
     """Tokens read from and written to the provider's cache."""
@@ -94,8 +97,8 @@ class ModelChoice(Value):
 class PromptSource(Value):
     """The text of a prompt that names an attachment; offsets in characters."""
 
-    start: float
-    end: float
+    start: Offset
+    end: Offset
     text: str
 
 

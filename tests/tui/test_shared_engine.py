@@ -55,7 +55,7 @@ def test_two_screens_show_turns_and_questions_live_leaving_one_ends_nothing_and_
             first.sees("edit once")
             second.sees("edit once")
             second.answer("y")
-            for terminal in (first, second):
+            for terminal in (second, first):
                 terminal.sees_no_more("edit once")
                 terminal.sees("Done")
             assert (folder / "made.txt").read_text() == "by the agent\n"

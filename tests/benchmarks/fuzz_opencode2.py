@@ -77,18 +77,8 @@ async def main(seconds: int) -> int:
             spec.write_text(json.dumps(described(await fill(Newer(face.http)))))
             left_out = [word for one in LEFT_OUT for word in ("--exclude-operation-id", one)]
             process = await asyncio.create_subprocess_exec(
-                *(
-                    sys.executable,
-                    "-m",
-                    "schemathesis.cli",
-                    "run",
-                    str(spec),
-                    "-u",
-                    face.address.url,
-                    "-a",
-                    f"opencode:{PASSWORD}",
-                    "--no-color",
-                ),
+                *(sys.executable, "-m", "schemathesis.cli", "run", str(spec)),
+                *("-u", face.address.url, "-a", f"opencode:{PASSWORD}", "--no-color"),
                 *("-c", CHECKS, "--request-timeout", "60", "--continue-on-failure", "--max-time", str(seconds)),
                 *("--suppress-health-check", "all", *left_out),
                 cwd=folder,

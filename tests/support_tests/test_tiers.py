@@ -19,7 +19,7 @@ def test_a_row_that_names_nothing_and_one_inside_another_are_found(tmp_path: Pat
     (tmp_path / "tests" / "cli" / "test_run.py").write_text("def test_it(): ...\n\n\nasync def test_more(): ...\n")
     (tmp_path / "tests" / "cli" / "test_line.py").write_text("def test_it(): ...\n")
     names = ["cli/test_run.py", "cli/test_run.py::test_more", "cli/test_run.py::test_gone", "gone/", "test_gone.py"]
-    names.append("cli/test_line.py::test_it[!one] ::test_it")
+    names += ["cli/test_line.py::test_it[!one] ::test_it"]
     (tmp_path / "tiers.txt").write_text("# words\n\n" + "".join(f"{name} | a reason | a guard\n" for name in names))
     assert problems(read_rows(tmp_path / "tiers.txt"), tmp_path / "tests") == [
         "cli/test_run.py::test_more is in cli/test_run.py",

@@ -10,7 +10,7 @@ from opencode_tui.schema.record import JsonObject, NoNul, absent
 Delivery = Literal["steer", "queue"]
 
 Offset = Annotated[float, Field(ge=-(2**53), le=2**53)]
-"""A place in a text, in characters: a number of JSON that is exact in each client."""
+"""An offset in characters, from -2**53 to 2**53: JavaScript represents these whole numbers exactly."""
 
 
 class CacheCount(Value):

@@ -171,8 +171,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         opens_session = self._options.session_id is not None or self._options.is_continued
         release = self._app.hold_until_shown(lets_type=True) if opens_session else None
         try:
-            with chat.waiting("Loading the session" if opens_session else "Loading the start page"):
-                await begin(chat)
+            await begin(chat, "Loading the session" if opens_session else "Loading the start page")
         except Exception as error:  # noqa: BLE001 - the caller of the app reports it
             self.leave(error)
             return

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,17 +20,21 @@ from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 
 
-async def begin(chat: Chat) -> None:
-    """Apply the settings and open the session of the command line. Raises OpencodeError."""
+async def begin(chat: Chat, waits_for: str) -> None:
+    """Apply the settings and open the session of the command line, named by `waits_for` until it is shown. Raises OpencodeError."""
     control, options = chat.control, chat.options
-    places = await apply_settings(chat)
-    await chat.notices.load(control.client)
-    await control.start(options)
-    if options.is_forked and control.session_id is not None:
-        made = await control.client.sessions.fork(control.session_id, ForkSession())
-        await control.open(made.id)
-    state = options.state or Path(places.state)
-    await _prepare_prompt(chat, state)
+    with ExitStack() as wait:
+        wait.enter_context(chat.waiting(waits_for))
+        places = await apply_settings(chat)
+        await chat.notices.load(control.client)
+        await control.start(options)
+        if options.is_forked and control.session_id is not None:
+            made = await control.client.sessions.fork(control.session_id, ForkSession())
+            await control.open(made.id)
+        if control.facts is not None:  # it is shown: the wait would replace what the session itself says
+            wait.close()
+        state = options.state or Path(places.state)
+        await _prepare_prompt(chat, state)
     chat.show_conversation()
     if control.facts is not None and chat.notices.undo_off:  # the welcome text says it otherwise
         chat.show_note("note", *chat.notices.undo_off.capitalize().split(": ", 1))

@@ -1,9 +1,11 @@
 """A session whose process was killed, and one that another terminal works on, as the screen shows them."""
 
+import os
 import threading
 from pathlib import Path
 
 from opencode_tui.storage.paths import Paths
+from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
@@ -30,6 +32,24 @@ def test_what_a_killed_process_left_open_is_closed_when_the_session_is_shown(sta
         terminal.press("enter")
         terminal.sees("▎ Continue where you were stopped")
         assert "enter continue" not in terminal.sees("✓ Done")
+
+
+def test_what_a_shown_session_says_stays_while_the_prompt_is_prepared(start: Open, paths: Paths) -> None:
+    with start() as terminal:
+        terminal.sees("Ask anything")
+        terminal.type(BASH)
+        terminal.sees("Running sleep")
+        terminal.process.kill()
+    history = paths.state / "prompt-history.jsonl"
+    history.unlink()
+    os.mkfifo(history)  # reading the earlier prompts lasts until something writes here
+    with start("-c") as terminal:
+        terminal.sees("enter continue")
+        terminal.read_for(SHOWN_AFTER_S * 3)  # a wait that is not over would have been named
+        assert "in Bash sleep 60" in terminal.shown(), "the session is no longer loading: it is there"
+        history.write_text("")
+        terminal.sees("sandbox")
+        assert "enter continue" in terminal.shown()
 
 
 def test_a_session_that_another_terminal_works_on_says_so_and_each_shows_what_the_other_added(

@@ -218,6 +218,13 @@ def paths(environ: dict[str, str]) -> Paths:
 
 
 @pytest.fixture
+def patience_with_local_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for the servers of models of the tests as long as a loaded machine needs."""
+    for name in ("_CONNECT_S", "_ANSWER_S"):
+        monkeypatch.setattr(f"opencode_tui.engine.provider.local_servers.{name}", PATIENCE_S)
+
+
+@pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a failed request be sent again after 20 ms instead of 2 s."""
     monkeypatch.setattr("opencode_tui.engine.session.retry.FIRST_DELAY_MS", 20)

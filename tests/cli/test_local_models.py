@@ -12,6 +12,8 @@ from tests.support.provider.json_server import serve_json
 from tests.support.provider.local_fakes import OLLAMA
 from tests.support.world.in_process import Commands
 
+pytestmark = pytest.mark.usefixtures("patience_with_local_servers")
+
 
 @pytest.fixture
 def with_local(commands: Commands) -> Callable[..., Commands]:

@@ -145,18 +145,25 @@ class LocalServers:
         )
 
     async def _look(self, provider_id: str) -> None:
+        """Ask the server of a provider for its models. What a busy one said last holds: its models may use all of the machine."""
         url = self._address(provider_id)
         self._asked.add(provider_id)
-        models: list[LocalModel] = []
-        if await _may_listen(url):
-            async with await asyncio.to_thread(_connect, url) as client:
-                with suppress(_NoServer):
-                    api = _Api(client, url, asyncio.get_running_loop().time() + _ANSWER_S)
-                    models = await _READERS[provider_id](api, self._environ)
+        try:
+            models = await self._read(provider_id, url)
+        except _NotNow:
+            return
+        except _NoServer:
+            models = []
         before = self._found.pop(provider_id, None)
         if models:
             listed = [_as_loaded_before(one, before) for one in models[:_MOST_MODELS]]
             self._found[provider_id] = LocalServer(provider_id, f"{url}/v1", {one.id: one for one in listed})
+
+    async def _read(self, provider_id: str, url: str) -> list[LocalModel]:
+        await _check_listens(url)
+        async with await asyncio.to_thread(_connect, url) as client:
+            api = _Api(client, url, asyncio.get_running_loop().time() + _ANSWER_S)
+            return await _READERS[provider_id](api, self._environ)
 
     def _address(self, provider_id: str) -> str:
         named = self._environ.get("OLLAMA_HOST", "").strip() if provider_id == "ollama" else ""
@@ -186,6 +193,10 @@ class _NoServer(Exception):
     """Nothing answers there, or something else."""
 
 
+class _NotNow(_NoServer):
+    """Something listens there and does not answer in time, or says that it cannot answer now."""
+
+
 class _Api:
     """The requests to one server, all of which end at `until` by the loop's clock: what was answered before counts."""
 
@@ -201,7 +212,9 @@ class _Api:
         return await self._send("POST", path, msgspec.json.encode(body))
 
     async def _send(self, method: str, path: str, body: bytes = b"") -> JsonObject:
-        """Return the object that is answered. Raises _NoServer for anything else, and for none in time."""
+        """Return the object that is answered. Raises _NotNow for none in time, _NoServer for anything else."""
+        from opencode_tui.engine.provider import http_core  # already imported
+
         limits = {"connect": _CONNECT_S, "read": _ANSWER_S, "write": _ANSWER_S, "pool": None}
         try:
             request = new_request(method, f"{self._url}{path}", _HEADERS, body, {"timeout": limits})
@@ -210,19 +223,23 @@ class _Api:
                 aclosing(await self._client.handle_async_request(request)) as response,
             ):
                 if response.status != 200:
-                    raise _NoServer
+                    raise _NotNow if response.status >= 500 else _NoServer
                 data = bytearray()
                 async for piece in response.aiter_stream():
                     data += piece
                     if len(data) > _MOST_BYTES:
                         raise _NoServer
             return as_object(load_json(bytes(data)))
-        except (*connection_failures(), TimeoutError, ValueError) as error:
+        except http_core.ConnectTimeout as error:  # another machine that is away
+            raise _NoServer from error
+        except (TimeoutError, http_core.TimeoutException) as error:
+            raise _NotNow from error
+        except (*connection_failures(), ValueError) as error:
             raise _NoServer from error
 
 
-async def _may_listen(url: str) -> bool:
-    """Return whether a program of this machine listens at an address; of other machines it is not asked.
+async def _check_listens(url: str) -> None:
+    """Raise _NoServer if no program of this machine listens at an address; of other machines it is not asked.
 
     Most users run none of these servers, and what speaks HTTP takes 5 MB.
     """
@@ -230,16 +247,17 @@ async def _may_listen(url: str) -> bool:
 
     parts = urlsplit(url)
     if not is_loopback(parts.hostname or ""):
-        return True
+        return
     try:
         async with asyncio.timeout(_CONNECT_S):
             _, writer = await asyncio.open_connection(parts.hostname, parts.port)
-    except (OSError, TimeoutError):
-        return False
+    except TimeoutError as error:
+        raise _NotNow from error
+    except OSError as error:
+        raise _NoServer from error
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()
-    return True
 
 
 def _connect(url: str) -> "AsyncConnectionPool":
@@ -293,6 +311,8 @@ async def _read_lmstudio(api: _Api, _: Mapping[str, str]) -> list[LocalModel]:
     """A model that is not loaded is loaded with a context of its settings, which is not reported: its longest one is assumed."""
     try:
         listed = (await api.get("/api/v1/models")).get("models")
+    except _NotNow:
+        raise
     except _NoServer:
         return await _read_old_lmstudio(api)
     found: list[LocalModel] = []

@@ -10,12 +10,7 @@ from tests.support.provider.json_server import JsonServer, Route, always, serve_
 from tests.support.provider.local_fakes import LLAMACPP, LMSTUDIO, OLD_LMSTUDIO, OLLAMA, ROUTER, VLLM
 from tests.support.world.waiting import PATIENCE_S
 
-
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for the servers of the tests as long as a loaded machine needs."""
-    for name in ("_CONNECT_S", "_ANSWER_S"):
-        monkeypatch.setattr(f"opencode_tui.engine.provider.local_servers.{name}", PATIENCE_S)
+pytestmark = pytest.mark.usefixtures("patience_with_local_servers")
 
 
 async def contexts(server: JsonServer, name: str) -> dict[str, int]:
@@ -124,6 +119,46 @@ async def test_models_that_a_busy_server_does_not_describe_in_time_are_listed(
     assert {model.id: (model.context, model.is_certain) for one in found for model in one.models.values()} == {
         model_id: (0, False) for model_id in expected
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "routes", "names"),
+    [
+        ("ollama", OLLAMA, "GET /api/tags"),
+        ("ollama", OLLAMA, "GET /api/ps"),
+        ("lmstudio", LMSTUDIO, "GET /api/v1/models"),
+        ("lmstudio", OLD_LMSTUDIO, "GET /api/v0/models"),
+        ("llamacpp", LLAMACPP, "GET /v1/models"),
+        ("llamacpp", ROUTER, "GET /props"),
+        ("vllm", VLLM, "GET /v1/models"),
+    ],
+)
+async def test_what_a_server_reported_holds_while_it_is_busy_and_ends_with_it(
+    name: str, routes: dict[str, Route], names: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = threading.Event()
+
+    def stall(_body: dict[str, Any], _headers: dict[str, str]) -> tuple[int, Any]:
+        released.wait()
+        return 503, {"error": "busy"}
+
+    changing = dict(routes)
+    with serve_json(changing) as server:
+        servers = LocalServers({}, ports={name: server.port})
+        [known] = await servers.refresh()
+        assert known.models
+        changing[names] = always({"error": "loading"}, 503)
+        assert await servers.refresh() == [known]
+        changing[names] = stall
+        with monkeypatch.context() as hasty:
+            hasty.setattr("opencode_tui.engine.provider.local_servers._ANSWER_S", 0.2)
+            assert await servers.refresh() == [known]
+        released.set()
+        changing[names] = always({"error": "not found"}, 404)
+        assert await servers.refresh() == [], "another program has the port"
+        changing[names] = routes[names]
+        assert await servers.refresh() == [known]
+    assert await servers.refresh() == [], "nothing listens"
 
 
 async def test_a_small_context_is_said_with_how_to_raise_it() -> None:

@@ -167,6 +167,7 @@ async def test_copilot_says_once_whose_identity_its_requests_have(environ: dict[
         assert [line for line in lines.read() if "VS Code" in line] == [COPILOT_WARNING]
 
 
+@pytest.mark.usefixtures("patience_with_local_servers")
 async def test_a_small_context_of_a_server_on_this_machine_is_said_once_and_known_when_it_has_loaded_the_model(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

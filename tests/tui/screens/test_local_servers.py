@@ -5,21 +5,15 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.provider import local_servers
 from tests.support.provider.json_server import serve_json
 from tests.support.provider.local_fakes import OLLAMA
 from tests.support.terminal.screen import screen
-from tests.support.world.waiting import PATIENCE_S
 
 NO_KEY: dict[str, Any] = {"model": "demo/tour", "disabled_providers": ["lmstudio", "llamacpp", "vllm"]}
 ASKS = "GET /api/tags"
 
 
-@pytest.fixture(autouse=True)
-def patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wait for the server as long as a loaded machine needs."""
-    for name in ("_CONNECT_S", "_ANSWER_S"):
-        monkeypatch.setattr(local_servers, name, PATIENCE_S)
+pytestmark = pytest.mark.usefixtures("patience_with_local_servers")
 
 
 async def test_only_the_first_start_without_a_key_looks_for_them_and_the_list_of_models(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.schema.event.event import SessionStatusChanged
+from opencode_tui.schema.event.event import PartGrowth, SessionStatusChanged
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, RetryStatus, SessionInfo
 from opencode_tui.storage.paths import find_paths
 from tests.support.faults.proxy import Fault, FaultProxy
@@ -34,6 +34,8 @@ class Broken:
     proxy: FaultProxy
     environ: dict[str, str]
     statuses: list[AnyStatus] = field(default_factory=list[AnyStatus])
+    grown: str = ""
+    """What has arrived of texts since a test emptied it."""
 
     @property
     def waits(self) -> list[str]:
@@ -46,11 +48,13 @@ class Broken:
         return [one for one in self.statuses if isinstance(one, RetryStatus)]
 
     async def follow(self) -> None:
-        """Collect the statuses of all sessions; runs until it is canceled."""
+        """Collect the statuses and the texts of all sessions; runs until it is canceled."""
         with self.world.client.events() as events:
             async for envelope in events:
                 if isinstance(envelope.event, SessionStatusChanged):
                     self.statuses.append(envelope.event.status)
+                elif isinstance(envelope.event, PartGrowth):
+                    self.grown += envelope.event.delta
 
     def start(self, session: SessionInfo, text: str = "hello") -> "asyncio.Task[SessionInfo]":
         return asyncio.create_task(self.world.prompt(text, session=session))

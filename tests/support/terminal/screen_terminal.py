@@ -26,7 +26,9 @@ from tests.support.world.waiting import PATIENCE_S
 ESCAPE_S = 0.2
 """Seconds after which an escape is one, and not the beginning of a sequence."""
 DEAF_S = 0.6
-"""Seconds after which a question listens."""
+"""Seconds after which a question listens, on a machine that is not busy."""
+MUTED_S = 1.5
+"""Seconds more for which a question may show its keys muted on a busy one, because it does not listen yet."""
 GLANCE_S = 0.02
 """Seconds between two looks at something that is not written on the screen."""
 
@@ -118,9 +120,18 @@ class ScreenTerminal(Terminal):
                 self.read_for(ESCAPE_S)
 
     def answer(self, *keys: str) -> None:
-        """Press keys at a question, after it has begun to listen."""
+        """Press keys at a question, after it has begun to listen: its keys are bold then."""
         self.read_for(DEAF_S)
+        deadline = time.monotonic() + MUTED_S
+        while not self._listens() and time.monotonic() < deadline:
+            self.read_for(GLANCE_S)
         self.press(*keys)
+
+    def _listens(self) -> bool:
+        """Return whether the lowest row of a panel, which has its keys, is not muted; True without a panel."""
+        rows = zip(reversed(self.lines()), reversed(self.cells()), strict=True)
+        keys = next((cells for line, cells in rows if line.strip(" ").startswith("▎ ") and line.strip(" ▎")), None)
+        return keys is None or any(style[2] for _, style in keys)
 
     def paste(self, text: str) -> None:
         """Paste as a terminal with bracketed paste does, in pieces that the pseudo-terminal accepts."""

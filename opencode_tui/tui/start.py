@@ -21,7 +21,10 @@ from opencode_tui.tui.theme.themes import Themes, theme_folders
 
 
 async def begin(chat: Chat, waits_for: str) -> None:
-    """Apply the settings and open the session of the command line, named by `waits_for` until it is shown. Raises OpencodeError."""
+    """Apply the settings and open the session of the command line. Raises OpencodeError.
+
+    `waits_for` is the message of the activity line until the session or the start page is shown.
+    """
     control, options = chat.control, chat.options
     with ExitStack() as wait:
         wait.enter_context(chat.waiting(waits_for))

@@ -145,7 +145,7 @@ class LocalServers:
         )
 
     async def _look(self, provider_id: str) -> None:
-        """Ask the server of a provider for its models. What a busy one said last holds: its models may use all of the machine."""
+        """Ask the server of a provider for its models; keep what it reported last while it is too busy to answer."""
         url = self._address(provider_id)
         self._asked.add(provider_id)
         try:
@@ -230,24 +230,28 @@ class _Api:
                     if len(data) > _MOST_BYTES:
                         raise _NoServer
             return as_object(load_json(bytes(data)))
-        except http_core.ConnectTimeout as error:  # another machine that is away
-            raise _NoServer from error
+        except http_core.ConnectTimeout as error:  # a busy program here, or another machine that is away
+            raise _NotNow if _is_here(self._url) else _NoServer from error
         except (TimeoutError, http_core.TimeoutException) as error:
             raise _NotNow from error
         except (*connection_failures(), ValueError) as error:
             raise _NoServer from error
 
 
+def _is_here(url: str) -> bool:
+    from opencode_tui.network import is_loopback  # only with the first request
+
+    return is_loopback(urlsplit(url).hostname or "")
+
+
 async def _check_listens(url: str) -> None:
-    """Raise _NoServer if no program of this machine listens at an address; of other machines it is not asked.
+    """Raise _NoServer if no program of this machine listens at an address; other machines are not asked.
 
     Most users run none of these servers, and what speaks HTTP takes 5 MB.
     """
-    from opencode_tui.network import is_loopback  # only with the first request
-
-    parts = urlsplit(url)
-    if not is_loopback(parts.hostname or ""):
+    if not _is_here(url):
         return
+    parts = urlsplit(url)
     try:
         async with asyncio.timeout(_CONNECT_S):
             _, writer = await asyncio.open_connection(parts.hostname, parts.port)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.provider.local_servers import LocalServer, LocalServers, ollama_address
+from tests.support.faults.proxy import never_accepting
 from tests.support.provider.json_server import JsonServer, Route, always, serve_json
 from tests.support.provider.local_fakes import LLAMACPP, LMSTUDIO, OLD_LMSTUDIO, OLLAMA, ROUTER, VLLM
 from tests.support.world.waiting import PATIENCE_S
@@ -159,6 +160,16 @@ async def test_what_a_server_reported_holds_while_it_is_busy_and_ends_with_it(
         changing[names] = routes[names]
         assert await servers.refresh() == [known]
     assert await servers.refresh() == [], "nothing listens"
+
+
+async def test_what_a_server_reported_holds_while_it_accepts_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    environ: dict[str, str] = {}
+    with serve_json(OLLAMA) as server, never_accepting() as address:
+        servers = LocalServers(environ, ports={"ollama": server.port})
+        [known] = await servers.refresh()
+        environ["OLLAMA_HOST"] = address  # stands for the same server, whose queue of connections is full
+        monkeypatch.setattr("opencode_tui.engine.provider.local_servers._CONNECT_S", 0.2)
+        assert await servers.refresh() == [known]
 
 
 async def test_a_small_context_is_said_with_how_to_raise_it() -> None:

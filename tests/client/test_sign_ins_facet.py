@@ -1,8 +1,6 @@
 """Sign-ins with the browser and the accounts of ChatGPT, through each api; the service enforces its documentation."""
 
 import asyncio
-import contextlib
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -18,6 +16,7 @@ from opencode_tui.schema.error import ConfigError, NotFoundError, SignInError
 from opencode_tui.storage.paths import Paths, find_paths
 from tests.engine.mcp.sign_in_world import browser
 from tests.support.provider.chatgpt_service import ChatGptService
+from tests.support.world.processes import is_listening
 
 
 @pytest.fixture
@@ -80,13 +79,13 @@ async def test_a_canceled_sign_in_gives_its_port_back_and_stores_nothing(api, se
     sign_ins = api.client.sign_ins
     begun = await sign_ins.begin(CHATGPT)
     port = urlsplit(parse_qs(urlsplit(begun.url).query)["redirect_uri"][0]).port
+    assert port is not None and is_listening(port)
     ending = asyncio.create_task(sign_ins.wait(begun.id))
     await asyncio.sleep(0)
     await sign_ins.cancel(begun.id)
     with pytest.raises((SignInError, NotFoundError)):
         await ending
-    with contextlib.closing(socket.socket()) as link:
-        assert link.connect_ex(("127.0.0.1", port)) != 0
+    assert not is_listening(port)
     with pytest.raises(NotFoundError):
         await sign_ins.paste(begun.id, service.consent(begun.url))
     assert list(await sign_ins.accounts()) == [] and service.count["exchange"] == 0

@@ -1,7 +1,10 @@
-"""Whether a process runs, told without a race: it may end between two looks."""
+"""Whether a process runs or listens, told without a race: it may end between two looks."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 
 def is_running(pid: int) -> bool:
@@ -16,3 +19,17 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
     except OSError:  # it ended after the signal, even while it was read
         return False
+
+
+def is_listening(port: int) -> bool:
+    """Return whether this process or one below it accepts connections at a TCP port.
+
+    A connection cannot tell: a program of another run may have taken a fixed port since.
+    """
+    mine = psutil.Process()
+    for process in (mine, *mine.children(recursive=True)):
+        with suppress(psutil.Error):  # it ended
+            for link in process.net_connections("tcp"):
+                if link.status == psutil.CONN_LISTEN and link.laddr.port == port:
+                    return True
+    return False

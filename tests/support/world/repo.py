@@ -23,7 +23,15 @@ _IDENTITY = {
 def run_git(folder: Path, *arguments: str) -> str:
     """Run git in a folder, without the machine's settings and variables, and return its output without the last newline."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | _IDENTITY
-    done = subprocess.run(["git", *arguments], cwd=folder, env=environ, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        env=environ,
+        check=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     return done.stdout.rstrip("\n")
 
 

@@ -1,9 +1,7 @@
 """/login with the browser: the panel that waits, several accounts, signing out; the services enforce their documentation."""
 
 import asyncio
-import contextlib
 import re
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -20,6 +18,8 @@ from tests.engine.mcp.sign_in_world import browser
 from tests.support.provider.chatgpt_service import ChatGptService
 from tests.support.provider.openrouter_service import KEY, openrouter_service
 from tests.support.terminal.screen import Page, screen
+from tests.support.world.processes import is_listening
+from tests.support.world.waiting import until
 
 
 @pytest.fixture
@@ -158,18 +158,13 @@ async def test_escape_ends_it_and_gives_the_port_back(
     async with screen(environ, folder, size=(140, 40)) as page:
         url = await open_panel(page)
         port = urlsplit(parse_qs(urlsplit(url).query)["redirect_uri"][0]).port
+        assert port is not None and is_listening(port)
         await page.press("escape")
         await page.sees("you canceled it")
         await page.sees_no_more("Sign in with your browser")
         await page.send("hello")  # the prompt has the focus again
         await page.sees("hello")
-        for _ in range(200):
-            with contextlib.closing(socket.socket()) as link:
-                if link.connect_ex(("127.0.0.1", port)) != 0:
-                    break
-            await asyncio.sleep(0.02)
-        else:
-            raise AssertionError("the port is still open")
+        await until(lambda: not is_listening(port))
     assert accounts_of(environ).all() == [] and service.count["exchange"] == 0
 
 

@@ -106,7 +106,7 @@ def test_the_test_that_changes_it_fails_and_those_behind_it_pass(tmp_path: Path)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, "test_it.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
+        env={**os.environ, "PYTHONPATH": str(TESTS.parent), "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -152,6 +152,23 @@ def test_an_endless_file_ends_the_rest_of_the_line_too(plain: Confined) -> None:
     assert ended.reason == "limit" and "went on" not in output
 
 
+def test_an_endless_file_ends_also_where_the_disk_gets_more_free_space(plain: Confined) -> None:
+    with (plain.project / "ballast").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 128 * MB)
+    part = "head -c 4M /dev/zero; sleep 0.02"
+    text = f"sleep 0.3; rm ballast; while :; do {part}; done > endless"
+    ended, _ = plain.run(text, limits=Limits(file_size=48 * MB))
+    assert ended.limit == ReachedLimit(kind="file_size", value=48 * MB)
+
+
+def test_a_large_file_that_is_only_read_is_none_that_grows(plain: Confined) -> None:
+    with (plain.project / "large").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, 128 * MB)
+    text = "exec 3<large; head -c 32M /dev/zero >part; cat part part >other & wait; sleep 1.2; echo done"
+    ended, output = plain.run(text, limits=Limits(file_size=96 * MB))
+    assert (ended.reason, ended.limit, output) == ("exit", None, "done\n")
+
+
 def test_a_program_that_ignores_the_kernels_signal_ends_too(plain: Confined) -> None:
     source = (
         "import time\nwith open('endless', 'wb') as file:\n    while True: file.write(bytes(8 << 20)); time.sleep(0.02)"

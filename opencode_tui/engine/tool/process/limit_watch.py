@@ -19,7 +19,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -238,8 +238,8 @@ class LimitWatch:
             return ReachedLimit(kind="threads", value=limits.threads)
         if limits.memory and self._uses_memory(members, limits.memory):
             return ReachedLimit(kind="memory", value=limits.memory)
-        used = begin.disk - machine.disk
-        if limits.file_size and used >= limits.file_size / _PART:
+        used, part = begin.disk - machine.disk, (limits.file_size or 0) / _PART
+        if limits.file_size and (used >= part or _have_written(members, part)):
             if any(_largest_file(one.pid) >= limits.file_size for one in members):
                 return ReachedLimit(kind="file_size", value=limits.file_size)
             if machine.disk < begin.disk / _LOW_DISK and sum(_written(one.pid) for one in members) > used / 2:
@@ -427,10 +427,17 @@ def _largest_file(pid: int) -> int:
     with suppress(OSError):
         for number in os.listdir(f"/proc/{pid}/fd"):
             with suppress(OSError):
-                facts = os.stat(f"/proc/{pid}/fd/{number}")
-                if stat.S_ISREG(facts.st_mode):
+                file = f"/proc/{pid}/fd/{number}"
+                is_writable = os.lstat(file).st_mode & stat.S_IWUSR  # the link has the mode of the opening: proc(5)
+                facts = os.stat(file)
+                if is_writable and stat.S_ISREG(facts.st_mode):
                     largest = max(largest, facts.st_blocks * 512)
     return largest
+
+
+def _have_written(members: Sequence[_Process], size: float) -> bool:
+    """Return whether the processes have written so many bytes: the free disk hides that while something else is deleted."""
+    return len(members) < CROWD and sum(_written(one.pid) for one in members) >= size
 
 
 def _written(pid: int) -> int:

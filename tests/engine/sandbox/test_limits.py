@@ -152,7 +152,7 @@ def test_an_endless_file_ends_the_rest_of_the_line_too(plain: Confined) -> None:
     assert ended.reason == "limit" and "went on" not in output
 
 
-def test_an_endless_file_ends_also_where_the_disk_gets_more_free_space(plain: Confined) -> None:
+def test_an_endless_file_ends_while_free_space_grows(plain: Confined) -> None:
     with (plain.project / "ballast").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 128 * MB)
     part = "head -c 4M /dev/zero; sleep 0.02"
@@ -161,7 +161,7 @@ def test_an_endless_file_ends_also_where_the_disk_gets_more_free_space(plain: Co
     assert ended.limit == ReachedLimit(kind="file_size", value=48 * MB)
 
 
-def test_a_large_file_that_is_only_read_is_none_that_grows(plain: Confined) -> None:
+def test_a_large_file_that_a_command_only_reads_does_not_count(plain: Confined) -> None:
     with (plain.project / "large").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 128 * MB)
     text = "exec 3<large; head -c 32M /dev/zero >part; cat part part >other & wait; sleep 1.2; echo done"

@@ -22,9 +22,9 @@ def is_running(pid: int) -> bool:
 
 
 def is_listening(port: int) -> bool:
-    """Return whether this process or one below it accepts connections at a TCP port.
+    """Return whether this process or a descendant listens on a TCP port.
 
-    A connection cannot tell: a program of another run may have taken a fixed port since.
+    Connecting does not tell: another program may have taken a fixed port meanwhile.
     """
     mine = psutil.Process()
     for process in (mine, *mine.children(recursive=True)):

@@ -428,7 +428,7 @@ def _largest_file(pid: int) -> int:
         for number in os.listdir(f"/proc/{pid}/fd"):
             with suppress(OSError):
                 file = f"/proc/{pid}/fd/{number}"
-                is_writable = os.lstat(file).st_mode & stat.S_IWUSR  # the link has the mode of the opening: proc(5)
+                is_writable = os.lstat(file).st_mode & stat.S_IWUSR  # the mode of the link is how it was opened: proc(5)
                 facts = os.stat(file)
                 if is_writable and stat.S_ISREG(facts.st_mode):
                     largest = max(largest, facts.st_blocks * 512)
@@ -436,7 +436,10 @@ def _largest_file(pid: int) -> int:
 
 
 def _have_written(members: Sequence[_Process], size: float) -> bool:
-    """Return whether the processes have written so many bytes: the free disk hides that while something else is deleted."""
+    """Return whether the processes have written `size` bytes; a deletion meanwhile hides that from the free space.
+
+    A crowd is not asked: its processes may be inside `exec`, where a reader of this file waits.
+    """
     return len(members) < CROWD and sum(_written(one.pid) for one in members) >= size
 
 

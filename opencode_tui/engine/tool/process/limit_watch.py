@@ -428,7 +428,7 @@ def _largest_file(pid: int) -> int:
         for number in os.listdir(f"/proc/{pid}/fd"):
             with suppress(OSError):
                 file = f"/proc/{pid}/fd/{number}"
-                is_writable = os.lstat(file).st_mode & stat.S_IWUSR  # the mode of the link is how it was opened: proc(5)
+                is_writable = os.lstat(file).st_mode & stat.S_IWUSR  # how it was opened, see proc(5)
                 facts = os.stat(file)
                 if is_writable and stat.S_ISREG(facts.st_mode):
                     largest = max(largest, facts.st_blocks * 512)

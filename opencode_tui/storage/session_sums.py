@@ -128,6 +128,39 @@ class _File(msgspec.Struct, frozen=True, array_like=True):
     kept: msgspec.Raw
 
 
+class _Times(msgspec.Struct, frozen=True, gc=False):
+    """When a message was created and completed, in ms."""
+
+    created: int | float = 0
+    completed: object = None
+
+
+class _Cache(msgspec.Struct, frozen=True, gc=False):
+    read: int | float = 0
+
+
+class _Tokens(msgspec.Struct, frozen=True, gc=False):
+    """The tokens of a step."""
+
+    input: int | float = 0
+    output: int | float = 0
+    cache: _Cache = _Cache()
+
+
+class _Message(msgspec.Struct, frozen=True, gc=False):
+    """What is counted of a message's record; the cost in USD."""
+
+    role: str = ""
+    time: _Times = _Times()
+    tokens: _Tokens = _Tokens()
+    cost: int | float | str = 0
+    provider: str = msgspec.field(default="", name="providerID")
+    model: str = msgspec.field(default="", name="modelID")
+
+
+_COUNTED = msgspec.json.Decoder(_Message)
+
+
 class SessionSums:
     """The sums of one project's sessions; may be used from several threads."""
 
@@ -227,24 +260,34 @@ class SessionSums:
 
     def _read_message(self, path: str, message: str, since: int, *, has_tools: bool) -> tuple[_Sum, bool]:
         """Return what a message adds, and whether it is being written; nothing for a damaged one, or one from before `since`."""
-        record, tools = self._object(path), dict[str, int]()
-        times = _object(record.get("time"))
-        if record.get("role") not in ("user", "assistant") or _number(times.get("created")) < since:
+        found, tools = self._message(path), dict[str, int]()
+        if found.role not in ("user", "assistant") or _number(found.time.created) < since:
             return _Sum(tools=tools), False
-        if record["role"] == "user":
+        if found.role == "user":
             return _Sum(1, tools=tools), False
-        tokens = _object(record.get("tokens"))
+        used = found.tokens
         use = _Use(
-            f"{record.get('providerID', '')}/{record.get('modelID', '')}",
+            f"{found.provider}/{found.model}",
             1,
-            _number(tokens.get("input")),
-            _number(tokens.get("output")),
-            _number(_object(tokens.get("cache")).get("read")),
-            _usd(record.get("cost")),
+            _number(used.input),
+            _number(used.output),
+            _number(used.cache.read),
+            _usd(found.cost),
         )
         for tool in self._tools(message) if has_tools else ():
             tools[tool] = tools.get(tool, 0) + 1
-        return _Sum(1, [use], tools if has_tools else None), times.get("completed") is None
+        return _Sum(1, [use], tools if has_tools else None), found.time.completed is None
+
+    def _message(self, path: str) -> _Message:
+        """Return what is counted of a message, an empty one when it is removed or damaged."""
+        try:
+            data = self._files.read_whole(path)
+        except OSError:
+            return _Message()
+        try:
+            return _COUNTED.decode(data)
+        except msgspec.MsgspecError:
+            return _message_of(_parsed(data))  # slower, and takes what is not as expected
 
     def _tools(self, message: str) -> Iterable[str]:
         """Yield the tool of each call in a message."""
@@ -260,13 +303,13 @@ class SessionSums:
                 if part.get("type") == "tool" and isinstance(tool := part.get("tool"), str):
                     yield tool
 
-    def _object(self, path: str, mark: bytes = b"") -> JsonObject:
+    def _object(self, path: str, mark: bytes) -> JsonObject:
         """Return a record that has these bytes; nothing when it is removed or damaged: opening the session reports it."""
         try:
             data = self._files.read_whole(path)
-            return _object(json.loads(data)) if mark in data else {}
-        except (OSError, ValueError, RecursionError):
+        except OSError:
             return {}
+        return _parsed(data) if mark in data else {}
 
     def _look(self, columns: Columns) -> tuple[list[str], "array[int]", bytes]:
         """Return the names and states of all folders of messages, and a digest of all states.
@@ -378,6 +421,31 @@ def _rendered(sessions: int, found: _Sum, hidden: Decimal) -> ProjectUsage:
     return ProjectUsage(
         sessions=sessions, messages=found.messages, cost=cost, hidden=float(hidden), models=models, tools=tools
     )
+
+
+def _message_of(record: JsonObject) -> _Message:
+    """Return what is counted of a record with values that may not be what they should."""
+    times, tokens = _object(record.get("time")), _object(record.get("tokens"))
+    return _Message(
+        str(record.get("role")),
+        _Times(_number(times.get("created")), times.get("completed")),
+        _Tokens(
+            _number(tokens.get("input")),
+            _number(tokens.get("output")),
+            _Cache(_number(_object(tokens.get("cache")).get("read"))),
+        ),
+        str(record.get("cost")),
+        str(record.get("providerID", "")),
+        str(record.get("modelID", "")),
+    )
+
+
+def _parsed(data: bytes) -> JsonObject:
+    """Return a record, nothing for a damaged one."""
+    try:
+        return _object(json.loads(data))
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _object(value: object) -> JsonObject:

@@ -127,6 +127,31 @@ def test_a_damaged_message_costs_itself_alone(paths: Paths, text: str):
     assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("0.1")}
 
 
+ODD: tuple[JsonObject, ...] = (
+    {"tokens": None},
+    {"tokens": {"input": "many", "output": 7}},
+    {"tokens": {"input": 1, "cache": []}},
+    {"tokens": {"input": True}},
+    {"tokens": {"input": 10**40}},
+    {"time": {"created": 5, "completed": {"at": 6}}},
+    {"time": {"created": 5.5}},
+    {"providerID": None},
+    {"modelID": 3},
+    {"cost": "0.1"},
+    {"more": float("nan")},
+    {"more": "\ud800"},
+)
+"""Records of other programs and versions, each with a value that this one does not write."""
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_a_message_with_an_odd_value_costs_what_it_says(paths: Paths, odd: JsonObject):
+    one = session("one")
+    message(paths, one, 1, **{"cost": 0.1, **odd})
+    message(paths, one, 2, cost=0.1)
+    assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("0.2")}
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "else"}', "{", '{"sums": 3}'])
 def test_a_damaged_index_is_made_anew(paths: Paths, text: str):
     one = session("one")

@@ -141,8 +141,7 @@ class Doctor:
 
     def _inside(self, folder: str, findings: list[Finding]) -> Iterator[_Location]:
         try:
-            with self._files.scandir(folder) as entries:
-                names = sorted(entry.name for entry in entries)
+            names = sorted(self._files.names(folder))
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:

@@ -77,6 +77,10 @@ class FileSystem:
         with os.scandir(path) as entries:
             yield entries
 
+    def names(self, path: str) -> list[str]:
+        """Return the names in a folder, in arbitrary order."""
+        return os.listdir(path)
+
     def list_states(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the names in a folder with the status of each, links not followed; those removed meanwhile are left out."""
         # Through a descriptor the system need not walk the whole path again for each name.

@@ -75,8 +75,7 @@ class RecordReader(Struct, frozen=True):
 
     def _names(self, folder: str) -> "list[str]":
         try:
-            with self.files.scandir(folder) as entries:
-                return [entry.name for entry in entries]
+            return self.files.names(folder)
         except FileNotFoundError:
             return []
         except OSError as error:

@@ -293,8 +293,7 @@ class SessionSums:
         """Yield the tool of each call in a message."""
         folder = folder_path(self._root, ("part", message))
         try:
-            with self._files.scandir(folder) as entries:
-                names = [entry.name for entry in entries]
+            names = self._files.names(folder)
         except OSError:
             return  # it has no parts, or opening the session reports the error
         for name in names:

@@ -170,8 +170,7 @@ class Trash:
     def _names(self) -> list[tuple[str, str]]:
         """Return the name and the suffix of each folder, the oldest first."""
         try:
-            with self._files.scandir(self._root) as entries:
-                found = [match for entry in entries if (match := _NAME.fullmatch(entry.name))]
+            found = [match for name in self._files.names(self._root) if (match := _NAME.fullmatch(name))]
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -228,8 +227,7 @@ class Trash:
 
     def _listed(self, folder: str) -> list[str]:
         try:
-            with self._files.scandir(f"{self._store}/{folder}".rstrip("/")) as entries:
-                return sorted(entry.name for entry in entries)
+            return sorted(self._files.names(f"{self._store}/{folder}".rstrip("/")))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -325,8 +323,7 @@ class Trash:
     def _remove_empty(self, folder: str) -> None:
         for inner in _subfolders(self._files, folder):
             self._remove_empty(inner)
-        with self._files.scandir(folder) as entries:
-            left = [one.name for one in entries if one.name in (MANIFEST, RECORDS) or _is_temporary(one.name)]
+        left = [name for name in self._files.names(folder) if name in (MANIFEST, RECORDS) or _is_temporary(name)]
         for name in left:
             self._files.unlink(f"{folder}/{name}")
         self._files.rmdir(folder)
@@ -417,9 +414,7 @@ class _Moves:
     def _merge(self, source: str, target: str) -> None:
         """Move what an interrupted copy has left."""
         if _is_folder(self._files, source) and _is_folder(self._files, target):
-            with self._files.scandir(source) as entries:
-                names = sorted(entry.name for entry in entries)
-            for name in names:
+            for name in sorted(self._files.names(source)):
                 self.move(f"{source}/{name}", f"{target}/{name}")
             self._files.rmdir(source)
             return
@@ -449,7 +444,6 @@ def _records_in(files: FileSystem, folder: str) -> Iterator[str]:
     for kind in _subfolders(files, folder):
         inside = _subfolders(files, kind) if os.path.basename(kind) == "session" else [kind]
         for parent in inside:
-            with files.scandir(parent) as entries:
-                names = sorted(entry.name for entry in entries if not _is_temporary(entry.name))
-            for name in names:
-                yield f"{parent[len(folder) + 1 :]}/{name}"
+            for name in sorted(files.names(parent)):
+                if not _is_temporary(name):
+                    yield f"{parent[len(folder) + 1 :]}/{name}"

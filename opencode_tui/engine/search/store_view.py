@@ -95,10 +95,10 @@ class StoreView:
         return self._read(f"{self.root}/session/{found.project}/{name}.json")
 
     def folder_state(self, message: str) -> int:
-        """Return the time of a message's folder of parts in ns, 0 when it has none."""
+        """Return the time of a message's folder of parts in ns, 0 when it has none. Raises OSError."""
         try:
             return self.files.lstat(f"{self.root}/part/{message}").st_mtime_ns
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return 0
 
     def draft(
@@ -135,10 +135,8 @@ class StoreView:
             if known.get(message) == state:
                 continue
             is_user = info.get("role") == "user"
-            parts = {
-                check: fields
-                for check, (_, fields) in self._parts(message, found.project, is_user=is_user, is_open=is_open)
-            }
+            there = self._parts(message, found.project, is_user=is_user, is_open=is_open) if state else ()
+            parts = {check: fields for check, (_, fields) in there}
             count += len(parts) + 1
             created = as_ms(as_object(info.get("time")).get("created"))
             is_stable = is_stable and state <= horizon
@@ -171,8 +169,7 @@ class StoreView:
 
     def _names(self, folder: str) -> list[str]:
         try:
-            with self.files.scandir(folder) as entries:
-                return [entry.name for entry in entries]
+            return self.files.names(folder)
         except (FileNotFoundError, NotADirectoryError):
             return []
 

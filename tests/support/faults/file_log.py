@@ -29,6 +29,10 @@ class LoggedFiles(FileSystem):
         self._note("list", path)
         return super().scandir(path)
 
+    def names(self, path: str) -> list[str]:
+        self._note("list", path)
+        return super().names(path)
+
     def replace(self, source: str, target: str) -> None:
         self._note("write", target)
         super().replace(source, target)

@@ -86,6 +86,10 @@ class FaultyFiles(FileSystem):
         with super().scandir(path) as entries:
             yield entries
 
+    def names(self, path: str) -> list[str]:
+        self._step("names", path)
+        return super().names(path)
+
     def _step(self, name: str, subject: str | int) -> bool:
         """Count a call and let it go wrong if it is its turn; return whether it shall write half."""
         self.log.append((name, subject))

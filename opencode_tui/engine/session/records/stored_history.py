@@ -147,8 +147,7 @@ def find_session(storage: Storage, session_id: str) -> Key | None:
     """Return the key of a session's record, of any project, None when there is none."""
     folder = storage.paths.storage / "session"
     try:
-        with storage.files.scandir(str(folder)) as entries:
-            projects = [entry.name for entry in entries if is_segment(entry.name)]
+        projects = filter(is_segment, storage.files.names(str(folder)))
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -114,8 +114,8 @@ class CompletedReverts:
     def keys(self) -> list[str]:
         """Return the keys of all stored reports; raises StorageError."""
         try:
-            with self._files.scandir(self._folder) as entries:
-                return sorted(entry.name.removesuffix(".json") for entry in entries if entry.name.endswith(".json"))
+            names = self._files.names(self._folder)
+            return sorted(name.removesuffix(".json") for name in names if name.endswith(".json"))
         except FileNotFoundError:
             return []
         except OSError as error:

@@ -3,11 +3,11 @@
 import os
 import shutil
 import stat
-import tempfile
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from tests.support.world.process_folder import process_folder
 from tests.support.world.repo import make_repo, run_git
 
 _HOOKS = (
@@ -74,7 +74,7 @@ def make_guarded(path: Path) -> GuardedRepo:
 @cache
 def _model() -> tuple[Path, Path]:
     """Return the one that the others of this process are copies of, and the file in which whatever runs leaves its name."""
-    base = Path(tempfile.mkdtemp(prefix="guarded-"))
+    base = process_folder("guarded")
     mark = base / "ran"
     repo = make_repo(base / "project")
     repo.commit("first", **{"a": "committed\n", "kept": "k1\n", ".gitignore": "*.log\n"})

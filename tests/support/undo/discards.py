@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from opencode_tui.engine.snapshot.scan.lost_files import LostFile
 from opencode_tui.engine.tool.builtin.bash_losses import find_paths
 from opencode_tui.schema.session.undo import RevertReport
 from tests.support.snapshot.worktree import World
+from tests.support.world.process_folder import process_folder
 from tests.support.world.repo import Repo, make_repo
 
 MIB = 1024 * 1024
@@ -72,7 +72,7 @@ def make_project(folder: Path) -> Repo:
 
 @cache
 def _model() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="discards-")) / "project"
+    folder = process_folder("discards") / "project"
     repo = make_repo(folder)
     repo.commit("first", **_FILES)
     (folder / "run.sh").chmod(0o755)

@@ -445,7 +445,8 @@ def merged(before: Sequence[psutil.Process], now: Sequence[psutil.Process]) -> l
 
 
 def _with_screen(problem: str, terminal: Terminal) -> str:
-    """Return a problem with the last words on the screen."""
-    words = " ".join(re.sub(r"[^\w\s!-~]+", " ", terminal.show()).split())  # without lines and boxes
+    """Return a problem with the last words on the screen, without lines, boxes and paths of this machine."""
+    shown = re.sub(r"[^\w\s!-~]+", " ", terminal.show()).split()
+    words = " ".join(word for word in shown if "/" not in word)
     ended = "" if terminal.is_alive() else f", ended with {terminal.process.poll()}"
     return f"{problem}{ended}; its screen: …{words[-120:]}" if words else f"{problem}{ended}"

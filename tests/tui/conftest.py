@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from opencode_tui.tui.chrome import welcome
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal import style_sheets
 from tests.support.terminal.clock import jump_over_waits
@@ -16,6 +17,12 @@ from tests.support.world.cli import CommandLine
 @pytest.fixture(scope="session", autouse=True)
 def _shared_style_sheets() -> None:
     style_sheets.share()
+
+
+@pytest.fixture(autouse=True)
+def _tip_of_one_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw the same tip on each day, so that no day's tip has the words that a test waits for."""
+    monkeypatch.setattr(welcome, "_DAY_MS", 1 << 62)
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_the_first_keys_import_nothing(environ: dict[str, str], tmp_path: Path) 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("first-run-with-a-key", "push"),
+        ("first-run-with-a-key", "@a.py#L10-20"),
         ("permission-rejected-with-a-word", "Reject: what should the agent do instead?"),
         ("permission-rejected-with-a-word", "leave empty to stop the turn"),
         ("rate-limited", " s esc stop trying"),

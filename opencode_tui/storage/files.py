@@ -1,7 +1,7 @@
 """The system calls that read and write records, and atomic writes made of them.
 
 Tests wrap `FileSystem` to make the n-th call fail, so all of storage except the locks goes through it. Each method is one system
-call, except `read_whole` and `list_states`, and raises OSError.
+call, except `read_whole`, `names` and `list_states`, and raises OSError.
 """
 
 import errno

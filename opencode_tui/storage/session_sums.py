@@ -286,7 +286,7 @@ class SessionSums:
             return _Message()
         try:
             return _COUNTED.decode(data)
-        except msgspec.MsgspecError:
+        except (msgspec.MsgspecError, RecursionError):
             return _message_of(_parsed(data))  # slower, and takes what is not as expected
 
     def _tools(self, message: str) -> Iterable[str]:

@@ -119,7 +119,22 @@ def test_a_folder_that_changed_a_moment_ago_is_not_trusted(paths: Paths):
     assert sums.costs(begun(one)) == {"ses_one": Decimal("0.1")} and messages_read(files) == ["msg_001"]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"cost": "nan"}', '{"cost": -1}', '{"cost": []}', '{"cost": true'])
+NESTED = f'{{"role": "assistant", "more": {"[" * 100_000}{"]" * 100_000}}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        '{"cost": "nan"}',
+        '{"cost": -1}',
+        '{"cost": []}',
+        '{"cost": true',
+        pytest.param(NESTED, id="nested"),
+    ],
+)
 def test_a_damaged_message_costs_itself_alone(paths: Paths, text: str):
     one = session("one")
     message(paths, one, 1, cost=0.1)

@@ -37,7 +37,7 @@ def parse(data: bytes) -> JsonObject | None:
     """Return a record as a JSON object, None for a damaged one."""
     try:
         found: object = msgspec.json.decode(data)
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         try:
             found = json.loads(data.decode("utf-8", "replace"))
         except (ValueError, RecursionError):

@@ -211,6 +211,7 @@ def test_damaged_records_affect_only_themselves(store: SearchStore):
     part = next(iter(storage.glob("part/*/*.json")))
     (part.parent / "prt_broken.json").write_bytes(b"\x00\xff")
     (part.parent / "prt_odd.json").write_text('{"type": "tool", "state": 5}')
+    (part.parent / "prt_nested.json").write_text("[" * 100_000 + "]" * 100_000)
     result = store.search("retry")
     assert [one.session_id for one in result.groups] == ["ses_b", "ses_a"] and result.is_complete
 

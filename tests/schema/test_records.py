@@ -93,7 +93,8 @@ def test_a_large_part_is_decoded_as_a_small_one(monkeypatch: pytest.MonkeyPatch)
     assert parts
     monkeypatch.setattr(part_module, "LARGE_RECORD", 0)
     assert [parse_part(data) for data, _ in parts] == [part for _, part in parts]
-    for damaged in (b'{"id": "a"', b'{"id": "a"}'):
+    nested = b'{"type": "text", "more": %s%s}' % (b"[" * 100_000, b"]" * 100_000)
+    for damaged in (b'{"id": "a"', b'{"id": "a"}', nested):
         with pytest.raises(ValidationError):
             parse_part(damaged)
 

@@ -212,6 +212,6 @@ for 20 ms, this one for 8."""
 def parse_part(data: bytes) -> AnyPart:
     """Return a part of any kind from its JSON. Raises ValidationError."""
     if len(data) > LARGE_RECORD:
-        with suppress(msgspec.DecodeError):  # reported below
+        with suppress(msgspec.DecodeError, RecursionError):  # reported below
             return PART.validate_python(msgspec.json.decode(data))
     return PART.validate_json(data)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,7 +60,7 @@ class ProjectSessions:
         _report(listing.damaged)
         return listing.sessions
 
-    async def listed(self) -> list[ListedSession]:
+    async def listed(self) -> Sequence[ListedSession]:
         """Return all sessions as lists show them, newest first."""
         found, damaged = await asyncio.to_thread(self._index.listed, self._project.id)
         _report(damaged)

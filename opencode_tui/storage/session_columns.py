@@ -177,7 +177,7 @@ class IndexFile:
         Raises OSError, ValueError when the file has other sessions or is damaged.
         """
         with self._opened(self._path(project_id)) as begun:
-            if begun.columns != _render_columns(columns):
+            if begun.columns != render_columns(columns):
                 raise ValueError("the index has other sessions")
             left, checksum = begun.rest, binascii.crc32(begun.rest)
             while more := self._files.read(begun.descriptor, _READ_BYTES):
@@ -204,7 +204,7 @@ class IndexFile:
     def save(self, project_id: str, columns: Columns, sessions: Mapping[str, SessionInfo]) -> None:
         """Replace the index; `sessions` has those of all rows. A failure is logged."""
         path = self._path(project_id)
-        stored, body = _render_columns(columns), _render_records([sessions[name] for name in columns.names])
+        stored, body = render_columns(columns), _render_records([sessions[name] for name in columns.names])
         try:
             content = self._head(stored) + _checksum(body) + b"\n" + stored + body
             AtomicWriter(self._files).write(path, content)
@@ -250,7 +250,8 @@ def _parse_columns(data: bytes) -> Columns:
     )
 
 
-def _render_columns(columns: Columns) -> bytes:
+def render_columns(columns: Columns) -> bytes:
+    """Return columns as they are in the file."""
     stored = _Stored(
         "\n".join(columns.names),
         columns.states.tobytes(),

@@ -23,9 +23,11 @@ from msgspec.structs import replace
 
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session.listed import ListedSession, listed
+from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
+from opencode_tui.storage.listed_file import ListedFile
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.session_columns import (
     ARCHIVED,
@@ -34,6 +36,7 @@ from opencode_tui.storage.session_columns import (
     Columns,
     IndexFile,
     numbers,
+    render_columns,
     updated_columns,
 )
 from opencode_tui.storage.session_record import parse_session
@@ -77,6 +80,7 @@ class SessionIndex:
         self._storage = storage
         self._root = str(storage.paths.storage)
         self._index = IndexFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
+        self._tables = ListedFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
         self._known: _Known | None = None
         self._looked_s = 0.0  # by the monotonic clock, when the files of the known project were looked at
         self._lock = threading.Lock()
@@ -97,14 +101,11 @@ class SessionIndex:
         listed.sort(key=attrgetter("time.created"), reverse=True)
         return SessionListing(listed, damaged)
 
-    def listed(self, project_id: str) -> tuple[builtins.list[ListedSession], builtins.list[StorageError]]:
+    def listed(self, project_id: str) -> tuple[SessionTable, builtins.list[StorageError]]:
         """Return what `list` does, in the form of lists, with the errors of damaged records. Keeps no session in memory."""
         with self._lock:
             known, damaged = self._refresh(project_id)
-            found = self._listed(known)
-        found.sort(key=attrgetter("id"))
-        found.sort(key=attrgetter("created"), reverse=True)
-        return found, damaged
+            return self._listed(known), damaged
 
     def recent(
         self,
@@ -235,26 +236,35 @@ class SessionIndex:
         every = {name: info for name in known.columns.names if (info := known.read.get(name) or stored.get(name))}
         return every, is_whole
 
-    def _listed(self, known: _Known) -> builtins.list[ListedSession]:
-        """Return all sessions in the form of lists, in no order."""
+    def _listed(self, known: _Known) -> SessionTable:
+        """Return all sessions in the form of lists, newest first."""
         names, read = known.columns.names, known.read
-        stored: Mapping[str, ListedSession] | None = {}
-        if known.every is None and any(name not in read for name in names):
-            stored = self._index.listed(known.project_id, known.saved)
-        if known.every is not None or stored is None:  # None: damaged, or replaced by another process
-            every, is_whole = self._every(known)
-            if not is_whole:
-                self._known = replace(self._save(replace(known, every=every)), every=None)
-            return [listed(info) for info in every.values()]
-        return [
-            listed(read[name]) if name in read else stored[name] for name in names if name in read or name in stored
-        ]
+        if len(read) == len(names):
+            return _table(read.values())
+        table = self._tables.load(known.project_id, render_columns(known.saved))
+        if table is None:
+            table = self._made_again(known)
+        lost = () if known.columns is known.saved else set(known.saved.names).difference(names)
+        if not read and not lost:
+            return table
+        return table.changed((name[: -len(SUFFIX)] for name in lost), map(listed, read.values()))
+
+    def _made_again(self, known: _Known) -> SessionTable:
+        """Return the listed sessions of the index, whose file is missing or damaged, and save them."""
+        stored = self._index.listed(known.project_id, known.saved)
+        if stored is None:  # the index too, or it was replaced by another process
+            stored = {name: listed(info) for name, info in self._read(known.saved.names, known.project_id)[0].items()}
+        table = SessionTable().changed((), stored.values())
+        if len(table) == len(known.saved.names):
+            self._tables.save(known.project_id, render_columns(known.saved), table)
+        return table
 
     def _save(self, known: _Known) -> _Known:
         """Write the index file, and return what is known then."""
         every, _ = self._every(known)
         if len(every) == len(known.columns.names):
             self._index.save(known.project_id, known.columns, every)
+            self._tables.save(known.project_id, render_columns(known.columns), _table(every.values()))
         return _Known(known.project_id, known.columns, known.columns, {}, every=known.every)
 
     def _scan(self, project_id: str) -> tuple[builtins.list[str], "array[int]"]:
@@ -300,6 +310,11 @@ class SessionIndex:
                 return None
 
         return read
+
+
+def _table(sessions: Iterable[SessionInfo]) -> SessionTable:
+    """Return sessions in the form of lists, newest first by (creation, id)."""
+    return SessionTable().changed((), map(listed, sessions))
 
 
 def _triples(states: "array[int]") -> list[tuple[int, ...]]:

@@ -37,6 +37,7 @@ from opencode_tui.tui.pages.timeline_reader import TimelineReader
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.session_map import SessionMap
 from opencode_tui.tui.theme.glyphs import UNICODE
 from tests.benchmarks.bench_one_shot import provider
 from tests.benchmarks.comparison import Figure, report
@@ -297,7 +298,7 @@ def _measure_list(paths: Paths, project_id: str, directory: Path, name: str) -> 
     )
     begun = time.process_time()
     found, _ = SessionIndex(Storage(paths)).listed(project_id)
-    control.folder.sessions = {one.id: one for one in found}
+    control.folder.sessions = SessionMap(found)
     read = time.process_time() - begun
     sessions = SessionList(KnownSessions(control))
     begun = time.process_time()

@@ -61,7 +61,7 @@ def test_list_is_complete_and_newest_first_with_and_without_the_index(paths: Pat
     index, files = reads(paths)
     assert index.list("p").sessions == newest_first(infos)
     assert read_records(files) == []
-    assert sorted(os.listdir(paths.cache / "index")) == ["p.index"]
+    assert sorted(os.listdir(paths.cache / "index")) == ["p.index", "p.listed"]
 
 
 def test_no_sessions_are_an_empty_list(paths: Paths):
@@ -223,16 +223,19 @@ def test_lists_for_the_screen_need_no_index(paths: Paths):
     assert index.listed("q") == ([], [])
 
 
+@pytest.mark.parametrize("lost", [["p.listed"], ["p.index", "p.listed"], ["p.index"]], ids=", ".join)
 @pytest.mark.parametrize("damage", [b"", b"\xff" * 2_000, None], ids=["empty", "noise", "gone"])
-def test_lists_for_the_screen_survive_an_index_file_that_is_damaged_meanwhile(
-    paths: Paths, infos: list[SessionInfo], damage: bytes | None
+def test_lists_for_the_screen_survive_files_that_are_damaged_meanwhile(
+    paths: Paths, infos: list[SessionInfo], damage: bytes | None, lost: list[str]
 ):
     index, _ = reads(paths)
     index.columns("p")
-    file = paths.cache / "index" / "p.index"
-    file.unlink() if damage is None else file.write_bytes(damage)
+    for name in lost:
+        file = paths.cache / "index" / name
+        file.unlink() if damage is None else file.write_bytes(damage)
     assert index.listed("p") == (shown(newest_first(infos)), [])
-    later, files = reads(paths)  # it was written again
+    assert SessionIndex(Storage(paths)).listed("p") == (shown(newest_first(infos)), [])
+    later, files = reads(paths)  # they were written again
     assert later.listed("p") == (shown(newest_first(infos)), [])
     assert read_records(files) == []
 

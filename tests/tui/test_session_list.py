@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from opencode_tui.schema.session.listed import listed
 from opencode_tui.tui.keys.router import FAR
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
+from opencode_tui.tui.sessions.rows import RowList
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.session_map import SessionMap
 from opencode_tui.tui.theme.glyphs import UNICODE
 from opencode_tui.tui.widgets.selection import Selection
 from tests.support.terminal.conversation import NOON, ROOT
@@ -31,7 +33,7 @@ def controlled(*titles: str) -> SessionController:
         requested=lambda _event: None,
         clock=lambda: NOON / 1000,
     )
-    control.folder.sessions = {info.id: listed(info) for info in infos}
+    control.folder.sessions = SessionMap(map(listed, infos))
     return control
 
 
@@ -148,7 +150,7 @@ def test_rows_are_made_anew_only_when_something_that_they_show_has_changed() -> 
     control = controlled("a", "b", "c")
     known = KnownSessions(control)
 
-    def rows() -> object:
+    def rows() -> RowList:
         return known.rows("active", UNICODE, is_everywhere=False)
 
     first = rows()
@@ -159,6 +161,6 @@ def test_rows_are_made_anew_only_when_something_that_they_show_has_changed() -> 
     info = control.folder.sessions["ses_b"]
     control.folder.sessions["ses_b"] = replace(info, title="another")
     third = rows()
-    assert third is not second and "another" in str(third)
+    assert third is not second and "another" in [row.title for row in third]
     del control.folder.sessions["ses_c"]
     assert rows() is not third

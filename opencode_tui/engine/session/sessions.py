@@ -106,7 +106,7 @@ class Sessions(Struct, frozen=True):
         """Return the project's sessions, newest first."""
         return await self.store.sessions(self.project.id)
 
-    async def listed(self) -> list[ListedSession]:
+    async def listed(self) -> Sequence[ListedSession]:
         """Return the project's sessions as lists show them, newest first."""
         return await self.store.listed(self.project.id)
 

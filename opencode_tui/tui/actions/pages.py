@@ -126,7 +126,7 @@ async def open_timeline(chat: Chat) -> None:
     session_id = _session_id(chat)
     if session_id is None:
         return
-    branches = branches_of(chat.control.folder.sessions, session_id)
+    branches = branches_of(chat.control.folder.sessions.below(session_id or ""), session_id)
     client = chat.control.client
     reader = TimelineReader(client.messages, session_id, branches, root=str(client.directory))
     await reader.start()

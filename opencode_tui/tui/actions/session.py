@@ -195,8 +195,7 @@ def _cycle(chat: Chat, step: int) -> None:
     if facts is None:
         return
     parent = facts.info.parent_id or facts.info.id
-    sessions = chat.control.folder.sessions.values()
-    ids = sorted(one.id for one in sessions if one.parent_id == parent)
+    ids = sorted(one.id for one in chat.control.folder.sessions.below(parent) if one.parent_id)
     if ids:
         at = ids.index(facts.info.id) + step if facts.info.id in ids else (0 if step > 0 else -1)
         open_session(chat, ids[at % len(ids)])

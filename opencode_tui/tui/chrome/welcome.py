@@ -4,8 +4,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from heapq import nlargest
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -149,11 +147,10 @@ class Welcome(Rows):
             self.post_message(SessionRequested(str(session_id)))
 
     def _recent(self, control: SessionController, key: Callable[[str], str], *, is_demo: bool) -> list[Group]:
-        infos = [one for one in control.folder.sessions.values() if not one.parent_id and not one.is_archived]
-        if is_demo or not infos:
+        newest = [] if is_demo else control.folder.sessions.newest(4)
+        if not newest:
             self._recent_ids, self._chosen = (), ""
             return []
-        newest = nlargest(4, infos, key=attrgetter("updated"))
         now = control.now()
         self._recent_ids = [one.id for one in newest]
         self._chosen = self._chosen if self._chosen in self._recent_ids else ""

@@ -1,6 +1,6 @@
 """The content of the timeline: prompts, the steps that changed files, forks and compactions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -76,12 +76,13 @@ class Branch:
     before: str = ""
 
 
-def branches_of(sessions: Mapping[str, ListedSession], session_id: str | None) -> list[Branch]:
-    """Return the forks of a session, the oldest first."""
-    found: list[Branch] = []
-    for info in sessions.values():
-        if info.fork_of and info.fork_of == session_id:
-            found.append(Branch(info.created, session_name(info)[1], info.id, info.fork_before))
+def branches_of(below: Iterable[ListedSession], session_id: str | None) -> list[Branch]:
+    """Return the forks of a session, the oldest first, of the sessions that came from it."""
+    found = [
+        Branch(info.created, session_name(info)[1], info.id, info.fork_before)
+        for info in below
+        if info.fork_of and info.fork_of == session_id
+    ]
     return sorted(found, key=lambda one: (one.time, one.session_id))
 
 

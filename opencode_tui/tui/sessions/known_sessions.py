@@ -1,17 +1,16 @@
 """The sessions that lists show: those of the folder, of other projects and of the trash once the user asked for them."""
 
-import os
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Literal
 
-from opencode_tui.schema.session.listed import ListedSession, listed
+from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.text.quantity import short_path
-from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.sessions.rows import Row, date_of, session_rows, trash_rows
+from opencode_tui.text.session_tree import TreeSigns
+from opencode_tui.tui.sessions.arrangement import by_folder, date_of, in_one_folder
+from opencode_tui.tui.sessions.rows import Row, RowList, TableRows, TrashRows
 from opencode_tui.tui.state.controller import SessionController
+from opencode_tui.tui.state.session_map import SessionMap
 from opencode_tui.tui.theme.glyphs import Glyphs
 
 if TYPE_CHECKING:
@@ -31,15 +30,16 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """Rows, and what they were made of: records, which are replaced when they change, and all else."""
+    """Rows, and what they were made of: sessions, how many changes they had, and all else."""
 
-    infos: Sequence[ListedSession]
+    sessions: SessionMap
+    changes: int
     others: Sequence[object]
-    rows: Sequence[Row]
+    rows: RowList
 
-    def is_of(self, infos: Sequence[ListedSession], others: Sequence[object]) -> bool:
+    def is_of(self, sessions: SessionMap, others: Sequence[object]) -> bool:
         """Return whether rows of these would be the same."""
-        return len(infos) == len(self.infos) and others == self.others and all(map(is_, infos, self.infos))
+        return sessions is self.sessions and len(sessions.changes) == self.changes and others == self.others
 
 
 class KnownSessions:
@@ -49,7 +49,10 @@ class KnownSessions:
         self.moved: list[Moved] = []
         """What can be undone for the rest of the run, the last one at the end."""
         self._control = control
-        self._everywhere: Sequence[ListedSession] = ()
+        self._everywhere: SessionMap | None = None
+        """The sessions of all projects, once they were asked for."""
+        self._followed = (control.folder.sessions, 0)
+        """The folder's sessions whose changes these have, and how many of them."""
         self._trash: Sequence[TrashedSession] = ()
         self._project_id = ""
         self._made: dict[tuple[View, bool], _Made] = {}
@@ -61,7 +64,10 @@ class KnownSessions:
             self._trash = await client.trash.list()
             self._project_id = self._project_id or (await client.project.current()).id
         if everywhere:
-            self._everywhere = await client.sessions.listed(is_everywhere=True)
+            here = self._control.folder.sessions
+            followed = (here, len(here.changes))
+            self._everywhere = SessionMap(await client.sessions.listed(is_everywhere=True))
+            self._followed = followed
 
     def drop_moved(self, session_id: str) -> None:
         """Record that a session cannot be brought back by an undo any more."""
@@ -69,14 +75,19 @@ class KnownSessions:
 
     def replace(self, session_id: str, info: SessionInfo | None) -> None:
         """Apply a change of a session, whose events may not arrive here; None for a deleted one."""
-        others = [one for one in self._everywhere if one.id != session_id]
-        self._everywhere = others if info is None or len(others) == len(self._everywhere) else [*others, listed(info)]
+        everywhere = self._everywhere
+        if everywhere is None or session_id not in everywhere:
+            return
+        if info is None:
+            del everywhere[session_id]
+        else:
+            everywhere[session_id] = listed(info)
 
     def is_here(self, session_id: str) -> bool:
         """Return whether a session is one of the folder's project."""
         return session_id in self._control.folder.sessions
 
-    def rows(self, view: View, glyphs: Glyphs, *, is_everywhere: bool) -> Sequence[Row]:
+    def rows(self, view: View, glyphs: Glyphs, *, is_everywhere: bool) -> RowList:
         """Return the sessions of the folder's project, or those of all projects by folder, the last used folder first.
 
         They are the same object as long as nothing that they show has changed.
@@ -84,31 +95,32 @@ class KnownSessions:
         folder, now = self._control.folder, self._control.now()
         if view == "trash":
             shown = [one for one in self._trash if is_everywhere or one.project_id == self._project_id]
-            return trash_rows(shown, now)
-        infos = [*self._everywhere, *folder.sessions.values()] if is_everywhere else [*folder.sessions.values()]
+            return TrashRows(shown, now)
+        sessions = self._all() if is_everywhere else folder.sessions
         asking = {one.session_id for one in folder.asking.values()}
         others = (glyphs, dict(folder.statuses), asking, dict(folder.ended), date_of(now))
         made = self._made.get((view, is_everywhere))
-        if made is None or not made.is_of(infos, others):
-            rows = self._rows_of(infos, glyphs, now, is_archived=view == "archived", is_everywhere=is_everywhere)
-            made = self._made[view, is_everywhere] = _Made(infos, others, rows)
+        if made is None or not made.is_of(sessions, others):
+            signs = TreeSigns(
+                f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}", f"{glyphs.step_rail} "
+            )
+            ordered = by_folder if is_everywhere else in_one_folder
+            arranged = ordered(sessions.table, sessions.rows, signs, now, is_archived=view == "archived")
+            rows = TableRows(sessions.table, arranged, folder)
+            made = self._made[view, is_everywhere] = _Made(sessions, len(sessions.changes), others, rows)
         return made.rows
 
-    def _rows_of(
-        self, infos: Sequence[ListedSession], glyphs: Glyphs, now: int, *, is_archived: bool, is_everywhere: bool
-    ) -> Sequence[Row]:
-        folder = self._control.folder
-        if not is_everywhere:
-            return session_rows(folder, infos, now, glyphs, is_archived=is_archived)
-        newest = {info.id: info for info in infos}
-        folders: dict[str, list[ListedSession]] = {}
-        for info in sorted(newest.values(), key=attrgetter("updated"), reverse=True):
-            folders.setdefault(info.directory, []).append(info)
-        home = os.path.expanduser("~")
-        return [
-            row
-            for path, members in folders.items()
-            for row in session_rows(
-                folder, members, now, glyphs, is_archived=is_archived, group=screen_line(short_path(path, home))
-            )
-        ]
+    def _all(self) -> SessionMap:
+        """Return the sessions of all projects, those of the folder as they are now; only these until all were loaded."""
+        here, everywhere = self._control.folder.sessions, self._everywhere
+        if everywhere is None:
+            return here
+        known, count = self._followed
+        changed = here.changes[count:] if here is known else [*known, *here]
+        for session_id in dict.fromkeys(changed):
+            if session_id in here:
+                everywhere[session_id] = here[session_id]
+            else:
+                everywhere.pop(session_id, None)
+        self._followed = (here, len(here.changes))
+        return everywhere

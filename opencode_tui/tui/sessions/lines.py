@@ -44,9 +44,8 @@ class SessionLines(Sections):
         name = clip_front(words, self.width - 2 * MARGIN, self.look.glyphs.ellipsis)
         return self.line([(name, self.style("muted"))] if words else [])
 
-    def waiting(self, rows: Sequence[Row]) -> list[Piece]:
+    def waiting(self, asking: int) -> list[Piece]:
         """Return how many sessions need an answer; nothing when none does."""
-        asking = sum(one.state == "asks" for one in rows)
         return [(f"{asking} need{'s' if asking == 1 else ''} you", self.style("warning"))] if asking else []
 
     def session(self, one: Row, now: int, *, is_selected: bool) -> Strip:

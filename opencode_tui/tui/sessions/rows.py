@@ -1,20 +1,20 @@
-"""Sessions as rows: the tree of forks and subagent sessions, grouped by day, each with its state; deleted sessions."""
+"""Sessions as rows of a list, each with its state and made when it is asked for; deleted sessions."""
 
+from abc import abstractmethod
+from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
-from functools import cache
-from operator import attrgetter
-from typing import TYPE_CHECKING
+from operator import itemgetter
+from typing import TYPE_CHECKING, overload
 
 from msgspec import Struct
 
 from opencode_tui.schema.session.listed import ListedSession
-from opencode_tui.text.quantity import QUARTER_MS
+from opencode_tui.schema.session.session_table import CHILD, SessionTable
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.text.session_tree import TreeSigns, build_tree
+from opencode_tui.tui.sessions.arrangement import Arranged, day
 from opencode_tui.tui.state.folder import FolderState
-from opencode_tui.tui.state.session_state import State, name_of, state_of, still_state
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.state.session_state import State, name_of, shown_title, state_of, still_state
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.trash import TrashedSession
@@ -48,93 +48,136 @@ class Row(Struct, frozen=True, gc=False):
         return isinstance(self.of, ListedSession) and self.of.is_shared
 
 
+class RowList(Sequence[Row]):
+    """The rows of a list from top to bottom."""
+
+    groups: Sequence[tuple[int, str]] = ()
+    """Where each group begins, with its name."""
+    waiting: int = 0
+    """How many sessions wait for an answer of the user."""
+
+    @abstractmethod
+    def find(self, row_id: str) -> int:
+        """Return the place of a row, -1 without it."""
+
+    @abstractmethod
+    def id_at(self, at: int) -> str:
+        """Return the ID of a row, without making it."""
+
+    @abstractmethod
+    def newest_first(self) -> Sequence[int]:
+        """Return the places of all rows by their time, the latest first."""
+
+    @abstractmethod
+    def titles(self, places: Iterable[int]) -> list[str]:
+        """Return the titles of these rows."""
+
+
+class TableRows(RowList):
+    """Rows of sessions in a table, as it is when a row is made."""
+
+    def __init__(self, table: SessionTable, arranged: Arranged, folder: FolderState) -> None:
+        self.groups = arranged.groups
+        self._table = table
+        self._rows = arranged.rows
+        self._branches = arranged.branches
+        self._folder = folder
+        self._active = {*folder.statuses, *folder.ended, *(one.session_id for one in folder.asking.values())}
+        self._places: dict[str, int] = {}
+        self.waiting = sum(self.find(one) >= 0 for one in {one.session_id for one in folder.asking.values()})
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        if isinstance(at, slice):
+            return [self[one] for one in range(*at.indices(len(self)))]
+        row = self._rows[at]
+        info, group = self._table[row], bisect_right(self.groups, at % len(self), key=itemgetter(0)) - 1
+        kind, title = name_of(info)
+        state = state_of(info, self._folder) if info.id in self._active else still_state(info)
+        branch = self._branches.get(row, "")
+        return Row(info, info.id, info.updated, title, self.groups[group][1], state, branch, kind)
+
+    def find(self, row_id: str) -> int:
+        """Return the place of a row, -1 without it."""
+        if row_id not in self._places:
+            row = self._table.row_of(row_id)
+            self._places[row_id] = self._rows.index(row) if row >= 0 and row in self._rows else -1
+        return self._places[row_id]
+
+    def id_at(self, at: int) -> str:
+        """Return the ID of a row."""
+        return self._table.ids[self._rows[at]]
+
+    def newest_first(self) -> Sequence[int]:
+        """Return the places of all rows, the session that was updated last first."""
+        updated, rows = self._table.updated, self._rows
+        return array("I", sorted(range(len(rows)), key=lambda at: updated[rows[at]], reverse=True))
+
+    def titles(self, places: Iterable[int]) -> list[str]:
+        """Return the titles of these rows."""
+        table, rows = self._table, self._rows
+        flags, titles = table.flags, table.titles
+        return [
+            shown_title(titles[row]) if not flags[row] & CHILD else name_of(table[row])[1]
+            for row in map(rows.__getitem__, places)
+        ]
+
+
+class TrashRows(RowList):
+    """Deleted sessions in their order."""
+
+    def __init__(self, entries: Iterable["TrashedSession"], now: int) -> None:
+        self._rows = [
+            Row(
+                one,
+                one.name,
+                one.deleted,
+                screen_line(" ".join(one.title.split())) or "(no title)",
+                day(one.deleted, now),
+            )
+            for one in entries
+        ]
+        self._ids = [one.id for one in self._rows]
+        self.groups = [
+            (at, one.group) for at, one in enumerate(self._rows) if not at or one.group != self._rows[at - 1].group
+        ]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Row: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Row]: ...
+    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+        return self._rows[at]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TrashRows) and self._rows == other._rows
+
+    def find(self, row_id: str) -> int:
+        """Return the place of a row, -1 without it."""
+        return self._ids.index(row_id) if row_id in self._ids else -1
+
+    def id_at(self, at: int) -> str:
+        """Return the name of an entry."""
+        return self._ids[at]
+
+    def newest_first(self) -> Sequence[int]:
+        """Return the places of all rows, the session that was deleted last first."""
+        return sorted(range(len(self)), key=lambda at: self._rows[at].time, reverse=True)
+
+    def titles(self, places: Iterable[int]) -> list[str]:
+        """Return the titles of these rows."""
+        return [self._rows[at].title for at in places]
+
+
 def row_of(info: ListedSession) -> Row:
     """Return a session outside of a list."""
     return Row(info, info.id, info.updated, name_of(info)[1])
-
-
-def trash_rows(entries: Iterable["TrashedSession"], now: int) -> list[Row]:
-    """Return deleted sessions in their order."""
-    return [
-        Row(one, one.name, one.deleted, screen_line(" ".join(one.title.split())) or "(no title)", day(one.deleted, now))
-        for one in entries
-    ]
-
-
-def session_rows(
-    folder: FolderState,
-    infos: Iterable[ListedSession],
-    now: int,
-    glyphs: Glyphs,
-    *,
-    is_archived: bool = False,
-    group: str = "",
-) -> list[Row]:
-    """Return the sessions that are not archived, or those that are, pinned ones first, on each level the latest first.
-
-    All are in the `group` if there is one. Agent sessions are archived with the session that called them.
-    """
-    chosen = _chosen(list(infos), is_archived=is_archived)
-    signs = TreeSigns(f"{glyphs.branch}{glyphs.twig}", f"{glyphs.last_branch}{glyphs.twig}", f"{glyphs.step_rail} ")
-    tree = sorted(build_tree(chosen, signs), key=attrgetter("used"), reverse=True)  # trees stay together
-    if any(map(attrgetter("is_pinned"), chosen)):
-        tree.sort(key=attrgetter("root.is_pinned"), reverse=True)
-    active = {*folder.statuses, *folder.ended, *(one.session_id for one in folder.asking.values())}
-
-    today = date_of(now)
-
-    @cache
-    def name_of_day(then: date) -> str:
-        return _day_name(then, today)
-
-    @cache
-    def day_of(quarter: int) -> str:
-        return name_of_day(date_of(quarter * QUARTER_MS))
-
-    rows: list[Row] = []
-    for one in tree:
-        info = one.info
-        kind, title = name_of(info)
-        own_group = group or ("Pinned" if one.root.is_pinned else day_of(one.used // QUARTER_MS))
-        state = state_of(info, folder) if info.id in active else still_state(info)
-        rows.append(Row(info, info.id, info.updated, title, own_group, state, one.branch, kind))
-    return rows
-
-
-def _chosen(infos: Sequence[ListedSession], *, is_archived: bool) -> list[ListedSession]:
-    """Return the sessions that are archived themselves or with their callers, or the others."""
-    if not is_archived and not any(info.is_archived for info in infos):
-        return [*infos]
-    by_id = {info.id: info for info in infos}
-
-    def hidden(info: ListedSession | None) -> bool:
-        seen: set[str] = set()
-        while info is not None and info.id not in seen:
-            if info.is_archived:
-                return True
-            seen.add(info.id)
-            info = by_id.get(info.parent_id)
-        return False
-
-    return [info for info in infos if hidden(info) == is_archived]
-
-
-def day(moment: int, now: int) -> str:
-    """Return Today, Yesterday, Last week or the month; both arguments in ms since 1970."""
-    return _day_name(date_of(moment), date_of(now))
-
-
-def _day_name(then: date, today: date) -> str:
-    if then >= today:
-        return "Today"
-    if then == today - timedelta(days=1):
-        return "Yesterday"
-    return "Last week" if then > today - timedelta(days=7) else then.strftime("%B %Y")
-
-
-def date_of(moment: int) -> date:
-    """Return the local day of a moment in ms since 1970."""
-    try:
-        return datetime.fromtimestamp(moment / 1000).date()
-    except (OverflowError, ValueError, OSError):  # a record with an invalid time
-        return datetime.fromtimestamp(0).date()

@@ -1,15 +1,14 @@
 """The list of sessions behind each place that shows one: its rows, the filter, the selection and the marks."""
 
+from array import array
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
 from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from opencode_tui.schema.ranking import NameFilter
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
-from opencode_tui.tui.sessions.rows import Row
+from opencode_tui.tui.sessions.list_lines import LineIds, Lines, Picked
+from opencode_tui.tui.sessions.rows import Row, RowList, TrashRows
 from opencode_tui.tui.theme.glyphs import Glyphs
 from opencode_tui.tui.widgets.selection import Selection
 
@@ -47,14 +46,14 @@ class SessionList:
         self.found_in_text: Sequence[str] = ()
         """Sessions whose content has the typed words, but not their title."""
         self._with_text: frozenset[str] = frozenset()
-        self.rows: Sequence[Row] = ()
+        self.rows: RowList = TrashRows((), 0)
         """All rows, those that the filter hides among them."""
-        self.lines: Sequence[Row | str] = ()
+        self.lines: Lines = Lines(self.rows)
         """The rows that the filter finds; without one all by group, with headings and empty lines as texts."""
         self.ids: Sequence[str] = ()
         """The IDs of these, empty for texts."""
-        self._latest: tuple[Sequence[Row], Sequence[Row], NameFilter] = ((), (), NameFilter(()))
-        """All rows, those of a filter, the latest first, and the titles of these."""
+        self._latest: tuple[RowList, Sequence[int], NameFilter] = (self.rows, (), NameFilter(()))
+        """All rows, their places, the latest first, and the titles of these."""
 
     @property
     def chosen(self) -> str:
@@ -127,17 +126,15 @@ class SessionList:
     @property
     def targets(self) -> Sequence[Row]:
         """Return the marked rows in the order of the list, or the selected one."""
-        marked = [one for one in self.lines if isinstance(one, Row) and one.id in self.marked]
+        places = sorted(at for one in self.marked if (at := self.lines.find(one)) >= 0)
+        marked = [one for at in places if isinstance(one := self.lines[at], Row)]
         return marked or [one for one in [self.selected] if one is not None]
 
     @property
     def selected(self) -> Row | None:
         """The selected row; None when there is none."""
-        at = self.selection.at
-        here = self.lines[at] if at < len(self.lines) else ""
-        if isinstance(here, Row) and here.id == self.chosen:
-            return here
-        return next((one for one in self.lines if isinstance(one, Row) and one.id == self.chosen), None)
+        here = self.lines[at] if self.chosen and (at := self.lines.find(self.chosen)) >= 0 else ""
+        return here if isinstance(here, Row) else None
 
     def _filter_by(self, typed: str) -> None:
         """Filter by another text, and select the best match; without a text the first row."""
@@ -149,35 +146,22 @@ class SessionList:
         """Find what matches: the best matches first, of those that match alike the latest."""
         if self.is_filtered:
             latest, titles = self._newest_first()
-            lines = [latest[at] for at in titles.find(self.typed)]
+            places = array("I", map(latest.__getitem__, titles.find(self.typed)))
             if self._with_text:
-                named = {one.id for one in lines}
-                others = [one for one in latest if one.id in self._with_text and one.id not in named]
-                self.found_in_text = [one.id for one in others]
-                lines += others
+                named = {*places}
+                others = {at for one in self._with_text if (at := self.rows.find(one)) >= 0} - named
+                places.extend(at for at in latest if at in others)
+                self.found_in_text = [self.rows.id_at(at) for at in places[len(named) :]]
             else:
                 self.found_in_text = ()
-            self.lines, self.ids = lines, [one.id for one in lines]
+            self.lines = Picked(self.rows, places)
         else:
-            self.lines = list(_with_headings(self.rows))
-            self.ids = ["" if isinstance(one, str) else one.id for one in self.lines]
+            self.lines = Lines(self.rows)
+        self.ids = LineIds(self.lines)
         self.selection.show(self.ids, near=near)
 
-    def _newest_first(self) -> tuple[Sequence[Row], NameFilter]:
+    def _newest_first(self) -> tuple[Sequence[int], NameFilter]:
         if self._latest[0] is not self.rows:
-            latest = [replace(one, branch="") if one.branch else one for one in self.rows]
-            latest.sort(key=attrgetter("time"), reverse=True)
-            self._latest = (self.rows, latest, NameFilter([one.title for one in latest]))
+            latest = self.rows.newest_first()
+            self._latest = (self.rows, latest, NameFilter(self.rows.titles(latest)))
         return self._latest[1], self._latest[2]
-
-
-def _with_headings(rows: Iterable[Row]) -> Iterable[Row | str]:
-    """Yield the rows with a heading above each group, and an empty line before all headings but the first."""
-    group = ""
-    for row in rows:
-        if row.group != group:
-            if group:
-                yield ""
-            group = row.group
-            yield group
-        yield row

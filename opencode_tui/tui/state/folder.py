@@ -21,9 +21,10 @@ from opencode_tui.schema.event.event import (
 )
 from opencode_tui.schema.event.folder_event import BackgroundUpdated, LspUpdated
 from opencode_tui.schema.permission import PermissionRequest
-from opencode_tui.schema.session.listed import ListedSession, listed
+from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus
 from opencode_tui.schema.session.stored_error import EndState, end_state
+from opencode_tui.tui.state.session_map import SessionMap
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.background import BackgroundCommand
@@ -36,7 +37,7 @@ class FolderState:
     """Kept current by `apply`; `load` reads everything again."""
 
     def __init__(self) -> None:
-        self.sessions: dict[str, ListedSession] = {}
+        self.sessions = SessionMap()
         self.statuses: dict[str, AnyStatus] = {}
         self.busy_since: dict[str, int] = {}
         """The time in ms since 1970 at which a session became busy."""
@@ -55,7 +56,7 @@ class FolderState:
 
     async def load(self, client: Client, now: int) -> None:
         """Load the state; events that arrive meanwhile are applied afterwards."""
-        self.sessions = {info.id: info for info in await client.sessions.listed()}
+        self.sessions = SessionMap(await client.sessions.listed())
         self.statuses = dict(await client.prompts.status())
         self.busy_since = {session_id: self.busy_since.get(session_id, now) for session_id in self.statuses}
         pending: Sequence[Asking] = [*await client.permissions.pending(), *await client.questions.pending()]
@@ -112,12 +113,11 @@ class FolderState:
 
     def family(self, session_id: str) -> set[str]:
         """Return a session and all its subagent sessions."""
-        found = {session_id}
-        grown = True
-        while grown:
-            more = {one.id for one in self.sessions.values() if one.parent_id in found} - found
+        found, above = {session_id}, [session_id]
+        while above:
+            more = {one.id for one in self.sessions.below(above.pop()) if one.parent_id} - found
             found |= more
-            grown = bool(more)
+            above += more
         return found
 
     def _apply_status(self, session_id: str, status: AnyStatus, now: int) -> None:

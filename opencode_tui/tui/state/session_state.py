@@ -28,15 +28,18 @@ _AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", 
 
 def name_of(info: ListedSession) -> tuple[str, str]:
     """Return the kind of a session and its title, both safe."""
-    title = info.title
+    title = shown_title(info.title)
+    found = _AGENT_TITLE.match(title) if info.parent_id else None
+    return (found["agent"], found["title"]) if found else (info.kind, title)
+
+
+def shown_title(title: str) -> str:
+    """Return a title in one line, safe; of a subagent session with the name of the agent behind it."""
     if is_default_title(title):
-        title = "New session"
-    elif "  " in title or title[:1] == " " or title[-1:] == " " or not title.isprintable():
-        title = " ".join(title.split())  # the others stay the same object: there may be 100,000
-    if info.parent_id:
-        found = _AGENT_TITLE.match(title)
-        return (screen_line(found["agent"]), screen_line(found["title"])) if found else (info.kind, screen_line(title))
-    return info.kind, screen_line(title)
+        return "New session"
+    if "  " in title or title[:1] == " " or title[-1:] == " " or not title.isprintable():
+        title = " ".join(title.split())  # most need not: there may be 100,000
+    return screen_line(title)
 
 
 def state_of(info: ListedSession, folder: FolderState) -> State:

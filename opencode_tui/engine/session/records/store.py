@@ -325,11 +325,10 @@ class SessionStore:
         """Return a project's sessions, newest first; damaged records are logged and skipped."""
         return self._listed(await asyncio.to_thread(self._index.list, project_id))
 
-    async def listed(self, project_id: str) -> list[ListedSession]:
+    async def listed(self, project_id: str) -> Sequence[ListedSession]:
         """Return a project's sessions as lists show them, newest first; damaged records are logged and skipped."""
         found, damaged = await asyncio.to_thread(self._index.listed, project_id)
         self._listed(SessionListing([], damaged))
-        self._projects.update((one.id, project_id) for one in found)
         return found
 
     async def recent_sessions(

@@ -30,6 +30,7 @@ from opencode_tui.schema.permission import OpenPermission, PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo
+from opencode_tui.schema.session.session_table import SessionTable
 
 if TYPE_CHECKING:
     from types import CoroutineType
@@ -175,7 +176,11 @@ class _Sessions:
     async def listed(self, is_everywhere: bool = False) -> "Sequence[ListedSession]":
         if not is_everywhere:
             return await self._session.sessions.listed()
-        return [info for one in await self._core.projects.all() for info in await self._core.store.listed(one.id)]
+        table = SessionTable()
+        for one in await self._core.projects.all():
+            found = await self._core.store.listed(one.id)
+            table.extend(found, 0, len(found))
+        return table
 
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]

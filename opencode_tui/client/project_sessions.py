@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
@@ -60,7 +60,7 @@ class ProjectSessions:
         _report(listing.damaged)
         return listing.sessions
 
-    async def listed(self) -> Sequence[ListedSession]:
+    async def listed(self) -> SessionTable:
         """Return all sessions as lists show them, newest first."""
         found, damaged = await asyncio.to_thread(self._index.listed, self._project.id)
         _report(damaged)

@@ -1,8 +1,9 @@
 """Ranks names against what a user types: rows of lists, titles of sessions, paths of files."""
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, pairwise, repeat
+from operator import contains, not_
 from typing import NamedTuple
 
 _BREAKS = frozenset(" /_-.:@")
@@ -11,6 +12,9 @@ LONG, SLACK = 4, 2
 
 SIMILAR = 80
 """Minimum similarity of a mistyped query in percent: of five characters one may be wrong."""
+
+_BLOCK = 5_000
+"""Names that are marked together: all in one text would need several times their memory."""
 
 SLICE = 1_000
 """Paths that are compared at a time: a caller can do other work in between."""
@@ -86,10 +90,12 @@ class NameFilter:
     characters. The results for what the query begins with are kept: they narrow the search, and are there when it gets shorter.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, count: int, names: Callable[[Sequence[int]], Sequence[str]]) -> None:
+        """`names` returns some of as many names, by their indices."""
         self._names = names
-        self._marked = _mark_words(names)
-        everything = range(len(names))
+        everything = range(count)
+        blocks = (everything[start : start + _BLOCK] for start in range(0, count, _BLOCK))
+        self._marked = [marked for block in blocks for marked in _mark_words(names(block))]
         self._found: dict[str, _Found] = {"": _Found((), everything, _Parts(everything, (), (), ()))}
 
     def find(self, query: str) -> Sequence[int]:
@@ -111,13 +117,13 @@ class NameFilter:
                 as_one=self._with_starts(joined, parts.as_one) if len(words) > 1 else parts.in_pieces
             )
             groups, as_one = self._by_word_starts(words, parts), parts.as_one
-            rest = {*parts.in_pieces, *as_one}
+            rest = sorted({*parts.in_pieces, *as_one})
         else:
             groups, parts = dict[int, list[int]](), None
             rest = as_one = self._with_letters(joined, sorted(before.names))
         joined_in = frozenset(as_one) if len(words) > 1 else frozenset[int]()
-        for at in rest:
-            if (points := _points(words, self._names[at], may_be_joined=at in joined_in)) is not None:
+        for at, name in zip(rest, self._names(rest), strict=True):
+            if (points := _points(words, name, may_be_joined=at in joined_in)) is not None:
                 groups.setdefault(points // _ALIKE_WITHIN, []).append(at)
         return _Found(words, [at for group in sorted(groups, reverse=True) for at in sorted(groups[group])], parts)
 
@@ -125,6 +131,7 @@ class NameFilter:
         """Return the parts by one more word, or by a longer one in the place of the last."""
         begun, within = self._parted(_BREAK + word, parts.begun)
         within, missing = self._parted(word, [*parts.within, *within])
+        missing = self._with_end(word, missing)
         having, without = self._parted(word, parts.in_pieces)
         in_pieces = [*having, *self._with_starts(word, [*without, *missing])]
         return _Parts(begun, within, in_pieces, [*parts.as_one, *missing])
@@ -142,34 +149,47 @@ class NameFilter:
         if len(word) == 1:
             return ()
         marked, first = self._marked, _BREAK + word[0]
-        among = [at for at in among if first in marked[at]]
         following = [(pair, _BREAK + pair[1]) for pair in map("".join, pairwise(word))]
         for pair, start in reversed(following):  # the letters typed last leave the fewest
-            among = [at for at in among if pair in marked[at] or start in marked[at]]
-        return [at for at in among if _in_order(first, following, marked[at])]
+            among = self._having(pair, among, start)
+        return [at for at in self._having(first, among) if _in_order(first, following, marked[at])]
+
+    def _with_end(self, word: str, among: Sequence[int]) -> Sequence[int]:
+        """Return those that may have a word in pieces by its last letters, of those that do not have it in one piece."""
+        if len(word) == 1:
+            return ()
+        start = _BREAK + word[-1]
+        return self._having(start, among) if len(word) == 2 else self._having(word[-2:], among, start)
+
+    def _having(self, piece: str, among: Sequence[int], other: str = "") -> Sequence[int]:
+        """Return those that have a piece of text, or another one."""
+        has = map(contains, map(self._marked.__getitem__, among), repeat(piece))
+        if other:
+            has = map(bool.__or__, has, map(contains, map(self._marked.__getitem__, among), repeat(other)))
+        return [*compress(among, has)]
 
     def _parted(self, piece: str, among: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         """Return those that have a piece of text, and the others."""
-        marked = self._marked
-        having = [at for at in among if piece in marked[at]]
-        return having, [at for at in among if piece not in marked[at]] if len(having) < len(among) else ()
+        has = [*map(contains, map(self._marked.__getitem__, among), repeat(piece))]
+        having = [*compress(among, has)]
+        return having, [*compress(among, map(not_, has))] if len(having) < len(among) else ()
 
     def _with_letters(self, letters: str, among: Sequence[int]) -> Sequence[int]:
         """Return those that have all the letters somewhere."""
-        marked = self._marked
         for letter in sorted(set(letters.translate(_TO_BREAKS))):
-            among = [at for at in among if letter in marked[at]]
+            among = self._having(letter, among)
         return among
 
     def _alike(self, query: str) -> Sequence[int]:
         """Return those that have something similar to the query, where no name contains it."""
         words = query.casefold().split()
-        everything = range(len(self._names))
+        everything = range(len(self._marked))
         apart: Sequence[int] = everything
         for word in words:
             apart = self._with_order(word, apart)
         among = sorted({*apart, *self._with_order("".join(words), everything)})
-        return [at for at, _ in _found(query, self._names, among, _alike, is_short_first=False)]
+        names = dict(zip(among, self._names(among), strict=True))
+        return [at for at, _ in _found(query, names, among, _alike, is_short_first=False)]
 
     def _with_order(self, word: str, among: Sequence[int]) -> Sequence[int]:
         """Return those that have as many letters of a word in their order as similar ones need."""
@@ -198,7 +218,7 @@ def _mark_words(names: Sequence[str]) -> Sequence[str]:
 
 def _found(
     query: str,
-    names: Sequence[str],
+    names: Mapping[int, str] | Sequence[str],
     among: Iterable[int],
     find: Callable[[str, str], Match | None],
     *,

@@ -18,7 +18,6 @@ from opencode_tui.schema.error import BusyError, NotFoundError, SessionError
 from opencode_tui.schema.ids import Identifier, is_identifier
 from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import (
     APPROVALS_KEY,
@@ -29,6 +28,7 @@ from opencode_tui.schema.session.session import (
     hidden_cost,
     own_from,
 )
+from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 
@@ -106,7 +106,7 @@ class Sessions(Struct, frozen=True):
         """Return the project's sessions, newest first."""
         return await self.store.sessions(self.project.id)
 
-    async def listed(self) -> Sequence[ListedSession]:
+    async def listed(self) -> SessionTable:
         """Return the project's sessions as lists show them, newest first."""
         return await self.store.listed(self.project.id)
 

@@ -9,11 +9,9 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from sys import byteorder
 from typing import NamedTuple, Self, overload
 
-import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.schema.session.listed import ListedSession
 
@@ -79,6 +77,14 @@ class Texts(Sequence[str]):
             yield data[start:end].decode("utf-8", _MANGLED)
             start = end
 
+    def picked(self, places: Iterable[int]) -> list[str]:
+        """Return the texts in these places, many of them faster than one by one."""
+        places = [*places]
+        if len(places) < len(self) // 2 or not self._data.isascii():
+            return [*map(self.__getitem__, places)]
+        text, starts = self._data.decode("ascii"), self._starts
+        return [text[starts[at] : starts[at + 1]] for at in places]
+
     def is_empty(self, at: int) -> bool:
         """Return whether a text is empty."""
         return self._starts[at] == self._starts[at + 1]
@@ -96,21 +102,6 @@ class _Rest(NamedTuple):
 
 
 _NO_REST = _Rest()
-
-
-class _Stored(Struct, frozen=True, array_like=True):
-    """A table in a file: numbers as the bytes of their arrays."""
-
-    order: str
-    ids: tuple[bytes, bytes]
-    titles: tuple[bytes, bytes]
-    rests: tuple[bytes, bytes]
-    directories: tuple[bytes, bytes]
-    directory: bytes
-    created: bytes
-    updated: bytes
-    flags: bytes
-    by_id: bytes
 
 
 class SessionTable(Sequence[ListedSession]):
@@ -141,41 +132,34 @@ class SessionTable(Sequence[ListedSession]):
         return table
 
     @classmethod
-    def load(cls, data: bytes) -> Self:
-        """Return a table that was dumped. Raises MsgspecError or ValueError for anything else."""
-        stored, table = msgspec.msgpack.decode(data, type=_Stored), cls()
-        if stored.order != byteorder:
-            raise ValueError("a table of another machine")
-        table.ids, table.titles, table._rests = Texts(*stored.ids), Texts(*stored.titles), Texts(*stored.rests)
-        table._directories = [*Texts(*stored.directories)]
-        for column, content in (
-            (table._directory, stored.directory),
-            (table.created, stored.created),
-            (table.updated, stored.updated),
-            (by_id := array("I"), stored.by_id),
-        ):
-            column.frombytes(content)
-        table.flags += stored.flags
-        table._by_id, table._indexed = by_id, len(by_id)
-        if {len(one) for one in (table.ids, table.titles, table._rests, table.created, by_id)} != {len(table)}:
+    def load(cls, pieces: Iterator[bytes]) -> Self:
+        """Return a table that was dumped, of which each piece is asked for when it is needed. Raises ValueError for other ones."""
+        table = cls()
+
+        def piece() -> bytes:
+            if (found := next(pieces, None)) is None:
+                raise ValueError("a table without all its columns")
+            return found
+
+        table.ids, table.titles, table._rests, directories = (Texts(piece(), piece()) for _ in range(4))
+        for column in (table._directory, table.created, table.updated, table._by_id):
+            column.frombytes(piece())
+        table.flags += piece()
+        table._directories, table._indexed = [*directories], len(table)
+        columns = (table.ids, table.titles, table._rests, table._directory, table.created, table.updated, table._by_id)
+        if {*map(len, columns)} != {len(table)}:
             raise ValueError("a table with columns of different lengths")
         return table
 
-    def dump(self) -> bytes:
-        """Return a text that `load` reads."""
-        stored = _Stored(
-            byteorder,
-            self.ids.dump(),
-            self.titles.dump(),
-            self._rests.dump(),
-            Texts.of(self._directories).dump(),
-            self._directory.tobytes(),
-            self.created.tobytes(),
-            self.updated.tobytes(),
+    def dump(self) -> list[bytes]:
+        """Return the pieces that `load` reads; numbers are in the byte order of the machine."""
+        texts = (self.ids, self.titles, self._rests, Texts.of(self._directories))
+        arrays = (self._directory, self.created, self.updated, self._sorted())
+        return [
+            *(piece for one in texts for piece in one.dump()),
+            *(one.tobytes() for one in arrays),
             bytes(self.flags),
-            self._sorted().tobytes(),
-        )
-        return msgspec.msgpack.encode(stored)
+        ]
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -213,7 +197,7 @@ class SessionTable(Sequence[ListedSession]):
         return map(self.__getitem__, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(ListedSession.__eq__, self, other))
+        return isinstance(other, list | SessionTable) and [*self] == [*other]
 
     def origin_at(self, row: int) -> str:
         """Return the ID of the session that this one came from, as `ListedSession.origin`."""
@@ -261,9 +245,7 @@ class SessionTable(Sequence[ListedSession]):
     def put(self, info: ListedSession) -> bool:
         """Add a session; return whether it has a new row: one that differs only by its times keeps its own."""
         row = self.row_of(info.id)
-        if row >= 0 and self[row] == msgspec.structs.replace(
-            info, created=self.created[row], updated=self.updated[row]
-        ):
+        if row >= 0 and self[row] == replace(info, created=self.created[row], updated=self.updated[row]):
             self.created[row], self.updated[row] = info.created, info.updated
             return False
         self.append(info)

@@ -72,7 +72,7 @@ def _arrange(table: SessionTable, rows: Sequence[int], signs: TreeSigns) -> tupl
     """Return rows as trees: pinned ones first, on each level the latest first; and how many are in the pinned trees."""
     trees, members = _trees(table, rows, signs)
     updated, flags = table.updated, table.flags
-    tops = [*(row for row in rows if row not in members), *trees] if trees else [*rows]
+    tops = [row for row in rows if row not in members or row in trees] if trees else [*rows]
     tops.sort(key=updated.__getitem__, reverse=True)
     if trees:
         tops.sort(key=lambda row: trees[row].used if row in trees else updated[row], reverse=True)
@@ -164,8 +164,9 @@ def _day(moment: int, today: date) -> tuple[str, int]:
 
 
 def _begin(first: date, moment: int) -> int:
-    """Return when a day began, but not after the moment."""
+    """Return when a day began; the moment itself where no calendar has it, or where the day is later."""
     try:
+        datetime.fromtimestamp(moment / 1000)
         return min(moment, round(datetime(first.year, first.month, first.day).timestamp() * 1000))
     except (OverflowError, ValueError, OSError):
         return moment

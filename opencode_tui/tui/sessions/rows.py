@@ -14,7 +14,7 @@ from opencode_tui.schema.session.session_table import CHILD, SessionTable
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.sessions.arrangement import Arranged, day
 from opencode_tui.tui.state.folder import FolderState
-from opencode_tui.tui.state.session_state import State, name_of, shown_title, state_of, still_state
+from opencode_tui.tui.state.session_state import State, name_of, shown_titles, state_of, still_state
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.trash import TrashedSession
@@ -121,12 +121,9 @@ class TableRows(RowList):
 
     def titles(self, places: Iterable[int]) -> list[str]:
         """Return the titles of these rows."""
-        table, rows = self._table, self._rows
-        flags, titles = table.flags, table.titles
-        return [
-            shown_title(titles[row]) if not flags[row] & CHILD else name_of(table[row])[1]
-            for row in map(rows.__getitem__, places)
-        ]
+        rows = [*map(self._rows.__getitem__, places)]
+        flags = self._table.flags
+        return shown_titles(self._table.titles.picked(rows), [flags[row] & CHILD for row in rows])
 
 
 class TrashRows(RowList):

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from opencode_tui.schema.ranking import NameFilter
@@ -52,7 +53,7 @@ class SessionList:
         """The rows that the filter finds; without one all by group, with headings and empty lines as texts."""
         self.ids: Sequence[str] = ()
         """The IDs of these, empty for texts."""
-        self._latest: tuple[RowList, Sequence[int], NameFilter] = (self.rows, (), NameFilter(()))
+        self._latest: tuple[RowList, Sequence[int], NameFilter] = (self.rows, (), NameFilter(0, lambda _: ()))
         """All rows, their places, the latest first, and the titles of these."""
 
     @property
@@ -78,6 +79,10 @@ class SessionList:
         self.rows = rows
         self._filter(near=self.selection.at)
         return True
+
+    def prepare(self) -> None:
+        """Get ready for the first key of a filter, which takes long for many sessions. May be called in another thread."""
+        self._newest_first()
 
     async def load(self) -> None:
         """Load what no event reports: the trash, and the sessions of other projects. Raises OpencodeError."""
@@ -163,5 +168,10 @@ class SessionList:
     def _newest_first(self) -> tuple[Sequence[int], NameFilter]:
         if self._latest[0] is not self.rows:
             latest = self.rows.newest_first()
-            self._latest = (self.rows, latest, NameFilter(self.rows.titles(latest)))
+            self._latest = (self.rows, latest, NameFilter(len(latest), partial(_titles, self.rows, latest)))
         return self._latest[1], self._latest[2]
+
+
+def _titles(rows: RowList, latest: Sequence[int], among: Sequence[int]) -> list[str]:
+    """Return the titles of some of the latest rows."""
+    return rows.titles([*map(latest.__getitem__, among)])

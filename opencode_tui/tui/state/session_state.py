@@ -1,11 +1,11 @@
 """What a session is called and what it does, with the sign and the color of each state."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from opencode_tui.schema.session.listed import ListedSession
-from opencode_tui.schema.session.session import RetryStatus, is_default_title
+from opencode_tui.schema.session.session import DEFAULT_CHILD_TITLE, DEFAULT_TITLE, RetryStatus, is_default_title
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
@@ -23,22 +23,50 @@ HUES: Mapping[State, str] = {
     "idle": "muted",
 }
 
+_BLOCK = 500
+"""Titles that are looked at together."""
+
 _AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", re.DOTALL)
 
 
 def name_of(info: ListedSession) -> tuple[str, str]:
     """Return the kind of a session and its title, both safe."""
-    title = shown_title(info.title)
+    title = _in_one_line(info.title)
     found = _AGENT_TITLE.match(title) if info.parent_id else None
     return (found["agent"], found["title"]) if found else (info.kind, title)
 
 
-def shown_title(title: str) -> str:
+def shown_titles(titles: Sequence[str], is_child: Sequence[int]) -> list[str]:
+    """Return the titles of sessions as `name_of` does; `is_child` says which ones are of subagent sessions."""
+    shown: list[str] = []
+    for start in range(0, len(titles), _BLOCK):
+        block = titles[start : start + _BLOCK]
+        if not any(is_child[start : start + _BLOCK]) and _are_plain(block):
+            shown += block
+            continue
+        for title, has_agent in zip(map(_in_one_line, block), is_child[start : start + _BLOCK], strict=True):
+            found = _AGENT_TITLE.match(title) if has_agent else None
+            shown.append(found["title"] if found else title)
+    return shown
+
+
+def _are_plain(titles: Sequence[str]) -> bool:
+    """Return whether all these titles are shown as they are, as most are: one look at many is much faster than one at each."""
+    text = "\n".join(["", *titles, ""])
+    return (
+        text.isascii()
+        and text.count("\n") == len(titles) + 1
+        and text.replace("\n", "").isprintable()
+        and not any(part in text for part in ("  ", "\n ", " \n", DEFAULT_TITLE, DEFAULT_CHILD_TITLE))
+    )
+
+
+def _in_one_line(title: str) -> str:
     """Return a title in one line, safe; of a subagent session with the name of the agent behind it."""
     if is_default_title(title):
         return "New session"
     if "  " in title or title[:1] == " " or title[-1:] == " " or not title.isprintable():
-        title = " ".join(title.split())  # most need not: there may be 100,000
+        title = " ".join(title.split())
     return screen_line(title)
 
 

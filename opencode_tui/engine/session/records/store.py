@@ -52,11 +52,11 @@ from opencode_tui.schema.ids import Identifier, spans_wrap
 from opencode_tui.schema.record import JsonObject, Reader, ValidationError, plain
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AnyMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.locks import NEVER_RUN, Locks, Seen
@@ -325,7 +325,7 @@ class SessionStore:
         """Return a project's sessions, newest first; damaged records are logged and skipped."""
         return self._listed(await asyncio.to_thread(self._index.list, project_id))
 
-    async def listed(self, project_id: str) -> Sequence[ListedSession]:
+    async def listed(self, project_id: str) -> SessionTable:
         """Return a project's sessions as lists show them, newest first; damaged records are logged and skipped."""
         found, damaged = await asyncio.to_thread(self._index.listed, project_id)
         self._listed(SessionListing([], damaged))

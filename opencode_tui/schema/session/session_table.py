@@ -208,6 +208,11 @@ class SessionTable(Sequence[ListedSession]):
         """Return the ID of the parent, empty without one."""
         return self._rest(row).parent_id
 
+    def changes_at(self, row: int) -> tuple[int, int]:
+        """Return the added and deleted lines."""
+        rest = self._rest(row)
+        return rest.additions, rest.deletions
+
     def directory_at(self, row: int) -> str:
         """Return the folder of a session."""
         return self._directories[self._directory[row]]

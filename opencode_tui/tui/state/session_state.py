@@ -6,7 +6,7 @@ from typing import Literal
 
 from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.session import DEFAULT_CHILD_TITLE, DEFAULT_TITLE, RetryStatus, is_default_title
-from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.safe_text import are_plain, screen_line
 from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.glyphs import Glyphs
 
@@ -41,7 +41,7 @@ def shown_titles(titles: Sequence[str], is_child: Sequence[int]) -> list[str]:
     shown: list[str] = []
     for start in range(0, len(titles), _BLOCK):
         block = titles[start : start + _BLOCK]
-        if not any(is_child[start : start + _BLOCK]) and _are_plain(block):
+        if not any(is_child[start : start + _BLOCK]) and are_plain(block) and not any(map(_may_be_new, block)):
             shown += block
             continue
         for title, has_agent in zip(map(_in_one_line, block), is_child[start : start + _BLOCK], strict=True):
@@ -50,15 +50,8 @@ def shown_titles(titles: Sequence[str], is_child: Sequence[int]) -> list[str]:
     return shown
 
 
-def _are_plain(titles: Sequence[str]) -> bool:
-    """Return whether all these titles are shown as they are, as most are: one look at many is much faster than one at each."""
-    text = "\n".join(["", *titles, ""])
-    return (
-        text.isascii()
-        and text.count("\n") == len(titles) + 1
-        and text.replace("\n", "").isprintable()
-        and not any(part in text for part in ("  ", "\n ", " \n", DEFAULT_TITLE, DEFAULT_CHILD_TITLE))
-    )
+def _may_be_new(title: str) -> bool:
+    return title.startswith((DEFAULT_TITLE, DEFAULT_CHILD_TITLE))
 
 
 def _in_one_line(title: str) -> str:

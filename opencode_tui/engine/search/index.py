@@ -126,7 +126,7 @@ class IndexFiles:
         """Remove the databases of this store that are not the present one, older formats included; needs the build lock."""
         current = self.current()
         for path in [*self.folder.glob(f"search-*-{self._store}*")]:
-            if path != self.pointer and not (current and path.name.startswith(current.name)):
+            if path != self.pointer and not (current and path.name.startswith(f"{current.stem}.")):
                 path.unlink(missing_ok=True)
 
 

@@ -162,6 +162,9 @@ class Index:
         self._db = sqlite3.connect(uri, uri=True, timeout=wait_ms / 1000, isolation_level=None, check_same_thread=False)
         self.last_rowid = 0
         """The rowid of the last part of the latest query, dead or not."""
+        self._known: dict[str, KnownSession | None] = {}
+        """Sessions that were looked up since any process wrote, None for those that the index does not have."""
+        self._known_at = -1
         self._following: dict[int, int] = {}
         """The id to try for the next message of a second, for the seconds written last."""
         try:
@@ -196,14 +199,24 @@ class Index:
 
     def known(self, names: Sequence[str]) -> dict[str, KnownSession]:
         """Return those of these sessions that the index has, by name."""
-        found: dict[str, KnownSession] = {}
+        self._look_up(names)
+        return {name: row for name in names if (row := self._known[name]) is not None}
+
+    def _look_up(self, names: Sequence[str]) -> None:
+        """Read the rows of sessions that were not read since another process or this one wrote last."""
+        changes = self.changes
+        if changes != self._known_at:
+            self._known.clear()
+            self._known_at = changes
+        names = [name for name in names if name not in self._known]
+        self._known.update(dict.fromkeys(names))
         for start in range(0, len(names), _ASKED):
             some = names[start : start + _ASKED]
             rows = self._db.execute(
                 f"SELECT name, id, version, state, project FROM session WHERE name IN ({_marks(some)})", some
             )
-            found.update((name, KnownSession(*row)) for name, *row in rows)
-        return found
+            for name, *row in rows:
+                self._known[name] = KnownSession(*row)
 
     def messages(self, session: KnownSession, project: str) -> dict[str, int]:
         """Return the states of a session's messages by name; none when it belongs to another project now."""
@@ -310,6 +323,7 @@ class Index:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._known.clear()
             self._db.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):  # SQLite has rolled back itself after some errors

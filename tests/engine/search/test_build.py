@@ -139,6 +139,22 @@ def test_a_record_that_changed_after_its_title_was_read_is_read_again(
     assert [group.project_id for group in store.search('"pear ses_0"').groups] == ["other" if is_moved else "global"]
 
 
+def test_a_session_that_another_process_wrote_meanwhile_is_left_out(store: SearchStore):
+    name = fill(store)[0]
+    view, path = Watched(store), files(store).new()
+    one, other = Index(path, create=True), Index(path)
+    found = view.scan()
+    assert one.known([name]) == {}
+    draft = view.draft(name, found[name], {}, None)
+    assert other.write([draft]) == {name: True}
+    assert one.write([draft]) == {} and one.counts() == other.counts() == (2, 0)
+    row = one.known([name])[name]
+    again = view.draft(name, found[name], one.messages(row, row.project), row.version)
+    assert one.write([again]) == {name: True} and one.write([again]) == {}
+    one.close()
+    other.close()
+
+
 def test_a_second_child_for_the_same_store_ends_at_once(store: SearchStore):
     fill(store)
     lock = store.paths.lock / "search"

@@ -18,6 +18,9 @@ OUTPUT = 4_096
 LONGEST = 2_000_000
 """Characters of any text that are indexed."""
 
+_SHOWN = 4_000
+"""Characters of a session's title and folder that are kept."""
+
 _PATH_KEYS = frozenset({"filepath", "path", "file", "filename", "file_path", "notebook_path", "directory", "workdir"})
 """Keys of a tool's input, in lower case, whose values are paths."""
 
@@ -31,6 +34,92 @@ class Fields(msgspec.Struct, frozen=True):
     tool: str = ""
     time: int = 0
     """When the part began, in ms since 1970; 0 when it does not say so."""
+
+
+class SessionFields(msgspec.Struct, frozen=True, gc=False):
+    """What lists of hits show of a session; times in ms since 1970."""
+
+    directory: str = ""
+    title: str = ""
+    parent: str | None = None
+    updated: int = 0
+    archived: int | None = None
+
+
+class MessageFields(msgspec.Struct, frozen=True, gc=False):
+    """What of a message's record says how its parts are indexed; `is_open` while it is being written."""
+
+    created: int
+    is_user: bool
+    is_open: bool
+
+
+class _SessionTimes(msgspec.Struct, frozen=True, gc=False):
+    created: int | float = 0
+    updated: int | float = 0
+    archived: int | float = 0
+
+
+class _Session(msgspec.Struct, frozen=True, gc=False):
+    directory: str = ""
+    title: str = ""
+    parent: str = msgspec.field(default="", name="parentID")
+    time: _SessionTimes = _SessionTimes()
+
+
+class _MessageTimes(msgspec.Struct, frozen=True):
+    created: int | float = 0
+    completed: object = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    role: str = ""
+    time: _MessageTimes = _MessageTimes()
+
+
+_SESSION = msgspec.json.Decoder(_Session)
+_MESSAGE = msgspec.json.Decoder(_Message)
+
+
+def session_fields(data: bytes) -> SessionFields | None:
+    """Return what is shown of a session's record, None for a damaged one."""
+    try:
+        found = _SESSION.decode(data)  # a third of the time of a whole record
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        record = parse(data)
+        if record is None:
+            return None
+        times = as_object(record.get("time"))
+        found = _Session(
+            _plain(record.get("directory")),
+            _plain(record.get("title")),
+            _plain(record.get("parentID")),
+            _SessionTimes(as_ms(times.get("created")), as_ms(times.get("updated")), as_ms(times.get("archived"))),
+        )
+    return SessionFields(
+        found.directory[:_SHOWN],
+        " ".join(found.title[:_SHOWN].split()),
+        found.parent[:_SHOWN] or None,
+        as_ms(found.time.updated) or as_ms(found.time.created),
+        as_ms(found.time.archived) or None,
+    )
+
+
+def message_fields(data: bytes) -> MessageFields | None:
+    """Return what is needed of a message's record, None for a damaged one."""
+    try:
+        found = _MESSAGE.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        record = parse(data)
+        if record is None:
+            return None
+        times = as_object(record.get("time"))
+        role = record.get("role")
+        found = _Message(
+            role if isinstance(role, str) else "", _MessageTimes(as_ms(times.get("created")), times.get("completed"))
+        )
+    is_open = found.role == "assistant" and found.time.completed is None
+    return MessageFields(as_ms(found.time.created), found.role == "user", is_open)
 
 
 def parse(data: bytes) -> JsonObject | None:
@@ -131,11 +220,16 @@ def _start(holder: JsonObject) -> int:
 
 def as_ms(value: object) -> int:
     """Return a time of a record in ms since 1970, 0 for none."""
-    return int(value) if isinstance(value, int | float) and 0 <= value < 1 << 45 else 0
+    return int(value) if isinstance(value, (int, float)) and 0 <= value < 1 << 45 else 0
 
 
 def _string(value: object) -> str:
     return value[:LONGEST] if isinstance(value, str) else ""
+
+
+def _plain(value: object) -> str:
+    """Return a text as Unicode without surrogates, which SQLite refuses; empty for anything else."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def as_object(value: object) -> JsonObject:

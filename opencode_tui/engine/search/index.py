@@ -22,8 +22,8 @@ from pathlib import Path
 import msgspec
 
 from opencode_tui.engine.search import words
-from opencode_tui.engine.search.fields import Fields, as_ms, as_object
-from opencode_tui.engine.search.store_view import MessageDraft, SessionDraft
+from opencode_tui.engine.search.fields import Fields, SessionFields
+from opencode_tui.engine.search.store_view import Found, MessageDraft, SessionDraft
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import ensure
 
@@ -35,11 +35,17 @@ PARTS = 64
 TITLE_ONLY = 0
 """The version of a session of which no message was written yet; each write adds one."""
 
+_TITLE = "title"
+"""The beginning of the state of such a session; the rest is the state of its files when the record was read."""
+
 BUSY_MS = 250
 """Milliseconds that a query or a small update waits for another process."""
 
 _ASKED = 500
 """Values in one query: SQLite has a limit."""
+
+_SECONDS = 10_000
+"""Seconds whose next free id is remembered."""
 
 _ENTRY = struct.Struct("<BI")
 
@@ -57,7 +63,21 @@ CREATE VIRTUAL TABLE fts USING fts5(body, extra, path, content='', tokenize="uni
 """
 
 
-class SessionRow(msgspec.Struct, frozen=True):
+class KnownSession(msgspec.Struct, frozen=True, gc=False):
+    """What of a session in the index says what must be written."""
+
+    id: int
+    version: int
+    state: str
+    project: str
+
+    def has_record(self, found: Found) -> bool:
+        """Return whether the row was made from the record as it was found, and none of the messages is indexed yet."""
+        is_current = not found.is_young and self.state == _title_state(found)
+        return is_current and self.version == TITLE_ONLY and self.project == found.project
+
+
+class SessionRow(msgspec.Struct, frozen=True, gc=False):
     """A session in the index."""
 
     id: int
@@ -126,14 +146,15 @@ class IndexFiles:
         """Remove the databases of this store that are not the present one, older formats included; needs the build lock."""
         current = self.current()
         for path in [*self.folder.glob(f"search-*-{self._store}*")]:
-            if path != self.pointer and not (current and path.name.startswith(current.name)):
+            if path != self.pointer and not (current and path.name.startswith(f"{current.stem}.")):
                 path.unlink(missing_ok=True)
 
 
 class Index:
     """An open database. One thread at a time; raises sqlite3.Error, OSError."""
 
-    def __init__(self, path: Path, *, create: bool = False, wait_ms: int = BUSY_MS) -> None:
+    def __init__(self, path: Path, *, create: bool = False, wait_ms: int = BUSY_MS, cache_kb: int = 0) -> None:
+        """`cache_kb` is the memory for pages of the database, by default 2 MB."""
         self.path = path
         if create:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -141,9 +162,15 @@ class Index:
         self._db = sqlite3.connect(uri, uri=True, timeout=wait_ms / 1000, isolation_level=None, check_same_thread=False)
         self.last_rowid = 0
         """The rowid of the last part of the latest query, dead or not."""
-        self._slots: dict[int, int] = {}
+        self._known: dict[str, KnownSession | None] = {}
+        """Sessions that were looked up since any process wrote, None for those that the index does not have."""
+        self._known_at = -1
+        self._following: dict[int, int] = {}
+        """The id to try for the next message of a second, for the seconds written last."""
         try:
             self._db.execute("PRAGMA synchronous = NORMAL")
+            if cache_kb:
+                self._db.execute(f"PRAGMA cache_size = {-cache_kb:d}")
             if create:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
@@ -162,24 +189,38 @@ class Index:
         """Return a number that changes with each write of another process."""
         return self._db.execute("PRAGMA data_version").fetchone()[0]
 
-    def sessions(self, names: Sequence[str] | None = None) -> dict[str, SessionRow]:
-        """Return all sessions by name, or those with these names."""
+    def sessions(self) -> dict[str, SessionRow]:
+        """Return all sessions by name."""
         query = (
             "SELECT id, name, version, state, project, directory, title, parent, updated, archived, open_message,"
             " open_state FROM session"
         )
-        if names is None:
-            return {row[1]: SessionRow(*row) for row in self._db.execute(query)}
-        found: dict[str, SessionRow] = {}
+        return {row[1]: SessionRow(*row) for row in self._db.execute(query)}
+
+    def known(self, names: Sequence[str]) -> dict[str, KnownSession]:
+        """Return those of these sessions that the index has, by name."""
+        self._look_up(names)
+        return {name: row for name in names if (row := self._known[name]) is not None}
+
+    def _look_up(self, names: Sequence[str]) -> None:
+        """Read the rows of sessions that were not read since another process or this one wrote last."""
+        changes = self.changes
+        if changes != self._known_at:
+            self._known.clear()
+            self._known_at = changes
+        names = [name for name in names if name not in self._known]
+        self._known.update(dict.fromkeys(names))
         for start in range(0, len(names), _ASKED):
             some = names[start : start + _ASKED]
-            rows = self._db.execute(f"{query} WHERE name IN ({_marks(some)})", some)
-            found |= {row[1]: SessionRow(*row) for row in rows}
-        return found
+            rows = self._db.execute(
+                f"SELECT name, id, version, state, project FROM session WHERE name IN ({_marks(some)})", some
+            )
+            for name, *row in rows:
+                self._known[name] = KnownSession(*row)
 
-    def messages(self, session: SessionRow | None, project: str) -> dict[str, int]:
+    def messages(self, session: KnownSession, project: str) -> dict[str, int]:
         """Return the states of a session's messages by name; none when it belongs to another project now."""
-        if session is None or session.version == TITLE_ONLY or session.project != project:
+        if session.version == TITLE_ONLY or session.project != project:
             return {}
         rows = self._db.execute("SELECT name, state FROM message WHERE session = ? ORDER BY id", (session.id,))
         return dict(rows.fetchall())
@@ -189,35 +230,35 @@ class Index:
         found = dict(self._db.execute("SELECT key, value FROM meta").fetchall())
         return int(found.get("parts", 0)), int(found.get("dead", 0))
 
-    def write(self, drafts: Sequence[SessionDraft]) -> set[str]:
+    def write(self, drafts: Sequence[SessionDraft]) -> dict[str, bool]:
         """Store what drafts have, in one transaction; one whose session was written since it was read is left out.
 
-        Return the sessions that have everything now.
+        Return the sessions that have everything now, each with whether none of it may change again with the same time.
         """
-        done: set[str] = set()
+        done: dict[str, bool] = {}
         with self._transaction():
-            inserts: list[tuple[int, str, str, str]] = []
-            dead = 0
-            rows = self.sessions([draft.name for draft in drafts])
+            rows = self.known([draft.name for draft in drafts])
+            writes = _Writes(self._db, self._following)
             for draft in drafts:
                 row = rows.get(draft.name)
                 if (None if row is None else row.version) == draft.version:
-                    dead += self._write_session(draft, row, inserts)
+                    self._write_session(draft, row, writes)
                     if draft.is_whole:
-                        done.add(draft.name)
-            inserts.sort()  # FTS5 is fast for ascending rowids only
-            self._db.executemany("INSERT INTO fts(rowid, body, extra, path) VALUES(?, ?, ?, ?)", inserts)
-            self._count("parts", len(inserts))
-            self._count("dead", dead)
+                        done[draft.name] = draft.is_stable and draft.open_state >= 0
+            writes.execute()
+            self._count("parts", len(writes.parts))
+            self._count("dead", writes.dead)
         return done
 
     def add_sessions(self, drafts: Sequence[SessionDraft]) -> None:
         """Store new sessions without their messages, so that their titles are found."""
         with self._transaction():
-            known = self.sessions([draft.name for draft in drafts])
+            known = self.known([draft.name for draft in drafts])
+            writes = _Writes(self._db, self._following)
             for draft in drafts:
-                if draft.name not in known:
-                    self._put_session(draft, None, version=TITLE_ONLY, state="")
+                if draft.name not in known and draft.record is not None:
+                    writes.add_session(draft, draft.record, version=TITLE_ONLY, state=_title_state(draft.found))
+            writes.execute()
 
     def expire(self, names: Sequence[str]) -> None:
         """Have these sessions compared with all of their records again."""
@@ -282,6 +323,7 @@ class Index:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._known.clear()
             self._db.execute("COMMIT")
         except BaseException:
             with contextlib.suppress(sqlite3.Error):  # SQLite has rolled back itself after some errors
@@ -295,103 +337,157 @@ class Index:
                 (key, number),
             )
 
-    def _put_session(self, draft: SessionDraft, row: SessionRow | None, *, version: int, state: str) -> int:
-        record = draft.record
-        time = as_object(record.get("time"))
-        values = (
-            version,
-            state,
-            draft.found.project,
-            _text(record.get("directory")),
-            " ".join(_text(record.get("title")).split()),
-            _text(record.get("parentID")) or None,
-            as_ms(time.get("updated")) or as_ms(time.get("created")),
-            as_ms(time.get("archived")) or None,
-            draft.open_message,
-            draft.open_state,
-        )
-        done = self._db.execute(
-            "INSERT INTO session(name, version, state, project, directory, title, parent, updated, archived, open_message,"
-            " open_state) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            if row is None
-            else "UPDATE session SET name = ?, version = ?, state = ?, project = ?, directory = ?, title = ?, parent = ?,"
-            " updated = ?, archived = ?, open_message = ?, open_state = ? WHERE id = ?",
-            (draft.name, *values, *([] if row is None else [row.id])),
-        )
-        assert done.lastrowid is not None
-        return done.lastrowid if row is None else row.id
-
-    def _write_session(
-        self, draft: SessionDraft, row: SessionRow | None, inserts: list[tuple[int, str, str, str]]
-    ) -> int:
-        """Store a draft; add what must be added to `fts`, and return the number of parts that are dead now."""
+    def _write_session(self, draft: SessionDraft, row: KnownSession | None, writes: "_Writes") -> None:
         is_done = draft.is_whole and draft.is_stable
-        version = TITLE_ONLY if row is None else row.version
-        session = self._put_session(draft, row, version=version + 1, state=draft.found.state if is_done else "")
+        state = draft.found.state if is_done else ""
         old: dict[str, list[tuple[int, int, bytes]]] = {}
-        if version != TITLE_ONLY:
-            rows = self._db.execute(
-                "SELECT name, id, next, parts FROM message WHERE session = ? ORDER BY id", (session,)
-            )
-            for name, identifier, following, parts in rows:
-                old.setdefault(name, []).append((identifier, following, parts))
-        dead = 0
+        if row is None:
+            assert draft.record is not None
+            session = writes.add_session(draft, draft.record, version=TITLE_ONLY + 1, state=state)
+        else:
+            session = row.id
+            writes.change_session(session, draft, version=row.version + 1, state=state)
+            if row.version != TITLE_ONLY:
+                rows = self._db.execute(
+                    "SELECT name, id, next, parts FROM message WHERE session = ? ORDER BY id", (session,)
+                )
+                for name, identifier, following, parts in rows:
+                    old.setdefault(name, []).append((identifier, following, parts))
         for name in draft.gone:
             for identifier, _, parts in old.get(name, ()):
-                dead += len(parts) // _ENTRY.size
+                writes.dead += len(parts) // _ENTRY.size
                 self._db.execute("UPDATE message SET session = 0, parts = x'' WHERE id = ?", (identifier,))
-        project = draft.found.project
         for message in draft.messages:
-            rest = dict(message.parts)
-            free: list[tuple[int, int, bytes]] = []
-            for identifier, following, parts in old.get(message.name, ()):
-                kept = b""
-                for number, check in _ENTRY.iter_unpack(parts):
-                    if rest.pop(check, None) is not None:
-                        kept += _ENTRY.pack(number, check)
-                dead += (len(parts) - len(kept)) // _ENTRY.size
-                free.append((identifier, following, kept))
-            for rowid, fields in self._put_parts(session, message, rest, free):
-                inserts.append((rowid, *_columns(fields, project, is_user=message.is_user)))
-        return dead
-
-    def _put_parts(
-        self, session: int, message: MessageDraft, new: dict[int, Fields], rows: list[tuple[int, int, bytes]]
-    ) -> list[tuple[int, Fields]]:
-        """Store the rows of a message, with more if they do not suffice; return the rowid of each new part."""
-        added: list[tuple[int, Fields]] = []
-        waiting = list(new.items())
-        is_first = not rows
-        while rows or waiting or is_first:
-            is_first = False
-            is_new = not rows
-            identifier, following, kept = rows.pop(0) if rows else (self._slot(message.time // 1000), 0, b"")
-            while waiting and following < PARTS:
-                check, fields = waiting.pop(0)
-                kept += _ENTRY.pack(following, check)
-                added.append((identifier * PARTS + following, fields))
-                following += 1
-            if is_new:
-                self._db.execute(
-                    "INSERT INTO message VALUES(?, ?, ?, ?, ?, ?, ?)",
-                    (identifier, session, message.name, message.is_user, message.state, following, kept),
-                )
+            if rows := old.get(message.name):
+                self._change_message(session, message, draft.found.project, rows, writes)
             else:
-                self._db.execute(
-                    "UPDATE message SET state = ?, next = ?, parts = ? WHERE id = ?",
-                    (message.state, following, kept, identifier),
-                )
-        return added
+                writes.add_message(session, message, draft.found.project, [*message.parts.items()])
+
+    def _change_message(
+        self, session: int, message: MessageDraft, project: str, rows: list[tuple[int, int, bytes]], writes: "_Writes"
+    ) -> None:
+        """Store the parts of a message that has rows already, with more rows if they do not suffice."""
+        new = dict(message.parts)
+        kept: list[bytes] = []
+        for _, _, parts in rows:
+            entries = [entry for entry in _ENTRY.iter_unpack(parts) if new.pop(entry[1], None) is not None]
+            writes.dead += len(parts) // _ENTRY.size - len(entries)
+            kept.append(b"".join(_ENTRY.pack(*entry) for entry in entries))
+        waiting = [*new.items()]
+        for (identifier, following, _), entries in zip(rows, kept, strict=True):
+            some, waiting = waiting[: PARTS - following], waiting[PARTS - following :]
+            packed = writes.add_parts(identifier, following, some, message, project)
+            self._db.execute(
+                "UPDATE message SET state = ?, next = ?, parts = ? WHERE id = ?",
+                (message.state, following + len(some), entries + packed, identifier),
+            )
+        if waiting:
+            writes.add_message(session, message, project, waiting)
+
+
+class _Writes:
+    """The rows that one transaction adds and the sessions that it changes, executed at once: statement by statement costs twice."""
+
+    def __init__(self, db: sqlite3.Connection, following: dict[int, int]) -> None:
+        """`following` has the id to try for the next message of some seconds; it is changed."""
+        self.parts: list[tuple[int, str, str, str]] = []
+        self.dead = 0
+        """Parts of messages that were removed or changed."""
+        self._db = db
+        self._new_sessions: list[tuple[object, ...]] = []
+        self._changed: list[tuple[object, ...]] = []
+        self._indexed: list[tuple[object, ...]] = []
+        self._messages: list[tuple[object, ...]] = []
+        self._session = -1
+        self._following = following
+        self._used: set[int] = set()
+        if len(following) > _SECONDS:
+            following.clear()
+        # SQLite reads all rows for both at once.
+        self._low = db.execute("SELECT coalesce(min(id), 0) FROM message").fetchone()[0]
+        self._high = db.execute("SELECT coalesce(max(id), -1) FROM message").fetchone()[0]
+
+    def add_session(self, draft: SessionDraft, record: SessionFields, *, version: int, state: str) -> int:
+        """Add a session; return its id."""
+        if self._session < 0:
+            self._session = self._db.execute("SELECT coalesce(max(id), 0) FROM session").fetchone()[0]
+        self._session += 1
+        self._new_sessions.append((self._session, draft.name, *_values(draft, record, version=version, state=state)))
+        return self._session
+
+    def change_session(self, session: int, draft: SessionDraft, *, version: int, state: str) -> None:
+        """Have a session changed."""
+        if draft.record is None:
+            self._indexed.append((version, state, draft.open_message, draft.open_state, session))
+        else:
+            self._changed.append((*_values(draft, draft.record, version=version, state=state), session))
+
+    def add_message(
+        self, session: int, message: MessageDraft, project: str, parts: Sequence[tuple[int, Fields]]
+    ) -> None:
+        """Add a message, or more rows of it, with these parts."""
+        for start in range(0, len(parts) or 1, PARTS):
+            some = parts[start : start + PARTS]
+            identifier = self._slot(message.time // 1000)
+            packed = self.add_parts(identifier, 0, some, message, project)
+            self._messages.append(
+                (identifier, session, message.name, message.is_user, message.state, len(some), packed)
+            )
+
+    def add_parts(
+        self, row: int, first: int, parts: Sequence[tuple[int, Fields]], message: MessageDraft, project: str
+    ) -> bytes:
+        """Add parts of a message, numbered from `first` on; return their entries in its row."""
+        for number, (_, fields) in enumerate(parts, first):
+            self.parts.append((row * PARTS + number, *_columns(fields, project, is_user=message.is_user)))
+        return b"".join(_ENTRY.pack(number, check) for number, (check, _) in enumerate(parts, first)) if parts else b""
+
+    def execute(self) -> None:
+        """Write everything."""
+        many = self._db.executemany
+        many("INSERT INTO session VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._new_sessions)
+        many(
+            "UPDATE session SET version = ?, state = ?, project = ?, directory = ?, title = ?, parent = ?, updated = ?,"
+            " archived = ?, open_message = ?, open_state = ? WHERE id = ?",
+            self._changed,
+        )
+        many("UPDATE session SET version = ?, state = ?, open_message = ?, open_state = ? WHERE id = ?", self._indexed)
+        many("INSERT INTO message VALUES(?, ?, ?, ?, ?, ?, ?)", sorted(self._messages))
+        self.parts.sort()  # FTS5 is fast for ascending rowids only
+        many("INSERT INTO fts(rowid, body, extra, path) VALUES(?, ?, ?, ?)", self.parts)
 
     def _slot(self, second: int) -> int:
         """Return the first id of a message from this second on that is not used."""
-        at = max(second, self._slots.get(second, 0))
-        while self._db.execute("SELECT 1 FROM message WHERE id = ?", (at,)).fetchone():
+        at = max(second, self._following.get(second, 0))
+        while at in self._used or (self._low <= at <= self._high and self._is_stored(at)):
             at += 1
-        if len(self._slots) > 10_000:
-            self._slots.clear()
-        self._slots[second] = at + 1
+        self._used.add(at)
+        self._following[second] = at + 1
         return at
+
+    def _is_stored(self, message: int) -> bool:
+        return self._db.execute("SELECT 1 FROM message WHERE id = ?", (message,)).fetchone() is not None
+
+
+def _title_state(found: Found) -> str:
+    """Return the state of a session of which only the record was read, empty when that may change with the same time."""
+    return "" if found.is_young else f"{_TITLE} {found.state}"
+
+
+def _values(draft: SessionDraft, record: SessionFields, *, version: int, state: str) -> tuple[object, ...]:
+    """Return the values of a row of `session` from `version` on."""
+    return (
+        version,
+        state,
+        draft.found.project,
+        record.directory,
+        record.title,
+        record.parent,
+        record.updated,
+        record.archived,
+        draft.open_message,
+        draft.open_state,
+    )
 
 
 def _marks(values: Sequence[object]) -> str:
@@ -409,7 +505,3 @@ def _columns(fields: Fields, project: str, *, is_user: bool) -> tuple[str, str, 
 
 def _row_since(since: int) -> int:
     return since // 1000 * PARTS
-
-
-def _text(value: object) -> str:
-    return value.encode("utf-8", "replace").decode()[:4_000] if isinstance(value, str) else ""

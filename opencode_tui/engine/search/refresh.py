@@ -4,11 +4,14 @@ import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from opencode_tui.engine.search.index import Index, SessionRow
+from opencode_tui.engine.search.index import Index, KnownSession, SessionRow
 from opencode_tui.engine.search.store_view import Found, SessionDraft, StoreView
 
 BATCH_PARTS = 4_000
 """Parts that are written in one transaction, about; another process waits for it."""
+
+BATCH_TITLES = 2_000
+"""Sessions that are written without their messages in one transaction."""
 
 _AHEAD = 100
 """Sessions whose rows are read at once."""
@@ -29,22 +32,28 @@ def _is_stale(view: StoreView, found: Found, row: SessionRow | None) -> bool:
 
 def update(
     index: Index, view: StoreView, found: Mapping[str, Found], names: Sequence[str], *, is_over: Callable[[], bool]
-) -> set[str]:
+) -> dict[str, bool]:
     """Index these sessions as they are now, in this order, until `is_over`; return those that are indexed as they were just now.
 
-    A session with many changes needs more than one call. Raises sqlite3.Error, OSError.
+    The value of each is whether it stays so until its files have another state. A session with many changes needs more than one
+    call. Raises sqlite3.Error, OSError.
     """
     drafts: list[SessionDraft] = []
-    done: set[str] = set()
+    done: dict[str, bool] = {}
     parts = 0
-    rows: Mapping[str, SessionRow] = {}
+    rows: Mapping[str, KnownSession] = {}
     for at, name in enumerate(names):
         if at % _AHEAD == 0:
-            rows = index.sessions(names[at : at + _AHEAD])
+            rows = index.known(names[at : at + _AHEAD])
         row = rows.get(name)
-        known = index.messages(row, found[name].project)
-        drafts.append(view.draft(name, found[name], known, None if row is None else row.version))
-        parts += sum(len(message.parts) + 1 for message in drafts[-1].messages)
+        one = found[name]
+        if row is None:
+            drafts.append(view.draft(name, one, {}, None))
+        else:
+            known = index.messages(row, one.project)
+            drafts.append(view.draft(name, one, known, row.version, has_record=row.has_record(one)))
+        messages = drafts[-1].messages
+        parts += len(messages) + sum([len(message.parts) for message in messages])
         if parts >= BATCH_PARTS:
             done |= index.write(drafts)
             drafts, parts = [], 0
@@ -56,13 +65,14 @@ def update(
 
 
 def add_titles(index: Index, view: StoreView, found: Mapping[str, Found], names: Sequence[str]) -> None:
-    """Store the sessions that the index does not have without their messages. Raises sqlite3.Error, OSError."""
-    drafts: list[SessionDraft] = []
-    for name in names:
-        record = view.record(name, found[name])
-        if record is not None:
-            drafts.append(SessionDraft(name, found[name], record, None, [], []))
-    index.add_sessions(drafts)
+    """Store the sessions that the index does not have without their messages, in this order. Raises sqlite3.Error, OSError."""
+    for start in range(0, len(names), BATCH_TITLES):
+        drafts: list[SessionDraft] = []
+        for name in names[start : start + BATCH_TITLES]:
+            record = view.record(name, found[name])
+            if record is not None:
+                drafts.append(SessionDraft(name, found[name], record, None, [], []))
+        index.add_sessions(drafts)
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -174,7 +174,7 @@ class Searcher:
         if not stale:
             return [], None
         problem = None
-        done: set[str] = set()
+        done: Mapping[str, bool] = {}
         is_building = self._child is not None and self._child.poll() is None
         if not is_building or len(stale) <= SOME:
             try:

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from opencode_tui.engine.search.fields import Fields, as_ms, as_object, fields_of, parse
-from opencode_tui.schema.record import JsonObject
+from opencode_tui.engine.search.fields import Fields, SessionFields, fields_of, message_fields, parse, session_fields
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import is_segment, segment_of
 
@@ -22,7 +21,7 @@ DRAFT_PARTS = 2_000
 """Parts that one draft has at most, about: larger sessions are read in several."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class Found(msgspec.Struct, frozen=True, gc=False):
     """A session on the disk; `is_young` when it may change again without another state."""
 
     project: str
@@ -45,13 +44,13 @@ class MessageDraft(msgspec.Struct, frozen=True):
 class SessionDraft(msgspec.Struct, frozen=True):
     """What changed in a session since it was indexed.
 
-    `version` is that of the index row which it was compared with, None without one. `open_message` is the message that is still
-    being written, empty without one.
+    `version` is that of the index row which it was compared with, None without one; `record` is None when the row has it already.
+    `open_message` is the message that is still being written, empty without one.
     """
 
     name: str
     found: Found
-    record: JsonObject
+    record: SessionFields | None
     version: int | None
     messages: list[MessageDraft]
     gone: list[str]
@@ -90,28 +89,46 @@ class StoreView:
                 found[session] = Found(project, state, changed, changed > horizon)
         return found
 
-    def record(self, name: str, found: Found) -> JsonObject | None:
-        """Return the record of a session, None when it is gone or damaged."""
-        return self._read(f"{self.root}/session/{found.project}/{name}.json")
+    def folders(self) -> dict[str, int]:
+        """Return the times in ns of the folders of sessions, which a new session and a changed record of one have changed.
+
+        Raises OSError.
+        """
+        top = f"{self.root}/session"
+        paths = [f"{self.root}/message", top, *(f"{top}/{name}" for name in self._names(top) if is_segment(name))]
+        return {path: self._time(path) for path in paths}
+
+    def record(self, name: str, found: Found) -> SessionFields | None:
+        """Return what is shown of a session, None when its record is gone or damaged."""
+        data = self._read(f"{self.root}/session/{found.project}/{name}.json")
+        return None if data is None else session_fields(data)
 
     def folder_state(self, message: str) -> int:
         """Return the time of a message's folder of parts in ns, 0 when it has none. Raises OSError."""
-        try:
-            return self.files.lstat(f"{self.root}/part/{message}").st_mtime_ns
-        except (FileNotFoundError, NotADirectoryError):
-            return 0
+        return self._time(f"{self.root}/part/{message}")
 
     def draft(
-        self, name: str, found: Found, known: Mapping[str, int], version: int | None, *, room: int = DRAFT_PARTS
+        self,
+        name: str,
+        found: Found,
+        known: Mapping[str, int],
+        version: int | None,
+        *,
+        has_record: bool = False,
+        room: int = DRAFT_PARTS,
     ) -> SessionDraft:
         """Return what changed in a session, its newest messages first; nothing of one with a damaged record.
 
-        `known` are the states of its indexed messages. Raises OSError when the store cannot be read.
+        `known` are the states of its indexed messages; with `has_record` the index has its record as it was found. Raises OSError
+        when the store cannot be read.
         """
-        record = self.record(name, found)
-        if record is None:
-            return SessionDraft(name, found, {}, version, [], [*known], is_stable=not found.is_young)
-        listed = self._names(f"{self.root}/message/{name}")
+        record = None
+        if not has_record:
+            record = self.record(name, found)
+            if record is None:
+                return SessionDraft(name, found, SessionFields(), version, [], [*known], is_stable=not found.is_young)
+        folder = f"{self.root}/message/{name}"
+        listed = self._names(folder)
         names = sorted((one for one in map(segment_of, listed) if one), reverse=True)
         horizon = time.time_ns() - YOUNG_NS
         messages: list[MessageDraft] = []
@@ -119,28 +136,30 @@ class StoreView:
         is_whole, is_stable = True, not found.is_young
         count = 0
         for at, message in enumerate(names):
-            state = self.folder_state(message)
+            state = self._time(f"{self.root}/part/{message}")
             is_last = at < 2  # an answer and the request that waits behind it
             if not is_last and known.get(message) == state:
                 continue
             if count >= room:
                 is_whole = False
                 break
-            info = self._read(f"{self.root}/message/{name}/{message}.json")
+            data = self._read(f"{folder}/{message}.json")
+            info = None if data is None else message_fields(data)
             if info is None:
                 continue
-            is_open = is_last and _is_open(info)
+            is_open = is_last and info.is_open
             if is_open:
                 open_message, open_state = message, -1 if state > horizon else state
             if known.get(message) == state:
                 continue
-            is_user = info.get("role") == "user"
-            there = self._parts(message, found.project, is_user=is_user, is_open=is_open) if state else ()
-            parts = {check: fields for check, (_, fields) in there}
+            parts: dict[int, Fields] = {}
+            if state:
+                there = self._parts(message, found.project, is_user=info.is_user, is_open=is_open)
+                parts = {check: fields for check, (_, fields) in there}
             count += len(parts) + 1
-            created = as_ms(as_object(info.get("time")).get("created"))
             is_stable = is_stable and state <= horizon
-            messages.append(MessageDraft(message, created, is_user, -1 if is_open or state > horizon else state, parts))
+            kept = -1 if is_open or state > horizon else state
+            messages.append(MessageDraft(message, info.created, info.is_user, kept, parts))
         present = set(names)
         gone = [one for one in known if one not in present] if is_whole else []
         return SessionDraft(name, found, record, version, messages, gone, open_message, open_state, is_whole, is_stable)
@@ -155,17 +174,24 @@ class StoreView:
         folder = f"{self.root}/part/{message}"
         for file in sorted(self._names(folder)):
             part = segment_of(file)
-            record = self._read(f"{folder}/{file}") if part else None
+            data = self._read(f"{folder}/{file}") if part else None
+            record = None if data is None else parse(data)
             if part and record is not None:
                 fields = fields_of(record, is_user=is_user, is_open=is_open)
                 if fields is not None:
                     yield checksum(part, project, fields), (part, fields)
 
-    def _read(self, path: str) -> JsonObject | None:
+    def _read(self, path: str) -> bytes | None:
         try:
-            return parse(self.files.read_whole(path))
+            return self.files.read_whole(path)
         except (FileNotFoundError, IsADirectoryError, PermissionError):
             return None
+
+    def _time(self, folder: str) -> int:
+        try:
+            return self.files.lstat(folder).st_mtime_ns
+        except (FileNotFoundError, NotADirectoryError):
+            return 0
 
     def _names(self, folder: str) -> list[str]:
         try:
@@ -173,18 +199,14 @@ class StoreView:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def _states(self, folder: str) -> list[tuple[str, os.stat_result]]:
+    def _states(self, folder: str) -> Iterator[tuple[str, os.stat_result]]:
         try:
-            return [*self.files.list_states(folder)]
+            yield from self.files.list_states(folder)
         except (FileNotFoundError, NotADirectoryError):
-            return []
+            return
 
 
 def checksum(part: str, project: str, fields: Fields) -> int:
     """Return a number that changes with the indexed content of a part."""
     text = f"{part}\0{project}\0{fields.kind}\0{fields.tool}\0{fields.paths}\0{fields.body}"
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
-
-
-def _is_open(info: JsonObject) -> bool:
-    return info.get("role") == "assistant" and as_object(info.get("time")).get("completed") is None

@@ -22,7 +22,9 @@ _UNSPACED = (
 """Han, Hiragana, Katakana, Hangul: words are not separated, or have endings attached."""
 
 _RUN = re.compile(f"[{_UNSPACED}]+")
-_BOUNDARY = re.compile("[a-z0-9][A-Z]")
+_BOUNDARY = re.compile("[A-Z](?<=[a-z0-9][A-Z])")
+"""A capital after a small letter or a digit; looked for by the capital, which most texts have least of."""
+
 _ALNUM = re.compile("[A-Za-z0-9]+")
 _PIECE = re.compile("[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 
@@ -87,6 +89,7 @@ def _split(word: str) -> list[str]:
     return _PIECE.findall(word)
 
 
+@lru_cache(1024)
 def tag(kind: str, name: str) -> str:
     """Return a word of the index's own, such as for the tool `bash`."""
     return f"{MARK}{kind}{name.casefold().encode('utf-8', 'replace').hex()}"

@@ -227,6 +227,19 @@ def test_when_a_fifth_of_the_parts_are_dead_the_index_is_made_anew(store: Search
     assert (store.search("plum").matches, store.search("apple").matches) == (0, 2_000)
 
 
+def test_the_words_for_similar_words_stay_beside_the_database(store: SearchStore):
+    fill(store)
+    files = IndexFiles(store.paths.cache, str(store.paths.storage))
+    view = StoreView(FileSystem(), str(store.paths.storage))
+    build.build(view, files)
+    first = database(store)
+    assert {"apple", "pear"} <= set(build.words_file(first).read_text().split("\n"))
+    files.discard(first)
+    build.build(view, files)
+    assert build.words_file(database(store)).exists()
+    assert not first.exists() and not build.words_file(first).exists()
+
+
 def test_a_second_store_in_the_same_cache_folder_has_an_index_of_its_own(store: SearchStore, tmp_path: Path):
     fill(store)
     assert len(store.sessions("apple")) == 5

@@ -7,12 +7,13 @@ index is derived data; an unreadable one only costs time.
 """
 
 import builtins
+import heapq
 import json
 import logging
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from itertools import groupby, repeat
 from operator import attrgetter, eq
@@ -120,11 +121,9 @@ class SessionIndex:
         Reads about as many records as it returns. Blocks. Raises StorageError when the folder of the sessions cannot be read.
         """
         columns, damaged = self.columns(project_id)
-        flags, updated, created = columns.flags, columns.updated, columns.created
+        updated, created = columns.updated, columns.created
         hidden = (0 if is_archived else ARCHIVED) | (CHILD if is_top else 0)
-        wanted = ARCHIVED if is_archived else 0
-        rows = [row for row, one in enumerate(flags) if not one & hidden and one & wanted == wanted]
-        rows.sort(key=updated.__getitem__, reverse=True)
+        rows = _rows_by_use(columns, 2 * limit, hidden=hidden, wanted=ARCHIVED if is_archived else 0)
         found: builtins.list[SessionInfo] = []
         reader = self._reader(project_id)
         for _, alike in groupby(rows, updated.__getitem__):
@@ -300,6 +299,21 @@ class SessionIndex:
                 return None
 
         return read
+
+
+def _rows_by_use(columns: Columns, about: int, *, hidden: int, wanted: int) -> Iterator[int]:
+    """Yield the rows with these flags by their last use, the last one first; the first ones, `about` so many, are found faster."""
+    updated, flags = columns.updated, columns.flags
+
+    def chosen(rows: Iterable[int]) -> builtins.list[int]:
+        found = [row for row in rows if not flags[row] & hidden and flags[row] & wanted == wanted]
+        found.sort(key=updated.__getitem__, reverse=True)
+        return found
+
+    last = heapq.nlargest(about, updated)
+    least = last[-1] if last else 0
+    yield from chosen(row for row, used in enumerate(updated) if used >= least)
+    yield from chosen(row for row, used in enumerate(updated) if used < least)
 
 
 def _triples(states: "array[int]") -> list[tuple[int, ...]]:

@@ -9,7 +9,7 @@ import itertools
 import os
 import re
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -118,6 +118,7 @@ class FileSystem:
 
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+_NO_CONTEXT = nullcontext()
 
 
 def temporary_owner(file_name: str) -> int | None:
@@ -135,13 +136,17 @@ class AtomicWriter:
         self._unsynced_files: set[str] = set()
         self._unsynced_folders: set[str] = set()
 
-    def write(self, path: str, data: bytes, *, durable: bool = False) -> None:
+    def write(
+        self, path: str, data: bytes, *, durable: bool = False, around: AbstractContextManager[object] = _NO_CONTEXT
+    ) -> None:
         """Replace or create a file. With `durable` it also survives a power cut, otherwise only after `sync`.
 
-        Raises OSError; then the file is unchanged, and the temporary file is removed if the disk allows it.
+        `around` is entered for each of the two changes of the folder. Raises OSError; then the file is unchanged, and the
+        temporary file is removed if the disk allows it.
         """
         folder = os.path.dirname(path)
-        descriptor, temporary = self._create(folder)
+        with around:
+            descriptor, temporary = self._create(folder)
         try:
             try:
                 self._fill(descriptor, data)
@@ -150,7 +155,8 @@ class AtomicWriter:
             finally:
                 self._files.close(descriptor)
             is_new = not self._files.exists(path)
-            self._files.replace(temporary, path)
+            with around:
+                self._files.replace(temporary, path)
         except BaseException:
             with suppress(OSError):  # report the first error; doctor removes the file
                 self._files.unlink(temporary)

@@ -1,6 +1,6 @@
 """The listed sessions of a project in a file beside its index, `cache/index/{projectID}.listed`, for those who show all of them.
 
-It is derived from the index and names it by its columns; a file of another index, or a damaged one, is not used.
+It is derived from the index and names it by its mark; a file of another index, or a damaged one, is not used.
 """
 
 import binascii
@@ -30,8 +30,8 @@ class ListedFile:
         self._folder = folder
         self._root = root.encode("utf-8", "surrogateescape")
 
-    def load(self, project_id: str, index: bytes) -> SessionTable | None:
-        """Return the sessions of the index with these columns, the newest first by (creation, ID); None without them."""
+    def load(self, project_id: str, index: str) -> SessionTable | None:
+        """Return the sessions of the index with this mark, the newest first by (creation, ID); None without them."""
         try:
             descriptor = self._files.open(self._path(project_id), os.O_RDONLY)
         except OSError:
@@ -51,7 +51,7 @@ class ListedFile:
         finally:
             self._files.close(descriptor)
 
-    def save(self, project_id: str, index: bytes, sessions: SessionTable) -> None:
+    def save(self, project_id: str, index: str, sessions: SessionTable) -> None:
         """Replace the file. A failure is logged."""
         path, pieces = self._path(project_id), sessions.dump()
         body = b"".join(pieces)
@@ -61,9 +61,9 @@ class ListedFile:
         except OSError as error:
             _logger.warning("the listed sessions were not saved: %s", storage_error(error, "write", path))
 
-    def _head(self, index: bytes) -> bytes:
+    def _head(self, index: str) -> bytes:
         """Return the first line up to the numbers: the checksum, and the sizes of the pieces in bytes."""
-        return b"\t".join([_FORMAT, self._root, b"%d %08x" % (len(index), binascii.crc32(index))])
+        return b"\t".join([_FORMAT, self._root, index.encode()])
 
     def _path(self, project_id: str) -> str:
         return f"{self._folder}/{project_id}.listed"

@@ -108,11 +108,41 @@ def updated_columns(
     parents = {one: parent for one, parent in old.parents.items() if one not in without}
     costs = {one: cost for one, cost in old.costs.items() if one not in without}
     for info in read.values():
-        if info.parent_id is not None:
-            parents[info.id] = info.parent_id
-        if cost := hidden_cost(info):
-            costs[info.id] = float(cost)
+        _add_extras(info, parents, costs)
     return Columns(names, states, created, updated, bytes(flags), parents, costs)
+
+
+def edited_columns(
+    old: Columns, states: Mapping[str, tuple[int, int, int]], read: Mapping[str, SessionInfo], rows: Mapping[str, int]
+) -> Columns:
+    """Return columns with the sessions that were `read` in their rows or behind the others, without the other ones in `rows`.
+
+    `rows` has the row in `old` of each name that differs. As fast for 100,000 sessions as for one.
+    """
+    names, all_states, created, updated = [*old.names], old.states[:], old.created[:], old.updated[:]
+    flags, parents, costs = bytearray(old.flags), dict(old.parents), dict(old.costs)
+    for name in rows:
+        parents.pop(name[: -len(SUFFIX)], None)
+        costs.pop(name[: -len(SUFFIX)], None)
+    for name, info in read.items():
+        row = rows.get(name, len(names))
+        names[row : row + 1] = [name]
+        all_states[row * STATE : (row + 1) * STATE] = numbers(states[name])
+        created[row : row + 1] = numbers([info.time.created])
+        updated[row : row + 1] = numbers([info.time.updated])
+        flags[row : row + 1] = bytes([_flags(info)])
+        _add_extras(info, parents, costs)
+    for row in sorted((row for name, row in rows.items() if name not in read), reverse=True):
+        del names[row], all_states[row * STATE : (row + 1) * STATE], created[row], updated[row], flags[row]
+    return Columns(names, all_states, created, updated, bytes(flags), parents, costs)
+
+
+def _add_extras(info: SessionInfo, parents: dict[str, str], costs: dict[str, float]) -> None:
+    """Add what only some sessions have."""
+    if info.parent_id is not None:
+        parents[info.id] = info.parent_id
+    if cost := hidden_cost(info):
+        costs[info.id] = float(cost)
 
 
 def _picked(column: Sequence[int], rows: Iterable[int]) -> Iterator[int]:
@@ -143,19 +173,33 @@ class IndexFile:
         self._folder = folder
         self._root = root
 
-    def load(self, project_id: str) -> Columns:
-        """Return the columns; none when the index is missing, damaged, or of another store or version."""
+    def load(self, project_id: str) -> tuple[Columns, str]:
+        """Return the columns and the mark of the file; none when it is missing, damaged, or of another store or version."""
         path = self._path(project_id)
         try:
             with self._opened(path) as begun:
-                return _parse_columns(begun.columns) if begun.head.startswith(self._head(begun.columns)) else NONE
+                if begun.head.startswith(self._head(begun.columns)):
+                    return _parse_columns(begun.columns), _mark(begun.head)
         except FileNotFoundError:
-            return NONE
+            pass
         except OSError as error:
             _logger.warning("listing sessions without an index: %s", storage_error(error, "read", path))
         except (msgspec.MsgspecError, ValueError):
             _logger.info("rebuilding the index %s of another version", path)
-        return NONE
+        return NONE, ""
+
+    def mark(self, project_id: str) -> str:
+        """Return a text that is another one for an index file with other sessions; empty where there is none."""
+        try:
+            descriptor = self._files.open(self._path(project_id), os.O_RDONLY)
+        except OSError:
+            return ""
+        try:
+            return _mark(self._files.read(descriptor, _HEAD_BYTES).partition(b"\n")[0])
+        except OSError:
+            return ""
+        finally:
+            self._files.close(descriptor)
 
     def records(self, project_id: str, columns: Columns) -> dict[str, SessionInfo] | None:
         """Return the sessions of columns by the names of their files, None when the file has other ones or is damaged."""
@@ -177,7 +221,7 @@ class IndexFile:
         Raises OSError, ValueError when the file has other sessions or is damaged.
         """
         with self._opened(self._path(project_id)) as begun:
-            if begun.columns != render_columns(columns):
+            if begun.columns != _render_columns(columns):
                 raise ValueError("the index has other sessions")
             left, checksum = begun.rest, binascii.crc32(begun.rest)
             while more := self._files.read(begun.descriptor, _READ_BYTES):
@@ -201,15 +245,17 @@ class IndexFile:
         finally:
             self._files.close(descriptor)
 
-    def save(self, project_id: str, columns: Columns, sessions: Mapping[str, SessionInfo]) -> None:
-        """Replace the index; `sessions` has those of all rows. A failure is logged."""
+    def save(self, project_id: str, columns: Columns, sessions: Mapping[str, SessionInfo]) -> str:
+        """Replace the index and return its mark; `sessions` has those of all rows. A failure is logged, the mark empty then."""
         path = self._path(project_id)
-        stored, body = render_columns(columns), _render_records([sessions[name] for name in columns.names])
+        stored, body = _render_columns(columns), _render_records([sessions[name] for name in columns.names])
         try:
-            content = self._head(stored) + _checksum(body) + b"\n" + stored + body
-            AtomicWriter(self._files).write(path, content)
+            head = self._head(stored) + _checksum(body)
+            AtomicWriter(self._files).write(path, head + b"\n" + stored + body)
         except OSError as error:
             _logger.warning("the index of sessions was not saved: %s", storage_error(error, "write", path))
+            return ""
+        return _mark(head)
 
     def _head(self, columns: bytes) -> bytes:
         """Return the first line up to the checksum of the records."""
@@ -226,6 +272,11 @@ def _checksum(data: bytes) -> bytes:
 
 def _hexadecimal(checksum: int) -> bytes:
     return b"%08x" % checksum
+
+
+def _mark(head: bytes) -> str:
+    """Return the length of the columns and both checksums in the first line."""
+    return " ".join(field.decode("ascii", "replace") for field in head.split(b"\t")[-3:])
 
 
 def _length(head: bytes) -> int:
@@ -250,8 +301,7 @@ def _parse_columns(data: bytes) -> Columns:
     )
 
 
-def render_columns(columns: Columns) -> bytes:
-    """Return columns as they are in the file."""
+def _render_columns(columns: Columns) -> bytes:
     stored = _Stored(
         "\n".join(columns.names),
         columns.states.tobytes(),

@@ -4,15 +4,19 @@ The index keeps what lists sort by for every session of a project, with the stat
 the project that was listed last, and in a file for the next process. A listing compares the state of each file with the index and
 reads those that differ, so a change by any program is noticed. The sessions of a short list are read from their records. The
 index is derived data; an unreadable one only costs time.
+
+A short list of a large project looks only at what this program changed since the last look at all files, and at the sessions used
+last, if no other program has changed the folder meanwhile (`session_changes.py`); the system needs 0.3 s for 100,000 files.
 """
 
 import builtins
+import heapq
 import json
 import logging
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import cache
 from itertools import groupby, repeat
 from operator import attrgetter, eq
@@ -22,6 +26,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.session import SessionInfo
@@ -29,14 +34,15 @@ from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.listed_file import ListedFile
 from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.session_changes import LastLook
 from opencode_tui.storage.session_columns import (
     ARCHIVED,
     CHILD,
     STATE,
     Columns,
     IndexFile,
+    edited_columns,
     numbers,
-    render_columns,
     updated_columns,
 )
 from opencode_tui.storage.session_record import parse_session
@@ -44,6 +50,12 @@ from opencode_tui.storage.storage import Storage
 
 _TOLERATED_CHANGES = 32
 """Records that the index file may lack before it is written again; small projects never have one."""
+
+MANY_SESSIONS = 20_000
+"""A project with more is not looked at as a whole for each short list; it would take more than 60 ms."""
+
+_USED_LAST = 200
+"""Sessions used last, at which each list looks: another program changes these in place, if any."""
 
 _YOUNG_NS = 100_000_000
 """A file modified this recently may change again with the same mtime: file systems count in ticks of up to 10 ms."""
@@ -61,8 +73,10 @@ class SessionListing(Struct, frozen=True):
 class _Known(Struct, frozen=True):
     """The present columns, and those of the index file.
 
-    `read` are the sessions by file that were read since that was written; `unsaved` counts them and those that are gone. `every`
-    are all sessions, once a list had all.
+    `read` are the sessions by file that were read since that was written; `unsaved` counts them and those that are gone. `lost` are
+    files without a row: removed since, or damaged. `every` are all sessions, once a list had all.
+
+    `mark` is that of the index file, `look` the stamp of the last look at all files, if it was saved or served here.
     """
 
     project_id: str
@@ -71,13 +85,24 @@ class _Known(Struct, frozen=True):
     read: Mapping[str, SessionInfo]
     unsaved: int = 0
     every: Mapping[str, SessionInfo] | None = None
+    lost: Set[str] = frozenset()
+    mark: str = ""
+    look: bytes = b""
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the index file lacks so many that it is to be written again."""
+        return self.unsaved > max(_TOLERATED_CHANGES, len(self.columns.names) // 200)
 
 
 class SessionIndex:
     """Lists the sessions of a project; may be used from several threads."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, *, clock: Clock = system_clock, many: int = MANY_SESSIONS) -> None:
+        """Short lists of a project with more than `many` sessions do not look at all files."""
         self._storage = storage
+        self._clock = clock
+        self._many = many
         self._root = str(storage.paths.storage)
         self._index = IndexFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
         self._tables = ListedFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
@@ -101,10 +126,13 @@ class SessionIndex:
         listed.sort(key=attrgetter("time.created"), reverse=True)
         return SessionListing(listed, damaged)
 
-    def listed(self, project_id: str) -> tuple[SessionTable, builtins.list[StorageError]]:
-        """Return what `list` does, in the form of lists, with the errors of damaged records. Keeps no session in memory."""
+    def listed(self, project_id: str, *, is_short: bool = False) -> tuple[SessionTable, builtins.list[StorageError]]:
+        """Return what `list` does, in the form of lists, with the errors of damaged records. Keeps no session in memory.
+
+        With `is_short` it looks at the files as short lists do.
+        """
         with self._lock:
-            known, damaged = self._refresh(project_id)
+            known, damaged = self._refresh(project_id, is_short=is_short)
             return self._listed(known), damaged
 
     def recent(
@@ -121,11 +149,9 @@ class SessionIndex:
         Reads about as many records as it returns. Blocks. Raises StorageError when the folder of the sessions cannot be read.
         """
         columns, damaged = self.columns(project_id)
-        flags, updated, created = columns.flags, columns.updated, columns.created
+        updated, created = columns.updated, columns.created
         hidden = (0 if is_archived else ARCHIVED) | (CHILD if is_top else 0)
-        wanted = ARCHIVED if is_archived else 0
-        rows = [row for row, one in enumerate(flags) if not one & hidden and one & wanted == wanted]
-        rows.sort(key=updated.__getitem__, reverse=True)
+        rows = _rows_by_use(columns, 2 * limit, hidden=hidden, wanted=ARCHIVED if is_archived else 0)
         found: builtins.list[SessionInfo] = []
         reader = self._reader(project_id)
         for _, alike in groupby(rows, updated.__getitem__):
@@ -160,7 +186,7 @@ class SessionIndex:
             known = self._known
             if known is not None and known.project_id == project_id and time.monotonic() - self._looked_s < age_s:
                 return known.columns, []
-            known, damaged = self._refresh(project_id)
+            known, damaged = self._refresh(project_id, is_short=True)
             return known.columns, damaged
 
     def worktree(self, project_id: str) -> str:
@@ -174,21 +200,85 @@ class SessionIndex:
             return ""
         return str(cast(JsonObject, project).get("worktree", "")) if isinstance(project, dict) else ""
 
-    def _refresh(self, project_id: str) -> tuple[_Known, builtins.list[StorageError]]:
-        """Return what is known after a look at the state of each file, and the errors of damaged records."""
-        known = self._known
-        if known is None or known.project_id != project_id:
-            saved = self._index.load(project_id)
-            known = _Known(project_id, saved, saved, {})
-        horizon, looked_s = time.time_ns() - _YOUNG_NS, time.monotonic()
-        names, states = self._scan(project_id)
+    def _refresh(self, project_id: str, *, is_short: bool = False) -> tuple[_Known, builtins.list[StorageError]]:
+        """Return what is known after a look at the state of each file, and the errors of damaged records.
+
+        For short lists, a look at the files that may have changed since the last look at all serves.
+        """
+        known = self._known if self._known is not None and self._known.project_id == project_id else None
+        looked_s, at = time.monotonic(), self._clock()
+        last = self._storage.changes.last_look(project_id, at) if is_short else None
+        if known is None or (last is not None and known.look != last.stamp):
+            known = self._load(project_id)
+        looked = None if last is None else self._look_again(known, last)
+        self._known, damaged = self._look_at_all(known, at) if looked is None else looked
+        self._looked_s = looked_s
+        return self._known, damaged
+
+    def _load(self, project_id: str) -> _Known:
+        """Return what the index file has."""
+        saved, mark = self._index.load(project_id)
+        return _Known(project_id, saved, saved, {}, mark=mark)
+
+    def _look_at_all(self, known: _Known, at: int) -> tuple[_Known, builtins.list[StorageError]]:
+        """Return what is known after a look at all files, and the errors of damaged records; `at` is the time in ms."""
+        if len(known.columns.names) > self._many and self._index.mark(known.project_id) not in ("", known.mark):
+            known = self._load(known.project_id)  # what is saved here should serve the other processes as well
+        horizon, folder = time.time_ns() - _YOUNG_NS, self._storage.changes.folder_state(known.project_id)
+        names, states = self._scan(known.project_id)
         damaged: builtins.list[StorageError] = []
         if names != known.columns.names or states != known.columns.states:
             known, damaged = self._compare(known, names, states, horizon)
-            if known.unsaved > max(_TOLERATED_CHANGES, len(known.columns.names) // 200):
+            if known.is_far:
                 known = self._save(known)
-        self._known, self._looked_s = known, looked_s
-        return known, damaged
+        look = b""
+        if folder is not None and len(names) > self._many and known.mark:
+            again = set(_names_to_look_at(known))
+            look = self._storage.changes.save(known.project_id, folder, index=known.mark, at=at, names=again)
+        return replace(known, look=look), damaged
+
+    def _look_again(self, known: _Known, last: LastLook) -> tuple[_Known, builtins.list[StorageError]] | None:
+        """Return the same after a look at the files that may have changed since the last look at all; None if too many have."""
+        old = known.columns
+        if known.mark != last.index or len(old.names) <= self._many:
+            return None
+        horizon = time.time_ns() - _YOUNG_NS
+        rows = {name: row for row, name in enumerate(old.names) if name in last.names}
+        changed: dict[str, tuple[int, int, int]] = {}
+        for name in sorted(last.names):
+            row, state = rows.get(name), self._state(known.project_id, name)
+            if row is not None and state is not None and old.states[row * STATE : (row + 1) * STATE] == numbers(state):
+                del rows[name]
+            elif state is not None:
+                changed[name] = state
+        read, damaged = self._read(changed, known.project_id)
+        for name in read:
+            if changed[name][-1] >= horizon:  # it is read again with the next list
+                changed[name] = (0, 0, 0)
+        lost = {*rows, *changed}
+        found = _Known(
+            known.project_id,
+            edited_columns(old, changed, read, rows) if lost else old,
+            known.saved,
+            _without(known.read, lost) | read,
+            known.unsaved + len(lost.difference(known.read).intersection({*rows, *read})),
+            None if known.every is None else _without(known.every, lost) | read,
+            {*known.lost, *lost}.difference(read),
+            known.mark,
+            last.stamp,
+        )
+        return None if found.is_far else (found, damaged)
+
+    def _state(self, project_id: str, name: str) -> tuple[int, int, int] | None:
+        """Return the state of a session's file, None when there is none."""
+        path = f"{folder_path(self._root, ('session', project_id))}/{name}"
+        try:
+            state = self._storage.files.lstat(path)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error(error, "look at", path) from error
+        return state.st_ino, state.st_size, state.st_mtime_ns
 
     def _compare(
         self, known: _Known, names: builtins.list[str], states: "array[int]", horizon: int
@@ -218,6 +308,8 @@ class SessionIndex:
                 _without(known.read, lost) | read,
                 known.unsaved + len(read) + len(lost.intersection(old.names)),
                 None if known.every is None else _without(known.every, lost) | read,
+                {*known.lost, *lost}.difference(read),
+                known.mark,
             ),
             damaged,
         )
@@ -241,13 +333,11 @@ class SessionIndex:
         names, read = known.columns.names, known.read
         if len(read) == len(names):
             return _table(read.values())
-        table = self._tables.load(known.project_id, render_columns(known.saved))
+        table = self._tables.load(known.project_id, known.mark)
         if table is None:
             table = self._made_again(known)
-        lost = () if known.columns is known.saved else set(known.saved.names).difference(names)
-        if not read and not lost:
-            return table
-        return table.changed((name[: -len(SUFFIX)] for name in lost), map(listed, read.values()))
+        lost = [one for name in known.lost if table.row_of(one := name[: -len(SUFFIX)]) >= 0]
+        return table.changed(lost, map(listed, read.values())) if read or lost else table
 
     def _made_again(self, known: _Known) -> SessionTable:
         """Return the listed sessions of the index, whose file is missing or damaged, and save them."""
@@ -255,17 +345,19 @@ class SessionIndex:
         if stored is None:  # the index too, or it was replaced by another process
             stored = {name: listed(info) for name, info in self._read(known.saved.names, known.project_id)[0].items()}
         table = SessionTable().changed((), stored.values())
-        if len(table) == len(known.saved.names):
-            self._tables.save(known.project_id, render_columns(known.saved), table)
+        if known.mark and len(table) == len(known.saved.names):
+            self._tables.save(known.project_id, known.mark, table)
         return table
 
     def _save(self, known: _Known) -> _Known:
         """Write the index file, and return what is known then."""
         every, _ = self._every(known)
+        mark = ""
         if len(every) == len(known.columns.names):
-            self._index.save(known.project_id, known.columns, every)
-            self._tables.save(known.project_id, render_columns(known.columns), _table(every.values()))
-        return _Known(known.project_id, known.columns, known.columns, {}, every=known.every)
+            mark = self._index.save(known.project_id, known.columns, every)
+            if mark:
+                self._tables.save(known.project_id, mark, _table(every.values()))
+        return _Known(known.project_id, known.columns, known.columns, {}, every=known.every, lost=known.lost, mark=mark)
 
     def _scan(self, project_id: str) -> tuple[builtins.list[str], "array[int]"]:
         """Return the names of the files of sessions, and their states."""
@@ -315,6 +407,33 @@ class SessionIndex:
 def _table(sessions: Iterable[SessionInfo]) -> SessionTable:
     """Return sessions in the form of lists, newest first by (creation, id)."""
     return SessionTable().changed((), map(listed, sessions))
+
+
+def _rows_by_use(columns: Columns, about: int, *, hidden: int, wanted: int) -> Iterator[int]:
+    """Yield the rows with these flags by their last use, the last one first; the first ones, `about` so many, are found faster."""
+    updated, flags = columns.updated, columns.flags
+
+    def chosen(rows: Iterable[int]) -> builtins.list[int]:
+        found = [row for row in rows if not flags[row] & hidden and flags[row] & wanted == wanted]
+        found.sort(key=updated.__getitem__, reverse=True)
+        return found
+
+    last = heapq.nlargest(about, updated)
+    least = last[-1] if last else 0
+    yield from chosen(row for row, used in enumerate(updated) if used >= least)
+    yield from chosen(row for row, used in enumerate(updated) if used < least)
+
+
+def _names_to_look_at(known: _Known) -> Iterator[str]:
+    """Yield the files that each list looks at: those that the index file lacks or has no state of, and those used last."""
+    columns = known.columns
+    yield from known.read
+    yield from known.lost
+    inodes = columns.states[::STATE]
+    if 0 in inodes:
+        yield from (columns.names[row] for row, inode in enumerate(inodes) if inode == 0)
+    for row in heapq.nlargest(_USED_LAST, range(len(columns.names)), key=columns.updated.__getitem__):
+        yield columns.names[row]
 
 
 def _triples(states: "array[int]") -> list[tuple[int, ...]]:

@@ -316,12 +316,13 @@ class SessionSums:
         It is empty when a file or a folder may change again without another state.
         """
         horizon = time.time_ns() - _YOUNG_NS
-        names, states, newest = list[str](), array("q"), 0
+        names, states = list[str](), array("q")
         for name, state in self._listed(folder_path(self._root, ("message",))):
             names.append(name)
-            states.extend((state.st_ino, state.st_size, state.st_mtime_ns))
-            newest = max(newest, state.st_mtime_ns)
-        if newest >= horizon or 0 in columns.states[2::3]:
+            states.append(state.st_ino)  # `extend` with all three takes twice the time
+            states.append(state.st_size)
+            states.append(state.st_mtime_ns)
+        if max(states[2::3], default=0) >= horizon or 0 in columns.states[2::3]:
             return names, states, b""
         digest = hashlib.blake2b(digest_size=16)
         for listed, numbers in ((names, states), (columns.names, columns.states)):

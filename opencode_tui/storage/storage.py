@@ -22,6 +22,7 @@ from opencode_tui.storage.keys import Key, folder_path, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import FolderRecords, RecordReader
 from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.session_changes import SessionChanges
 from opencode_tui.storage.writer import INTERVAL_MS, LET_GO_S, Failed, Render, WriteBehind
 
 CLOSE_S = 3.0
@@ -48,6 +49,11 @@ class Storage:
         self._file_begun = 0.0
         """When it began with the last file of a sync."""
         self._kept: dict[asyncio.Task[None], Callable[[], None]] = {}
+
+    @cached_property
+    def changes(self) -> SessionChanges:
+        """What changed in projects of many sessions since the last look at all their records."""
+        return SessionChanges(self.files, folder=str(self.paths.cache / "index"), root=self._root)
 
     @cached_property
     def _atomic(self) -> AtomicWriter:
@@ -145,8 +151,7 @@ class Storage:
         """Remove a record and its pending growth; a missing one is fine. Raises StorageError."""
         self._check_open(key)
         self._behind.cancel(key)
-        path = record_path(self._root, key)
-        await self._writer.run(lambda: self._disk("remove", path, lambda: self._atomic.remove(path)))
+        await self._writer.run(lambda: self._remove(key))
 
     async def remove_tree(self, prefix: Key) -> None:
         """Remove every record with a prefix, and the folders. Raises StorageError; then call it again to remove the rest."""
@@ -249,7 +254,21 @@ class Storage:
 
     def _replace(self, key: Key, data: bytes, *, durable: bool = False) -> None:
         path = record_path(self._root, key)
-        self._disk("write", path, lambda: self._atomic.write(path, data, durable=durable))
+
+        def write() -> None:
+            with self.changes.recorded(key) as around:
+                self._atomic.write(path, data, durable=durable, around=around)
+
+        self._disk("write", path, write)
+
+    def _remove(self, key: Key) -> None:
+        path = record_path(self._root, key)
+
+        def remove() -> None:
+            with self.changes.recorded(key) as around, around:
+                self._atomic.remove(path)
+
+        self._disk("remove", path, remove)
 
     def _create_missing(self, records: Sequence[tuple[Key, bytes]]) -> None:
         for key, data in records:

@@ -192,6 +192,7 @@ def test_the_last_used_are_read_alone_and_in_order(paths: Paths, infos: list[Ses
     assert index.recent("p", 4).sessions == [*used, child, infos[-1]]
     assert len(set(read_records(files))) <= 4 + 4  # those of the list, and those that the index file lacks
     assert index.recent("p", 3, is_top=True).sessions == [*used, infos[-1]]
+    assert len(index.recent("p", MANY + 1).sessions) == MANY + 1
     assert index.recent("p", 9, is_archived=True).sessions == [archived]
     assert index.recent("p", 1, accept=lambda info: info.id == infos[2].id).sessions == [infos[2]]
     assert index.children("p", infos[0].id).sessions == [child]

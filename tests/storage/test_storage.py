@@ -201,7 +201,7 @@ async def test_write_is_done_although_its_caller_was_cancelled(storage: Storage)
 async def test_write_that_fails_after_its_caller_has_gone_is_told_in_the_log(
     paths: Paths, caplog: pytest.LogCaptureFixture
 ):
-    storage = Storage(paths, files=FaultyFiles(at=1, error=28))
+    storage = Storage(paths, files=FaultyFiles(at=1, error=28, only="write"))
     task = asyncio.create_task(storage.write(KEY, b"1"))
     await asyncio.sleep(0)
     task.cancel()

@@ -327,7 +327,7 @@ class SessionStore:
 
     async def listed(self, project_id: str) -> SessionTable:
         """Return a project's sessions as lists show them, newest first; damaged records are logged and skipped."""
-        found, damaged = await asyncio.to_thread(self._index.listed, project_id)
+        found, damaged = await asyncio.to_thread(self._index.listed, project_id, is_short=True)
         self._listed(SessionListing([], damaged))
         return found
 

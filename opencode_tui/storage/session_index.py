@@ -30,7 +30,7 @@ from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.listed import listed
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.schema.session.session_table import SessionTable
+from opencode_tui.schema.session.session_table import SessionTable, newest_first
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.listed_file import ListedFile
 from opencode_tui.storage.record_file import storage_error
@@ -332,19 +332,21 @@ class SessionIndex:
         """Return all sessions in the form of lists, newest first."""
         names, read = known.columns.names, known.read
         if len(read) == len(names):
-            return _table(read.values())
+            return newest_first(map(listed, read.values()))
         table = self._tables.load(known.project_id, known.mark)
         if table is None:
             table = self._made_again(known)
         lost = [one for name in known.lost if table.row_of(one := name[: -len(SUFFIX)]) >= 0]
-        return table.changed(lost, map(listed, read.values())) if read or lost else table
+        if read or lost:
+            table.change(lost, map(listed, read.values()))
+        return table
 
     def _made_again(self, known: _Known) -> SessionTable:
         """Return the listed sessions of the index, whose file is missing or damaged, and save them."""
         stored = self._index.listed(known.project_id, known.saved)
         if stored is None:  # the index too, or it was replaced by another process
             stored = {name: listed(info) for name, info in self._read(known.saved.names, known.project_id)[0].items()}
-        table = SessionTable().changed((), stored.values())
+        table = newest_first(stored.values())
         if known.mark and len(table) == len(known.saved.names):
             self._tables.save(known.project_id, known.mark, table)
         return table
@@ -356,7 +358,7 @@ class SessionIndex:
         if len(every) == len(known.columns.names):
             mark = self._index.save(known.project_id, known.columns, every)
             if mark:
-                self._tables.save(known.project_id, mark, _table(every.values()))
+                self._tables.save(known.project_id, mark, newest_first(map(listed, every.values())))
         return _Known(known.project_id, known.columns, known.columns, {}, every=known.every, lost=known.lost, mark=mark)
 
     def _scan(self, project_id: str) -> tuple[builtins.list[str], "array[int]"]:
@@ -402,11 +404,6 @@ class SessionIndex:
                 return None
 
         return read
-
-
-def _table(sessions: Iterable[SessionInfo]) -> SessionTable:
-    """Return sessions in the form of lists, newest first by (creation, id)."""
-    return SessionTable().changed((), map(listed, sessions))
 
 
 def _rows_by_use(columns: Columns, about: int, *, hidden: int, wanted: int) -> Iterator[int]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from opencode_tui.schema.session.listed import ListedSession
-from opencode_tui.schema.session.session_table import ARCHIVED, CHILD, FORK, SessionTable, Texts
+from opencode_tui.schema.session.session_table import ARCHIVED, CHILD, FORK, SessionTable, Texts, newest_first
 
 ODD_TEXTS = ["", "\n", "two\nlines", "\0", "日本", "\udc80 half", "é", "x" * 5_000]
 
@@ -91,11 +91,16 @@ def test_a_changed_table_is_that_of_all_sessions_then(before: list[int], lost: l
 
     old = {number: one(number, created=number // 3) for number in before}
     new = {number: one(number, created=number // 2, title="new") for number in added}
-    table = SessionTable.load(iter(SessionTable.of(newest([*old.values()])).dump()))
-    after = table.changed((one(number).id for number in lost), new.values())
-    kept = {number: info for number, info in old.items() if number not in lost}
-    assert [*after] == newest([*(kept | new).values()])
-    assert all(after[after.row_of(info.id)] == info for info in after)
+    table = SessionTable.load(iter(newest_first(old.values()).dump()))
+    table.change((one(number).id for number in lost), new.values())
+    now = {number: info for number, info in old.items() if number not in lost} | new
+    assert [*table] == newest([*now.values()])
+    assert all(table[table.row_of(info.id)] == info for info in table)
+    again = {number: one(number, created=number // 4, title="again") for number in (*before, *added) if number % 3}
+    table.change([one(number).id for number in now if number % 3 == 0], again.values())
+    assert [*table] == newest([*again.values()])
+    assert all(table[table.row_of(info.id)] == info for info in table)
+    assert [table.ids[row] for row in table.by_id()] == sorted(info.id for info in again.values())
 
 
 def test_texts_of_others_are_added_in_one_piece() -> None:

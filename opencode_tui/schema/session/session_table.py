@@ -8,7 +8,7 @@ import json
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple, Self, overload
 
 from msgspec.structs import replace
@@ -20,6 +20,9 @@ ARCHIVED, PINNED, SHARED, UNDONE, CHANGED, CHILD, FORK = (1 << bit for bit in ra
 
 _MANY = 1_000
 """Added rows from which all are sorted by their IDs again."""
+
+_NEW = 1 << 31
+"""Where the numbers of new rows begin while they are put between the old ones."""
 
 _MANGLED = "surrogatepass"
 """Half a character is kept: names of files and titles of other programs may have one."""
@@ -77,6 +80,16 @@ class Texts(Sequence[str]):
             yield data[start:end].decode("utf-8", _MANGLED)
             start = end
 
+    def edit(self, edits: Iterable["_Edit"], other: "Texts") -> None:
+        """Replace texts by some of others; of the edits the last one comes first."""
+        sizes, others = (array("Q", (end - start for start, end in pairwise(one._starts))) for one in (self, other))
+        for start, stop, begin, end in edits:
+            self._data[self._starts[start] : self._starts[stop]] = other._data[
+                other._starts[begin] : other._starts[end]
+            ]
+            sizes[start:stop] = others[begin:end]
+        self._starts = array("Q", accumulate(sizes, initial=0))
+
     def picked(self, places: Iterable[int]) -> list[str]:
         """Return the texts in these places, many of them faster than one by one."""
         places = [*places]
@@ -88,6 +101,15 @@ class Texts(Sequence[str]):
     def is_empty(self, at: int) -> bool:
         """Return whether a text is empty."""
         return self._starts[at] == self._starts[at + 1]
+
+
+class _Edit(NamedTuple):
+    """The rows from `start` to `stop` are replaced by those of another table from `begin` to `end`."""
+
+    start: int
+    stop: int
+    begin: int
+    end: int
 
 
 class _Rest(NamedTuple):
@@ -266,22 +288,33 @@ class SessionTable(Sequence[ListedSession]):
         numbers = array("I", map(self._number_of, other._directories))
         self._directory.extend(map(numbers.__getitem__, other._directory[start:stop]))
 
-    def changed(self, lost: Iterable[str], added: Iterable[ListedSession]) -> "SessionTable":
-        """Return a table without some sessions and with others, which replace those of their IDs, the newest first."""
-        more = sorted(added, key=_newest_first)
-        without = {self.row_of(one) for one in (*lost, *(info.id for info in more))} - {-1}
-        places = (bisect_left(range(len(self)), _newest_first(one), key=self._order_of) for one in more)
-        cuts = [*((row, None) for row in without), *zip(places, more, strict=True)]
-        cuts.sort(key=lambda one: (one[0], one[1] is None))
-        table, start = SessionTable(), 0
-        for row, info in cuts:
-            table.extend(self, start, row)
-            if info is not None:
-                table.append(info)
-            start = row + (info is None)
-        table.extend(self, start, len(self))
-        table._index()
-        return table
+    def change(self, lost: Iterable[str], added: Iterable[ListedSession]) -> None:
+        """Remove some sessions and add others, which replace those of their IDs; all rows are the newest first, and stay so."""
+        by_id, new = self.by_id(), SessionTable.of(sorted(added, key=_newest_first))
+        without = {self.row_of(one) for one in (*lost, *new.ids)} - {-1}
+        places = (bisect_left(range(len(self)), _newest_first(one), key=self._order_of) for one in new)
+        edits = [*(_Edit(row, row + 1, 0, 0) for row in without)]
+        edits += (_Edit(place, place, number, number + 1) for number, place in enumerate(places))
+        edits.sort(reverse=True)  # the last one first: rows before it keep their numbers
+        for mine, theirs in ((self.ids, new.ids), (self.titles, new.titles), (self._rests, new._rests)):
+            mine.edit(edits, theirs)
+        directory = array("I", (self._number_of(new.directory_at(row)) for row in range(len(new))))
+        rows = array("I", range(len(self)))
+        numbered = array("I", (_NEW + row for row in range(len(new))))
+        for start, stop, begin, end in edits:
+            self.created[start:stop] = new.created[begin:end]
+            self.updated[start:stop] = new.updated[begin:end]
+            self.flags[start:stop] = new.flags[begin:end]
+            self._directory[start:stop] = directory[begin:end]
+            rows[start:stop] = numbered[begin:end]
+        moved, self._added = array("I", by_id), {}
+        for number, row in enumerate(rows):
+            if row < _NEW:
+                moved[row] = number
+            else:
+                self._added[new.ids[row - _NEW]] = number
+        self._by_id = array("I", (moved[row] for row in by_id if row not in without))
+        self._indexed = len(self)
 
     def _order_of(self, row: int) -> tuple[int, str]:
         return -self.created[row], self.ids[row]
@@ -324,3 +357,8 @@ class SessionTable(Sequence[ListedSession]):
 
 def _newest_first(info: ListedSession) -> tuple[int, str]:
     return -info.created, info.id
+
+
+def newest_first(sessions: Iterable[ListedSession]) -> SessionTable:
+    """Return a table of sessions, the newest first by (creation, ID)."""
+    return SessionTable.of(sorted(sessions, key=_newest_first))

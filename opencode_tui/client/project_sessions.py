@@ -62,7 +62,8 @@ class ProjectSessions:
 
     async def listed(self) -> SessionTable:
         """Return all sessions as lists show them, newest first."""
-        found, damaged = await asyncio.to_thread(self._index.listed, self._project.id)
+        index = SessionIndex(self._storage)  # its columns are not needed beside the table: there may be 100,000 sessions
+        found, damaged = await asyncio.to_thread(index.listed, self._project.id)
         _report(damaged)
         return found
 

@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
 from itertools import groupby, repeat
 from operator import attrgetter, eq
@@ -286,9 +286,7 @@ class SessionIndex:
         """Return what is known after the sessions were read whose files have other states than before."""
         old = known.columns
         rows = [*map(dict(zip(old.names, range(len(old.names)), strict=True)).get, names, repeat(-1))]
-        before = [*_triples(old.states), ()]  # the last one is that of a row -1
-        same = map(eq, _triples(states), map(before.__getitem__, rows))
-        changed = [number for number, is_same in enumerate(same) if not is_same]
+        changed = _differing(states, old.states, rows)
         read, damaged = self._read([names[number] for number in changed], known.project_id)
         lost = set(old.names).difference(names).union(names[number] for number in changed)
         for number in changed:
@@ -433,9 +431,10 @@ def _names_to_look_at(known: _Known) -> Iterator[str]:
         yield columns.names[row]
 
 
-def _triples(states: "array[int]") -> list[tuple[int, ...]]:
-    """Return the state of each row: comparing them is faster than comparing slices of the array."""
-    return list(zip(*(states[at::STATE] for at in range(STATE)), strict=True))
+def _differing(states: "array[int]", old: "array[int]", rows: Sequence[int]) -> list[int]:
+    """Return which states differ from those in rows of old ones, or have a row -1."""
+    same = (map(eq, states[at::STATE], map(numbers([*old[at::STATE], -1]).__getitem__, rows)) for at in range(STATE))
+    return [number for number, one in enumerate(zip(*same, strict=True)) if not all(one)]
 
 
 def _without(sessions: Mapping[str, SessionInfo], names: Set[str]) -> dict[str, SessionInfo]:

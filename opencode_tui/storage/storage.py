@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 
+import msgspec
+
 from opencode_tui.cancellation import run_on
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
@@ -129,7 +131,7 @@ class Storage:
                     raise
                 old = dict(default)
             new = change(old)
-            await self.write(key, json.dumps(new, indent=2, ensure_ascii=False).encode("utf-8", "replace"))
+            await self.write(key, _written(new))
         return new
 
     def write_behind(self, key: Key, render: Render, *, failed: Failed | None = None) -> None:
@@ -266,3 +268,11 @@ class Storage:
             raise storage_error(error, action, path) from error
         finally:
             self._work = None
+
+
+def _written(record: JsonObject) -> bytes:
+    """Return a record as it is on disk. Python's own encoder would leave garbage that only a collection finds."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(record))
+    except UnicodeEncodeError:  # text that is not Unicode
+        return json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8", "replace")

@@ -70,6 +70,10 @@ class Storage:
         """Do the same as `read`, blocking."""
         return self._reader.read(key)
 
+    def read_unchecked(self, key: Key) -> bytes:
+        """Return what is in a record's file, for a reader that gives what it rejects to `record_file.checked`. Blocks."""
+        return self._reader.read_unchecked(key)
+
     async def list(self, prefix: Key) -> builtins.list[Key]:
         """Return the keys of all records with a prefix, sorted by segments; none when the folder does not exist."""
         return await asyncio.to_thread(self._reader.list, prefix)

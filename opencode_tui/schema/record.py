@@ -62,7 +62,7 @@ Count = Annotated[int, After(_countable)]
 Amount = Annotated[float, After(_finite)]
 """US dollars; what is no amount, as in records of other programs, counts nothing."""
 
-_MANY = 5_000
+_MANY = 2_500
 """Values of a burst after which a type is read by pydantic: a session of a few hundred turns is opened sooner without it."""
 
 _BURST_S = 2.0

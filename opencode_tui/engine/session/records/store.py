@@ -54,6 +54,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AnyMessage, UserMessage
+from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
@@ -586,6 +587,24 @@ class SessionStore:
             found |= {one.info.id: one for one in loaded.messages}
             found |= self._in_memory(session_id, ids)  # a message may have been changed meanwhile
         return [found[one] for one in ids if one in found]
+
+    async def outlines(self, session_id: str, ids: Sequence[str]) -> list[OutlinedMessage]:
+        """Return these messages in outline, in this order; all of those that are in memory, or not there, has to be read."""
+        from opencode_tui.engine.session.records.outline import read_outlines  # only a timeline needs its types
+
+        await self.refresh(session_id)
+        key, known = await self._find(session_id), self._known(session_id)
+        found = await asyncio.to_thread(
+            read_outlines, self._storage, session_id, [one for one in ids if one not in known], key
+        )
+        known = self._known(session_id)  # a message may have been changed meanwhile
+        outlines = {one.id: one for one in found if one.id not in known}
+        return [outlines.get(one) or OutlinedMessage(one, is_whole=True) for one in ids]
+
+    def _known(self, session_id: str) -> Container[str]:
+        """Return the names of the messages that are in memory."""
+        records = self._open.get(session_id)
+        return records.messages if records is not None else ()
 
     def _in_memory(self, session_id: str, ids: Iterable[str]) -> dict[str, MessageWithParts]:
         """Return those of these messages that are in memory, by id."""

@@ -7,15 +7,29 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import fields
 
 from opencode_tui.client.facets.session import MessagesFacet
+from opencode_tui.engine.session.records import outline
 from opencode_tui.engine.session.records.loading import load_named
 from opencode_tui.engine.session.records.outline import read_outlines
 from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.field import REQUIRED
+from opencode_tui.schema.record import Record
+from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import CacheTokens, Tokens, UserSummary
+from opencode_tui.schema.session.message import (
+    AssistantMessage,
+    CacheTokens,
+    MessageTime,
+    Tokens,
+    UserMessage,
+    UserSummary,
+)
 from opencode_tui.schema.session.outline import OutlinedMessage
-from opencode_tui.schema.session.part import TextPart
+from opencode_tui.schema.session.part import ReasoningPart, StepFinishPart, StepStartPart, TextPart, ToolPart
+from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolTime
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.storage import Storage
 from opencode_tui.tui.pages import timeline_reader
@@ -141,6 +155,35 @@ def test_records_of_any_kind_give_the_timeline_that_whole_ones_give(paths: Paths
             file.write_bytes(wrong)
             assert result(outlined, storage, names) == result(named, storage, names), (file, wrong)
         file.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    ("kind", "record"),
+    [
+        (outline._Request, UserMessage),
+        (outline._Answer, AssistantMessage),
+        (outline._Text, TextPart),
+        (outline._Reasoning, ReasoningPart),
+        (outline._StepStart, StepStartPart),
+        (outline._StepFinish, StepFinishPart),
+        (outline._Call, ToolPart),
+        (outline._Completed, ToolStateCompleted),
+        (outline._Failed, ToolStateError),
+        (outline._CallTime, ToolTime),
+        (outline._Time, MessageTime),
+        (outline._Tokens, Tokens),
+        (outline._Diff, FileDiff),
+    ],
+)
+def test_a_type_of_an_outline_has_fields_of_its_record_and_requires_no_fewer(
+    kind: type[Struct], record: type[Record]
+) -> None:
+    rows = {row.alias: row for row in record.model_fields.values()}
+    given = {field.encode_name: field for field in fields(kind)}
+    tag = kind.__struct_config__.tag_field
+    assert given.keys() <= rows.keys()
+    required = {name for name, row in rows.items() if row.default is REQUIRED and row.default_factory is None}
+    assert required <= {name for name, field in given.items() if field.required} | {tag}
 
 
 def test_only_what_an_outline_lacks_is_read_whole(paths: Paths) -> None:

@@ -97,7 +97,7 @@ def named(storage: Storage, names: Sequence[str]) -> list[MessageWithParts]:
 def outlined(storage: Storage, names: Sequence[str]) -> list[Seen]:
     """Return the messages as the timeline reads them."""
     found: list[Seen] = [*read_outlines(storage, SESSION, names)]
-    for ids in ([one.id for one in found if isinstance(one, OutlinedMessage) and one.is_whole], None):
+    for ids in ([one.id for one in found if isinstance(one, OutlinedMessage) and one.is_partial], None):
         wanted = left_to_read(found, ()) if ids is None else ids
         whole = {one.info.id: one for one in named(storage, wanted)}
         found = [whole.get(id_of(one), one) for one in found if id_of(one) not in wanted or id_of(one) in whole]
@@ -191,7 +191,7 @@ def test_only_what_an_outline_lacks_is_read_whole(paths: Paths) -> None:
     stored(paths, story)
     names = [one.info.id for one in story.messages]
     read = read_outlines(Storage(paths), SESSION, [*names, "msg_of_nobody", "../a"])
-    assert [one.is_whole for one in read] == [
+    assert [one.is_partial for one in read] == [
         *(False, False, False, True),  # a request, two steps and one that changed files
         *(True, True, True, False),  # a compaction's marker, its summary, what the program wrote, a step
         *(True, True, False, False),  # a command of the user and its answer, a request, a step

@@ -6,13 +6,13 @@ from opencode_tui.schema.record import json_name
 
 
 class OutlinedMessage(Struct, frozen=True, gc=False, omit_defaults=True, rename=json_name):
-    """A finished message that changed no file, or `is_whole` is set: then only reading all of it says what it is.
+    """A finished message that changed no file; of any other one only the ID, with `is_partial`: it has to be read whole.
 
     A request has a text, an answer none; times are in ms since 1970.
     """
 
     id: str
-    is_whole: bool = False
+    is_partial: bool = False
     created: int = 0
     text: str = ""
     """What the user wrote; each request has some."""

@@ -50,7 +50,7 @@ class TimelineReader:
         while begin:
             begin, end = max(0, begin - count), begin
             outlines = await self._messages.outlines(self._session_id, self._ids[begin:end])
-            whole = await self._whole([one.id for one in outlines if one.is_whole])
+            whole = await self._whole([one.id for one in outlines if one.is_partial])
             messages = [*_replaced(outlines, whole), *messages]
             begins = (at for at, one in enumerate(messages) if not begin or begins_turn(one))
             first = next(begins, -1)

@@ -189,7 +189,7 @@ def read_outlines(
 ) -> list[OutlinedMessage]:
     """Return these messages in outline, in this order; those that are not there are to be read whole, too."""
     if open_history(storage, session, session_id).is_copying:
-        return [OutlinedMessage(name, is_whole=True) for name in names]
+        return [OutlinedMessage(name, is_partial=True) for name in names]
     reader = _Reader(storage, session_id)
     return [reader.outline(name) for name in names]
 
@@ -211,7 +211,7 @@ class _Reader:
                     return self._request(info) if isinstance(info, _Request) else self._answer(info)
         except (OSError, UnicodeError, msgspec.MsgspecError, RecursionError, _WholeError):
             pass
-        return OutlinedMessage(name, is_whole=True)
+        return OutlinedMessage(name, is_partial=True)
 
     def _paths(self, message: str) -> list[str]:
         """Return the files of a message's parts, in order."""

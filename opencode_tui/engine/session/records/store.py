@@ -599,7 +599,7 @@ class SessionStore:
         )
         known = self._known(session_id)  # a message may have been changed meanwhile
         outlines = {one.id: one for one in found if one.id not in known}
-        return [outlines.get(one) or OutlinedMessage(one, is_whole=True) for one in ids]
+        return [outlines.get(one) or OutlinedMessage(one, is_partial=True) for one in ids]
 
     def _known(self, session_id: str) -> Container[str]:
         """Return the names of the messages that are in memory."""

@@ -206,6 +206,7 @@ class _Messages:
         self._store = engine.store
         self.ids = engine.store.ids
         self.named = engine.store.named
+        self.outlines = engine.store.outlines
         self.update_part = instance.session.parts.update
         self.remove_part = instance.session.parts.remove
 

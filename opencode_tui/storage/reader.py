@@ -9,7 +9,7 @@ from opencode_tui.schema.error import CorruptRecordError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import Key, folder_path, is_segment, record_path, segment_of
-from opencode_tui.storage.record_file import read_record, storage_error
+from opencode_tui.storage.record_file import read_record, read_unchecked, storage_error
 
 _MAX_DEPTH = 8
 """Keys have at most three segments; deeper folders are a loop of links."""
@@ -34,6 +34,10 @@ class RecordReader(Struct, frozen=True):
     def read(self, key: Key) -> bytes:
         """Return a record's JSON; raises NotFoundError, CorruptRecordError, or StorageError."""
         return read_record(self.files, record_path(self.root, key))
+
+    def read_unchecked(self, key: Key) -> bytes:
+        """Return what is in a record's file, as `record_file.read_unchecked` does."""
+        return read_unchecked(self.files, record_path(self.root, key))
 
     def read_object(self, key: Key) -> JsonObject:
         """Return a record that is a JSON object; raises the same errors as `read`."""

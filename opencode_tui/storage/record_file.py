@@ -28,15 +28,19 @@ def read_record(files: FileSystem, path: str) -> bytes:
 
     Raises NotFoundError, CorruptRecordError (empty, not JSON, a folder in its place), or StorageError.
     """
+    return checked(read_unchecked(files, path), path)
+
+
+def read_unchecked(files: FileSystem, path: str) -> bytes:
+    """Return the bytes of a record, for a reader that calls `checked` with those that it rejects. Raises as `read_record`."""
     try:
-        data = files.read_whole(path)
+        return files.read_whole(path)
     except FileNotFoundError as error:
         raise NotFoundError(f"record {path} not found; it was removed, or its id is wrong") from error
     except IsADirectoryError as error:
         raise CorruptRecordError(path, "a folder is in its place") from error
     except OSError as error:
         raise storage_error(error, "read", path) from error
-    return checked(data, path)
 
 
 def checked(data: bytes, path: str) -> bytes:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
 
+import msgspec
+
 from opencode_tui.cancellation import run_on
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
@@ -73,6 +75,10 @@ class Storage:
     def read_sync(self, key: Key) -> bytes:
         """Do the same as `read`, blocking."""
         return self._reader.read(key)
+
+    def read_unchecked(self, key: Key) -> bytes:
+        """Return what is in a record's file, for a reader that gives what it rejects to `record_file.checked`. Blocks."""
+        return self._reader.read_unchecked(key)
 
     async def list(self, prefix: Key) -> builtins.list[Key]:
         """Return the keys of all records with a prefix, sorted by segments; none when the folder does not exist."""
@@ -135,7 +141,7 @@ class Storage:
                     raise
                 old = dict(default)
             new = change(old)
-            await self.write(key, json.dumps(new, indent=2, ensure_ascii=False).encode("utf-8", "replace"))
+            await self.write(key, _written(new))
         return new
 
     def write_behind(self, key: Key, render: Render, *, failed: Failed | None = None) -> None:
@@ -285,3 +291,11 @@ class Storage:
             raise storage_error(error, action, path) from error
         finally:
             self._work = None
+
+
+def _written(record: JsonObject) -> bytes:
+    """Return a record as it is on disk. Python's own encoder would leave garbage that only a collection finds."""
+    try:
+        return msgspec.json.format(msgspec.json.encode(record))
+    except UnicodeEncodeError:  # text that is not Unicode
+        return json.dumps(record, indent=2, ensure_ascii=False).encode("utf-8", "replace")

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
+from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import StepStartPart, ToolPart
 from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredAbortedError
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStateRunning
@@ -49,13 +50,18 @@ class TimeShares(Struct, frozen=True):
         return [(name, time, share) for (name, time), share in zip(times, whole, strict=True) if share]
 
 
-def time_shares(messages: Sequence[MessageWithParts]) -> TimeShares:
+def time_shares(messages: Sequence[MessageWithParts | OutlinedMessage]) -> TimeShares:
     """Return the shares of the steps that have ended.
 
     A moment at which a tool works is that of tools, also while another call waits. The time between turns is nobody's, nor that of
     a command that the user ran. The agents of a call are its work.
     """
-    spans = [span for one in messages for span in _spans(one)]
+    spans: list[_Span] = []
+    for one in messages:
+        if isinstance(one, OutlinedMessage):
+            _add_spans(one, spans)
+        else:
+            spans += _spans(one)
     edges = sorted([(start, kind, 1) for start, _, kind in spans] + [(end, kind, -1) for _, end, kind in spans])
     sums, open_spans = [0, 0, 0], [0, 0, 0]
     for (at, kind, change), (following, _, _) in pairwise([*edges, (edges[-1][0], 0, 0)] if edges else []):
@@ -63,6 +69,17 @@ def time_shares(messages: Sequence[MessageWithParts]) -> TimeShares:
         if open_spans[_STEP]:
             sums[next(one for one in (_WORK, _WAIT, _STEP) if open_spans[one])] += following - at
     return TimeShares(model=sums[_STEP], tools=sums[_WORK], you=sums[_WAIT])
+
+
+def _add_spans(message: OutlinedMessage, spans: list[_Span]) -> None:
+    """Add what `_spans` yields of a message."""
+    if message.text:
+        return
+    spans.append((message.created, max(message.created, message.completed), _STEP))
+    for start, waited, end in message.calls:
+        if waited != start:
+            spans.append((start, waited, _WAIT))
+        spans.append((waited, end, _WORK))
 
 
 def _spans(message: MessageWithParts) -> Iterator[_Span]:

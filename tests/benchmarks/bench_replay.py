@@ -1,10 +1,12 @@
 """A session of 1,000 turns with 30 compactions, 4 restarts and 200 planted facts: what is kept, found, written and held in memory.
 
 The engine is a process of its own between two restarts; the last one does 800 turns. The driver, the model, and the checks that
-read the whole session are in this one, so that the memory is that of a program which works.
+read the whole session are in this one, so that the memory is that of a program which works: it has one heap for all threads and
+looks for garbage as seldom as the program. Each kind of tool is used before turn 10, with which the memory at the end is compared.
 """
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -13,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from opencode_tui.__main__ import GARBAGE_THRESHOLD
+from opencode_tui.config.own_process import share_heap
 from opencode_tui.engine.session.compaction.recall import find_excerpts
 from opencode_tui.engine.session.records.loading import load_session
 from opencode_tui.storage.paths import Paths, find_paths
@@ -66,6 +70,8 @@ def unfound(storage: Storage, session_id: str, words: Sequence[str]) -> list[str
 
 async def serve(folder: Path, session_id: str | None) -> None:
     """Be the engine's process."""
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    share_heap()
     async with local_run(os.environ, folder, session_id) as run:
         while line := await asyncio.to_thread(sys.stdin.readline):
             match json.loads(line):

@@ -188,12 +188,17 @@ def settings(server: ModelServer, plan: Plan) -> dict[str, Any]:
 
 
 def plan_facts(plan: Plan, seed: int = 1) -> list[Fact]:
-    """Return the facts, evenly over the turns; each kind equally often, a branch every fortieth."""
+    """Return the facts, evenly over the turns; each kind equally often, a branch every fortieth.
+
+    The first of each kind are in the first turns, as an agent uses its tools from the first turn on: what these load is in memory
+    at turn 10 already, so that what grows after it is what the session keeps.
+    """
     kinds: list[Kind] = ["rule", "correction", "refusal", "todo", "file", "said", "output", "answer", "input"]
     facts: list[Fact] = []
     for number in range(plan.facts):
         kind: Kind = "branch" if number % 40 == 20 else kinds[number % len(kinds)]
-        facts.append(Fact(kind, f"zq{seed}x{number:04d}", number * plan.turns // plan.facts + 1))
+        turn = number if number < len(kinds) else number * plan.turns // plan.facts
+        facts.append(Fact(kind, f"zq{seed}x{number:04d}", turn + 1))
     return facts
 
 

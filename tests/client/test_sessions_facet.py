@@ -173,3 +173,5 @@ async def test_the_ids_of_messages_are_listed_in_their_order(api):
     await api.say(session, "hello")
     listed = [message.info.id for message in await api.client.messages.list(session.id)]
     assert len(listed) == 2 and list(await api.client.messages.ids(session.id)) == listed
+    outlines = await api.client.messages.outlines(session.id, [listed[1], "msg_of_nobody", listed[0]])
+    assert [one.id for one in outlines] == [listed[1], "msg_of_nobody", listed[0]] and outlines[1].is_partial

@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import json
 import os
 import threading
@@ -172,6 +173,24 @@ async def test_failed_change_frees_the_lock_and_leaves_the_record(storage: Stora
         await storage.update(KEY, lambda record: {"n": 1 / 0}, locks.store())
     await storage.update(KEY, lambda record: {"n": record["n"] + 1}, locks.store())
     assert json.loads(await storage.read(KEY)) == {"n": 2}
+
+
+async def test_updates_leave_less_garbage_than_there_are_of_them_and_write_what_is_not_unicode(
+    storage: Storage, locks: Locks
+):
+    await storage.write(KEY, b'{"n":0}')
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(20):
+            await storage.update(KEY, lambda record: {"n": record["n"] + 1, "list": [1.5]}, locks.store())
+        found = gc.collect()
+    finally:
+        gc.enable()
+    assert found < 20
+    assert await storage.read(KEY) == b'{\n  "n": 20,\n  "list": [\n    1.5\n  ]\n}'
+    await storage.update(KEY, lambda record: {**record, "n": "a\ud800"}, locks.store())
+    assert json.loads(await storage.read(KEY)) == {"n": "a?", "list": [1.5]}
 
 
 async def test_many_updates_at_once_lose_none(storage: Storage, locks: Locks):

@@ -40,6 +40,7 @@ from opencode_tui.schema.api.usage import ProjectUsage
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.listed import ListedSession
+from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import Part
 from opencode_tui.schema.session.session import ForkPreview, SessionInfo, SessionStatus, Todo
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoOnly, UndoTarget
@@ -205,6 +206,11 @@ class MessagesFacet(Protocol):
     @ours("POST", "/session/{session_id}/message/named", body=MessageNames, reads=True)
     async def named(self, session_id: str, ids: Sequence[str]) -> Sequence[MessageWithParts]:
         """Return the messages with these IDs, in this order, without reading others; those that do not exist are left out."""
+        ...
+
+    @ours("POST", "/session/{session_id}/message/outlines", body=MessageNames, reads=True)
+    async def outlines(self, session_id: str, ids: Sequence[str]) -> Sequence[OutlinedMessage]:
+        """Return the messages with these IDs in outline, in this order; of those that do not exist, too, all has to be read."""
         ...
 
     @opencode("GET", "/session/{session_id}/message/{message_id}")

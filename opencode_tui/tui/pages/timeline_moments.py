@@ -9,6 +9,7 @@ from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import CompactionPart, FilePart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.schema.tools import row_of
@@ -18,6 +19,9 @@ from opencode_tui.text.tool import argument_of, name_of, relative
 from opencode_tui.tui.state.items import CompactionItem
 from opencode_tui.tui.state.messages import MessageViews
 from opencode_tui.tui.state.session_state import name_of as session_name
+
+Seen = MessageWithParts | OutlinedMessage
+"""A message as the timeline reads it: in outline where that is enough."""
 
 
 @dataclass(slots=True)
@@ -99,27 +103,33 @@ class Moments:
         self._root = root
         self._branches = list(branches)
         """Forks whose turn is not here yet."""
-        self._following: Sequence[MessageWithParts] = ()
+        self.following: Sequence[Seen] = ()
         """The first messages that are here."""
 
-    def add(self, messages: Sequence[MessageWithParts], position: int = 0) -> None:
+    def add(self, messages: Sequence[Seen], position: int = 0) -> None:
         """Add the messages directly before those that are here; `position` is how many come before them."""
         found: list[Moment] = []
         at: list[Moment | None] = []
         """The moment of each message."""
         for message, following in zip(messages, [*messages[1:], None], strict=True):
-            if isinstance(message.info, UserMessage):
+            if isinstance(message, OutlinedMessage):
+                if message.text:
+                    if (made := _outlined_request(message)) is not None:
+                        found.append(made)
+                elif found:
+                    found[-1].tokens += message.tokens
+            elif isinstance(message.info, UserMessage):
                 if (made := _request(message, following)) is not None:
                     found.append(made)
             elif found:
                 found[-1].tokens += _tokens(message.info)
                 found[-1].steps += _steps(message, found[-1].diffs, self._root)
             at.append(found[-1] if found else None)
-        if not self._following:
+        if not self.following:
             _add_answers(found, messages)
-        _add_compactions(found, messages, self._following)
+        _add_compactions(found, messages, self.following)
         for branch in [*self._branches]:
-            if count := _copied_count(branch, messages, self._following):
+            if count := _copied_count(branch, messages, self.following):
                 self._branches.remove(branch)
                 if (moment := at[count - 1]) is not None:
                     moment.steps.append(
@@ -132,14 +142,59 @@ class Moments:
                         )
                     )
         self.shares = self.shares.plus(time_shares(messages))
-        self._following = [*messages[:_WINDOW], *self._following][:_WINDOW]
+        self.following = [*messages[:WINDOW], *self.following][:WINDOW]
         self.found = [*found, *self.found]
 
 
-def begins_turn(message: MessageWithParts) -> bool:
+def begins_turn(message: Seen) -> bool:
     """Return whether a message is a prompt of the user: older messages do not change what is shown of it and what follows."""
+    if isinstance(message, OutlinedMessage):
+        return bool(message.text) and _outlined_request(message) is not None
     made = _request(message, None) if isinstance(message.info, UserMessage) else None
     return made is not None and not made.is_rule
+
+
+def id_of(message: Seen) -> str:
+    """Return the ID of a message."""
+    return message.id if isinstance(message, OutlinedMessage) else message.info.id
+
+
+def left_to_read(messages: Sequence[Seen], following: Sequence[Seen]) -> list[str]:
+    """Return the IDs of those messages in outline of which more is shown, for what is around them."""
+    row, wanted = [*messages, *following], set[int]()
+    before = -1
+    for at, message in enumerate(messages):
+        if isinstance(message, OutlinedMessage):
+            before = at if message.context else before
+        elif _is_rule(message):
+            wanted.update((before, *range(at, at + WINDOW)))
+        elif isinstance(message.info, UserMessage):
+            wanted.update([at + 1] if not _words(message) else [])
+        elif message.info.tokens.context and not message.info.summary:
+            before = at
+    if not following:
+        wanted.add(len(messages) - 1)
+    chosen = (row[at] for at in sorted(wanted) if 0 <= at < len(row))
+    return [one.id for one in chosen if isinstance(one, OutlinedMessage)]
+
+
+def _is_rule(message: MessageWithParts) -> bool:
+    return any(isinstance(part, CompactionPart) for part in message.parts)
+
+
+def _words(message: MessageWithParts) -> str:
+    """Return what the user wrote or attached in a request."""
+    words = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
+    files = [f"[{part.filename or part.mime}]" for part in message.parts if isinstance(part, FilePart)]
+    return " ".join(" ".join(words or files).split())
+
+
+def _outlined_request(message: OutlinedMessage) -> Moment | None:
+    text = screen_line(" ".join(message.text.split()))
+    if not text:
+        return None
+    diffs = [FileDiff.trusted(file=file, additions=added, deletions=gone) for file, added, gone in message.diffs]
+    return Moment(message.id, message.created, text, diffs=diffs)
 
 
 def _tokens(info: AnyMessage) -> int:
@@ -148,14 +203,12 @@ def _tokens(info: AnyMessage) -> int:
     return info.tokens.input + info.tokens.output + info.tokens.reasoning + info.tokens.cache.write
 
 
-def _request(message: MessageWithParts, following: MessageWithParts | None) -> Moment | None:
+def _request(message: MessageWithParts, following: Seen | None) -> Moment | None:
     """Return the moment of a request, or of the command line that the user ran; None for a message of the program."""
     info = message.info
-    if any(isinstance(part, CompactionPart) for part in message.parts):
+    if _is_rule(message):
         return Moment(info.id, info.time.created, "Compacted", is_rule=True)
-    words = [part.text for part in message.parts if isinstance(part, TextPart) and not part.synthetic]
-    files = [f"[{part.filename or part.mime}]" for part in message.parts if isinstance(part, FilePart)]
-    text = screen_line(" ".join(" ".join(words or files).split()) or _command_line(following))
+    text = screen_line(_words(message) or _command_line(following))
     return Moment(info.id, info.time.created, text, diffs=[*map(_without_texts, diffs_of(info))]) if text else None
 
 
@@ -170,11 +223,10 @@ def _without_texts(diff: FileDiff) -> FileDiff:
     return FileDiff.trusted(file=diff.file, additions=diff.additions, deletions=diff.deletions)
 
 
-def _command_line(answer: MessageWithParts | None) -> str:
+def _command_line(answer: Seen | None) -> str:
     """Return `! ls` for a command of the user, which has an answer without a step of a model; else nothing."""
-    calls = [
-        part for part in (answer.parts if answer is not None else ()) if isinstance(part, ToolPart | StepStartPart)
-    ]
+    parts = answer.parts if isinstance(answer, MessageWithParts) else ()
+    calls = [part for part in parts if isinstance(part, ToolPart | StepStartPart)]
     return f"! {argument_of(calls[0])}" if calls and isinstance(calls[0], ToolPart) else ""
 
 
@@ -218,7 +270,7 @@ def _counts(state: ToolStateCompleted) -> tuple[int, int]:
     return added, removed
 
 
-def _add_answers(found: Sequence[Moment], messages: Sequence[MessageWithParts]) -> None:
+def _add_answers(found: Sequence[Moment], messages: Sequence[Seen]) -> None:
     """Add the response to the last turn."""
     last = next((one for one in reversed(found) if not one.is_rule), None)
     gist = _gist(messages)
@@ -226,32 +278,39 @@ def _add_answers(found: Sequence[Moment], messages: Sequence[MessageWithParts]) 
         last.steps.append(Step("response", gist))
 
 
-def _gist(messages: Sequence[MessageWithParts]) -> str:
+def _gist(messages: Sequence[Seen]) -> str:
     """Return the first line of the last response, if the conversation ends with one."""
     last = messages[-1] if messages else None
-    if last is None or not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish is None:
+    if (
+        not isinstance(last, MessageWithParts)
+        or not isinstance(last.info, AssistantMessage)
+        or last.info.summary
+        or last.info.finish is None
+    ):
         return ""
     texts = [part.text.strip() for part in last.parts if isinstance(part, TextPart) and not part.synthetic]
     return screen_line(next((text for text in texts if text), "").partition("\n")[0])
 
 
-_WINDOW = 5
+WINDOW = 5
 """Messages from a compaction's marker to the first step after it."""
 
 
-def _add_compactions(
-    found: Sequence[Moment], messages: Sequence[MessageWithParts], following: Sequence[MessageWithParts]
-) -> None:
+def _add_compactions(found: Sequence[Moment], messages: Sequence[Seen], following: Sequence[Seen]) -> None:
     """Set how many tokens there were before and after each compaction, as the chat computes it."""
     rules = {one.message_id: one for one in found if one.is_rule}
     if not rules:
         return
     before: MessageWithParts | None = None
     for at, message in enumerate(messages):
+        if isinstance(message, OutlinedMessage):
+            continue  # `left_to_read` has those that are needed
         if (rule := rules.get(message.info.id)) is not None:
             views = MessageViews()
-            window = [*messages[at : at + _WINDOW], *following][:_WINDOW]
-            for one in [before, *window] if before is not None else window:
+            window = [*messages[at : at + WINDOW], *following][:WINDOW]
+            for one in [before, *window]:
+                if not isinstance(one, MessageWithParts):
+                    continue
                 view = views.add(one.info)
                 for part in one.parts:
                     view.put(part)
@@ -262,9 +321,13 @@ def _add_compactions(
             before = message
 
 
-def _copied_count(branch: Branch, messages: Sequence[MessageWithParts], following: Sequence[MessageWithParts]) -> int:
+def _copied_count(branch: Branch, messages: Sequence[Seen], following: Sequence[Seen]) -> int:
     """Return how many of these messages a fork copied; 0 where it branches off older ones, or at a message that is gone."""
     if branch.before:
-        ids = [one.info.id for one in (*messages, *following[:1])]
+        ids = [id_of(one) for one in (*messages, *following[:1])]
         return ids.index(branch.before) if branch.before in ids else 0
-    return sum(one.info.time.created <= branch.time for one in messages)
+    return sum(_created(one) <= branch.time for one in messages)
+
+
+def _created(message: Seen) -> int:
+    return message.created if isinstance(message, OutlinedMessage) else message.info.time.created

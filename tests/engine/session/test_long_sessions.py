@@ -393,6 +393,35 @@ async def test_the_changes_of_a_long_session_are_those_of_all_its_turns(environ,
         assert [one.file for one in await world.client.sessions.diff("ses_1")] == ["request 290.py", "request 7.py"]
 
 
+async def test_older_requests_are_read_once_for_the_changes_of_a_session_however_many_turns_follow(
+    environ, tmp_path, paths
+):
+    """Each turn leaves a request more on disk; one that another client changes there is read again."""
+    files, made = LoggedFiles(), history("ses_1", after=20)
+    left = next(one for one in made[-100:] if isinstance(one.info, UserMessage))
+    made = summed_up(made, changed=("request 7", getattr(left.parts[0], "text", "")))
+    oldest, changed = f"/{made[0].info.id}.json", made[14].info
+    assert isinstance(changed, UserMessage) and changed.summary is not None and changed.summary.diffs
+    with ModelServer() as server:
+        content = json.dumps({"provider": provider_config(server.base_url)})
+        async with open_engine({**environ, "OPENCODE_CONFIG_CONTENT": content}, files=files) as engine:
+            instance = await engine.instance(tmp_path)
+            put(paths, made, directory=str(tmp_path), project_id=instance.folder.project.id)
+            world = World(LocalClient(engine, instance), server)
+            session, counts = await world.client.sessions.get("ses_1"), []
+            for number in range(6):
+                if number == 4:
+                    await engine.store.update_message(changed.changed(summary=UserSummary(title="t", diffs=[])))
+                server.script(Answer(text="fine"))
+                await world.prompt("go on", session=session)
+                await until(lambda: left.info.id not in held(engine.store, "ses_1"))
+                summary = (await world.client.sessions.get("ses_1")).summary
+                assert summary is not None
+                read_so_far = sum(oldest in call.path for call in files.calls if call.act == "read")
+                counts.append((summary.files, read_so_far))
+    assert counts == [(2, 1)] * 4 + [(1, 2)] * 2
+
+
 async def test_the_messages_of_a_session_are_counted_without_reading_one(paths):
     made = history("ses_1")
     session_id = put(paths, made)

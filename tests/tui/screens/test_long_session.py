@@ -123,6 +123,7 @@ async def test_an_older_text_is_found(environ: dict[str, str], folder: Path, opt
 async def test_the_timeline_reads_the_newest_turns_before_it_is_shown_and_each_older_message_once(
     environ: dict[str, str], folder: Path
 ) -> None:
+    """The last message is read whole, too: the row of the last turn has its first line."""
     files, turns = LoggedFiles(), FIRST // 2 + GROUP
     session_id = stored(environ, folder, turns=turns)
     async with open_engine(environ, files=files) as engine:
@@ -133,12 +134,12 @@ async def test_the_timeline_reads_the_newest_turns_before_it_is_shown_and_each_o
             return sum("/part/" in call.path for call in files.calls if call.act == "read")
 
         await reader.start()
-        assert read() == FIRST and [one.text for one in reader.found][-1] == f"Question {turns - 1} of many"
+        assert read() == FIRST + 1 and [one.text for one in reader.found][-1] == f"Question {turns - 1} of many"
         while reader.left:
             await reader.read_older()
-        assert read() == 2 * turns
+        assert read() == 2 * turns + 1
         assert [one.text for one in reader.found] == [f"Question {number} of many" for number in range(turns)]
-        assert read() == 2 * turns and engine.store.message_ids(session_id) is None
+        assert read() == 2 * turns + 1 and engine.store.message_ids(session_id) is None
 
 
 async def test_the_timeline_is_used_while_its_older_turns_are_read(

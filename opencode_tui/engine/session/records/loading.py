@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import moment, spans_wrap, time_field
+from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import MESSAGE, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, parse_part
 from opencode_tui.storage.keys import Key
+from opencode_tui.storage.record_file import checked
 from opencode_tui.storage.session_record import describe_mismatch
 from opencode_tui.storage.storage import Storage
 
@@ -187,17 +189,27 @@ def _load(storage: Storage, history: StoredHistory, session_id: str, names: Sequ
     messages: list[AnyMessage] = []
     for name in wanted:
         try:
-            messages.append(MESSAGE.validate_json(history.message(name)))
+            messages.append(_read_message(storage, history, session_id, name))
         except StorageError as error:
             loaded.damaged.append(error)
-        except ValidationError as error:
-            path = storage.path_of(("message", session_id, name))
-            loaded.damaged.append(CorruptRecordError(path, describe_mismatch(error)))
     if is_wrapped:
         messages.sort(key=lambda message: moment(message.id, message.time.created))
         messages = messages if limit is None else messages[-limit:]
     loaded.messages = [with_parts(message, _read_parts(storage, history, message.id, loaded)) for message in messages]
     return loaded
+
+
+def _read_message(storage: Storage, history: StoredHistory, session_id: str, name: str) -> AnyMessage:
+    """Return a message without its parts. Raises StorageError."""
+    data = history.unchecked(name)
+    try:
+        return MESSAGE.validate_python(decode_json(data))  # a check before would decode it, too
+    except ValueError:
+        path = storage.path_of(("message", session_id, name))
+    try:
+        return MESSAGE.validate_json(checked(data, path))
+    except ValidationError as error:
+        raise CorruptRecordError(path, describe_mismatch(error)) from error
 
 
 def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loaded: Loaded) -> list[AnyPart]:

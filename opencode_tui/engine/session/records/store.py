@@ -53,6 +53,7 @@ from opencode_tui.schema.record import JsonObject, Reader, ValidationError, plai
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, UserMessage
+from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo
@@ -156,7 +157,9 @@ class OpenRecords:
     seen: Seen = NEVER_RUN
     """Who had changed the session when its records were read."""
     older_sum: tuple[int, list[FileDiff] | None] | None = None
-    """What their turns changed in files, as `SessionStore.sum_up_older` computed it, and `older_changes` then."""
+    """What their turns changed in files, as `SessionStore.sum_up_older` computed it, and `older_changes` since then."""
+    unsummed: list[UserMessage] = field(default_factory=list[UserMessage])
+    """The requests among them that are not in that sum: they were in memory when it was computed."""
 
     def __len__(self) -> int:
         """Return the number of messages and parts."""
@@ -218,11 +221,24 @@ class OpenRecords:
         start = recent_start(names, self.messages.get, self.parts_of) - len(self.older)
         busy = (at for at, name in enumerate(here[: max(0, start)]) if name in pending or self._grows(name))
         released = here[: next(busy, max(0, start))]
+        requests: list[UserMessage] = []
         for name in released:
-            del self.messages[name]
+            info = self.messages.pop(name)
             self.parts.pop(name, None)
             self.older[name] = None
-        self.older_changes += bool(released)
+            if isinstance(info, UserMessage):
+                requests.append(info)
+        if released:
+            self._add_older(requests)
+
+    def _add_older(self, requests: Sequence[UserMessage]) -> None:
+        """Count a change of the older messages that only adds these requests after those before: what is summed up stays so."""
+        known = self.older_sum
+        is_current = known is not None and known[0] == self.older_changes
+        self.older_changes += 1
+        if known is not None and is_current:
+            self.older_sum = (self.older_changes, known[1])
+            self.unsummed += requests
 
     def _grows(self, message_id: str) -> bool:
         return not self.growing.keys().isdisjoint(self.parts.get(message_id, {}))
@@ -231,7 +247,7 @@ class OpenRecords:
         """Add the messages before those in memory, which were read from the disk."""
         self.messages = {**older.messages, **self.messages}
         self.parts = {**older.parts, **self.parts}
-        self.older, self.older_sum = {}, None
+        self.older, self.older_sum, self.unsummed = {}, None, []
 
 
 def _opened(loaded: Loaded, seen: Seen) -> OpenRecords:
@@ -501,24 +517,28 @@ class SessionStore:
         return read()
 
     async def sum_up_older(
-        self, session_id: str, sum_up: Callable[[Iterable[UserMessage]], list[FileDiff] | None]
+        self, session_id: str, sum_up: Callable[[Sequence[FileDiff], Iterable[UserMessage]], list[FileDiff] | None]
     ) -> list[FileDiff] | None:
         """Return what `sum_up`, called on another thread, makes of the requests before those that `recent` returns.
 
-        It is called once while these stay on disk only.
+        It gets the sum of earlier requests and those that follow; it is called for each request once while these stay on disk only.
+        A sum of None is one of all that follow, too.
         """
         await self.open_recent(session_id)
         records = self._open[session_id]
         if not records.older:
             return []
-        if records.older_sum is None or records.older_sum[0] != records.older_changes:
-            changes, names, key = records.older_changes, tuple(records.older), await self._find(session_id)
-
-            def work() -> list[FileDiff] | None:
-                return sum_up(read_requests(self._storage, session_id, names, key))
-
-            records.older_sum = (changes, await asyncio.to_thread(work))
-        return records.older_sum[1]
+        known, changes, added = records.older_sum, records.older_changes, records.unsummed
+        if known is not None and known[0] == changes and (known[1] is None or not added):
+            return known[1]
+        records.older_sum, records.unsummed = None, []
+        if known is not None and known[0] == changes:
+            found = await asyncio.to_thread(sum_up, known[1] or (), added)
+        else:
+            names, key = tuple(records.older), await self._find(session_id)
+            found = await asyncio.to_thread(lambda: sum_up((), read_requests(self._storage, session_id, names, key)))
+        records.older_sum = (changes, found)
+        return found
 
     def message_ids(self, session_id: str) -> KeysView[str] | None:
         """Return the ids of an open session's messages in order, None when it is not open."""
@@ -566,6 +586,24 @@ class SessionStore:
             found |= {one.info.id: one for one in loaded.messages}
             found |= self._in_memory(session_id, ids)  # a message may have been changed meanwhile
         return [found[one] for one in ids if one in found]
+
+    async def outlines(self, session_id: str, ids: Sequence[str]) -> list[OutlinedMessage]:
+        """Return these messages in outline, in this order; all of those that are in memory, or not there, has to be read."""
+        from opencode_tui.engine.session.records.outline import read_outlines  # only a timeline needs its types
+
+        await self.refresh(session_id)
+        key, known = await self._find(session_id), self._known(session_id)
+        found = await asyncio.to_thread(
+            read_outlines, self._storage, session_id, [one for one in ids if one not in known], key
+        )
+        known = self._known(session_id)  # a message may have been changed meanwhile
+        outlines = {one.id: one for one in found if one.id not in known}
+        return [outlines.get(one) or OutlinedMessage(one, is_partial=True) for one in ids]
+
+    def _known(self, session_id: str) -> Container[str]:
+        """Return the names of the messages that are in memory."""
+        records = self._open.get(session_id)
+        return records.messages if records is not None else ()
 
     def _in_memory(self, session_id: str, ids: Iterable[str]) -> dict[str, MessageWithParts]:
         """Return those of these messages that are in memory, by id."""

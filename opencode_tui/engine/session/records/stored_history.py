@@ -119,6 +119,10 @@ class OwnHistory(Struct, frozen=True):
         """Return a message's record."""
         return self.storage.read_sync(("message", self.session_id, name))
 
+    def unchecked(self, name: str) -> bytes:
+        """Return what is in a message's file, for a reader that gives what it rejects to `record_file.checked`."""
+        return self.storage.read_unchecked(("message", self.session_id, name))
+
     def parts(self, message: str) -> FolderRecords:
         """Return the records of a message's parts."""
         return self.storage.read_folder(("part", message))
@@ -201,6 +205,10 @@ class ForkHistory:
             return self._map.message(data)
         except ValueError as error:
             raise CorruptRecordError(origin, str(error)) from error
+
+    def unchecked(self, name: str) -> bytes:
+        """Return a message's record."""
+        return self.message(name)
 
     def parts(self, message: str) -> FolderRecords:
         """Return the records of a message's parts."""

@@ -135,12 +135,12 @@ def _ends_of(patches: "Sequence[Patch]") -> dict[tuple[str, str], list[str]]:
     return groups
 
 
-def _stored_changes(requests: Iterable[UserMessage]) -> list[FileDiff] | None:
-    """Return the changes of these turns as they are stored, None when one of them has none stored."""
+def _stored_changes(earlier: Sequence[FileDiff], requests: Iterable[UserMessage]) -> list[FileDiff] | None:
+    """Return earlier changes and those of these turns as they are stored, None when one of them has none stored."""
     summaries = [request.summary for request in requests]
     if any(summary is None for summary in summaries):
         return None
-    return merge(summary.diffs for summary in summaries if summary is not None and summary.diffs)
+    return merge([earlier, *(summary.diffs for summary in summaries if summary is not None and summary.diffs)])
 
 
 def truncate(changes: Sequence[FileDiff]) -> list[FileDiff]:

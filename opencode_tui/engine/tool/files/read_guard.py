@@ -11,7 +11,7 @@ from msgspec import Struct
 from opencode_tui.schema.error import ToolError
 
 
-class Stamp(Struct, frozen=True):
+class Stamp(Struct, frozen=True, gc=False):
     """The data that distinguishes two states of a file without reading it."""
 
     modified_ns: int
@@ -28,19 +28,19 @@ class ReadGuard:
     """The stamps of the files that sessions have read or written; paths are real ones."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, dict[Path, Stamp]] = {}
+        self._seen: dict[str, dict[str, Stamp]] = {}  # by path as a text: a Path needs three times the memory
 
     def mark(self, session_id: str, path: Path, stamp: Stamp) -> None:
         """Store that a session knows this state of a file."""
-        self._seen.setdefault(session_id, {})[path] = stamp
+        self._seen.setdefault(session_id, {})[str(path)] = stamp
 
     def is_known(self, session_id: str, path: Path, stamp: Stamp) -> bool:
         """Return whether a session knows this state of a file."""
-        return self._seen.get(session_id, {}).get(path) == stamp
+        return self._seen.get(session_id, {}).get(str(path)) == stamp
 
     def check(self, session_id: str, path: Path, stamp: Stamp) -> None:
         """Raise ToolError, which asks the model to read the file, when the session does not know this state of it."""
-        known = self._seen.get(session_id, {}).get(path)
+        known = self._seen.get(session_id, {}).get(str(path))
         if known is None:
             raise ToolError(f"{path} has not been read in this session", "read it with the read tool, then try again")
         if known != stamp:
@@ -54,4 +54,4 @@ class ReadGuard:
         if path is None:
             self._seen.pop(session_id, None)
         else:
-            self._seen.get(session_id, {}).pop(path, None)
+            self._seen.get(session_id, {}).pop(str(path), None)

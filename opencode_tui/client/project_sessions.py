@@ -62,7 +62,8 @@ class ProjectSessions:
 
     async def listed(self) -> SessionTable:
         """Return all sessions as lists show them, newest first."""
-        index = SessionIndex(self._storage)  # its columns are not needed beside the table: there may be 100,000 sessions
+        # A table of 100,000 sessions has all that is needed: the columns of this index are not kept beside it.
+        index = SessionIndex(self._storage)
         found, damaged = await asyncio.to_thread(index.listed, self._project.id)
         _report(damaged)
         return found

@@ -130,7 +130,7 @@ class _Sum(msgspec.Struct, array_like=True, gc=False):
         return sum((use.cost for use in self.uses), Decimal(0))
 
     def add(self, other: "_Sum") -> None:
-        """Add another one; one whose calls are not counted has none."""
+        """Add another one; calls are counted as long as those of all are."""
         self.messages += other.messages
         for one in other.uses:
             mine = next((use for use in self.uses if use.model == one.model), None)
@@ -138,8 +138,9 @@ class _Sum(msgspec.Struct, array_like=True, gc=False):
                 mine = _Use(one.model)
                 self.uses.append(mine)
             mine.add(one)
-        if other.tools is not None:
-            self.tools = self.tools or {}
+        if other.tools is None:
+            self.tools = None
+        elif self.tools is not None:
             for tool, calls in other.tools.items():
                 self.tools[tool] = self.tools.get(tool, 0) + calls
 
@@ -293,7 +294,7 @@ class SessionSums:
                     is_whole = is_whole and one.is_kept
                 if not since and digest and is_whole:
                     memory.total = _Total(digest, found)
-                    memory.unsaved += _TOLERATED_READS * (len(rows) > _MANY)
+                    memory.unsaved += (_TOLERATED_READS + 1) * (len(rows) > _MANY)
                 self._save(memory)
         hidden = columns.costs
         if len(rows) < len(columns.names):
@@ -353,7 +354,7 @@ class SessionSums:
         """Return the sum of a session's messages, and whether one is being written; unchanged messages are not read again."""
         before = memory.messages.pop(session, {})
         folder = folder_path(self._root, ("message", session))
-        total, is_any_open = _Sum(tools={} if has_tools else None), False
+        total, is_any_open = _Sum(tools={}), False
         stable = memory.messages[session] = {}
         for name, state in self._states(folder):
             if (message := segment_of(f"{name}{SUFFIX}")) is None:

@@ -300,6 +300,19 @@ def test_all_sessions_are_added_up_by_model_and_tool(paths: Paths, worked: Sessi
     assert usage(paths, since=9)[0]["models"] == {"a/c": found["models"]["a/c"]}
 
 
+@pytest.mark.parametrize("is_next_process", [False, True])
+def test_calls_are_counted_after_costs_were_computed_without_them(paths: Paths, is_next_process: bool):
+    one = stored(paths, session("one"))
+    message(paths, one, 900, role="user")
+    for number in range(MANY):
+        step(paths, one, number, *(["read"] if number < 2 else []))
+    sums, _ = opened(paths)
+    sums.costs(begun(one))
+    columns, _ = SessionIndex(Storage(paths)).columns("p")
+    found = usage(paths)[0] if is_next_process else sums.total(columns).to_dict()
+    assert found["tools"] == {"read": 2}
+
+
 def test_what_is_archived_is_added_up_apart_with_its_agents(paths: Paths, worked: SessionInfo):
     archived = stored(paths, session("old", metadata={"cost": 0.5}, time=worked.time.changed(archived=3)))
     agent = stored(paths, session("agent", parent_id=archived.id))

@@ -154,6 +154,8 @@ class _Sessions:
         self.totals = session.sessions.totals
         self.costs = session.sessions.costs
         self.cost = session.sessions.cost
+        self.family_costs = late(session.costs, lambda one: one.of_families)
+        self.total_cost = late(session.costs, lambda one: one.total)
         self.usage = session.sessions.usage
         self.todos = instance.folder.todos.read
         self.diff = late(session.summaries, lambda one: one.diff)

@@ -1,9 +1,10 @@
 """What the messages of each session add up to: steps, tokens and cost by model, calls by tool.
 
 A sum is kept with the state of the folder of the session's messages and made anew when any process has changed that: records are
-replaced, which changes the folder's state. The file `cache/index/{projectID}.sums` keeps them for the next process, with the total
-of the project for as long as no state differs. All of it is derived data. Messages of a fork that are older than it were copied
-from its source, where they count.
+replaced, which changes the folder's state. The file `cache/index/{projectID}.sums` keeps them, with the total of the project for as
+long as no state differs. It is read when a sum is not in memory, where only those stay that changed since, or that a list shows: a
+project may have 100,000 sessions. All of it is derived data. Messages of a fork that are older than it were copied from
+its source, where they count.
 """
 
 import binascii
@@ -11,11 +12,14 @@ import hashlib
 import json
 import logging
 import os
+import sys
 import threading
 import time
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
+from struct import Struct as Packing
 from typing import NamedTuple, cast
 
 import msgspec
@@ -25,10 +29,11 @@ from opencode_tui.schema.record import MOST, JsonObject
 from opencode_tui.storage.files import AtomicWriter
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.session_columns import Columns
+from opencode_tui.storage.session_columns import ARCHIVED, FORK, Columns
 from opencode_tui.storage.storage import Storage
+from opencode_tui.storage.sum_table import NO_ROWS, SumTable, TableReader, table_with
 
-_FORMAT = b"opencode-tui session sums 1"
+_FORMAT = f"opencode-tui session sums 2 {sys.byteorder}".encode()
 
 _TOLERATED_READS = 200
 """Messages that may be read before the file is written again."""
@@ -36,20 +41,61 @@ _TOLERATED_READS = 200
 _REMEMBERED = 8
 """Sessions for which each message is cached: those that are changing now."""
 
-_FEW = 64
+_FEW = 1_000
 """Sessions whose folders are looked at one by one, in place of all."""
+
+_MANY = 64
+"""Sessions whose total is written down."""
+
+_SEEN = 4_000
+"""Sums from the file that stay in memory, of those that few are asked for."""
 
 _YOUNG_NS = 100_000_000
 """A file modified this recently may change again without a new modification time."""
+
+_BLOCK = 1_000
+"""Names that are joined."""
+
+_HEAD_BYTES = 1 << 16
+"""The first line of the file has fewer bytes."""
 
 _logger = logging.getLogger(__name__)
 
 
 class _State(NamedTuple):
-    """A text that changes with the file or folder, and the modification time."""
+    """What changes with a file or folder, and the modification time among it."""
 
-    text: str
+    inode: int
+    size: int
     changed_ns: int
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self))
+
+
+class _Folders(msgspec.Struct):
+    """The states of all folders of messages: their names in blocks with a slash between them, and three numbers for each.
+
+    So there is no object for each of 100,000.
+    """
+
+    names: list[str] = msgspec.field(default_factory=list[str])
+    numbers: "array[int]" = msgspec.field(default_factory=lambda: array("q"))
+
+    @property
+    def newest_ns(self) -> int:
+        """When one of them was modified last."""
+        return max(self.numbers[2::3], default=0)
+
+    def states(self) -> Iterator[tuple[str, _State]]:
+        """Yield the name and the state of each folder."""
+        numbers = iter(self.numbers)
+        names = (name for block in self.names if block for name in block.split("/"))
+        yield from zip(names, map(_State, numbers, numbers, numbers), strict=True)
+
+
+_HEAD = Packing("<Qqqq")
+"""What is before a kept sum: the state of the folder of the messages, and the time in ms since which they count."""
 
 
 class _Use(msgspec.Struct, array_like=True, gc=False):
@@ -84,7 +130,7 @@ class _Sum(msgspec.Struct, array_like=True, gc=False):
         return sum((use.cost for use in self.uses), Decimal(0))
 
     def add(self, other: "_Sum") -> None:
-        """Add another one; one whose calls are not counted has none."""
+        """Add another one; calls are counted as long as those of all are."""
         self.messages += other.messages
         for one in other.uses:
             mine = next((use for use in self.uses if use.model == one.model), None)
@@ -92,18 +138,11 @@ class _Sum(msgspec.Struct, array_like=True, gc=False):
                 mine = _Use(one.model)
                 self.uses.append(mine)
             mine.add(one)
-        if other.tools is not None:
-            self.tools = self.tools or {}
+        if other.tools is None:
+            self.tools = None
+        elif self.tools is not None:
             for tool, calls in other.tools.items():
                 self.tools[tool] = self.tools.get(tool, 0) + calls
-
-
-class _Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A session's sum, of messages since `since` (ms), while the folder of its messages is in this state."""
-
-    state: str
-    since: int
-    sum: _Sum
 
 
 class _Total(msgspec.Struct, frozen=True, array_like=True):
@@ -113,19 +152,41 @@ class _Total(msgspec.Struct, frozen=True, array_like=True):
     sum: _Sum
 
 
+class _Spent(msgspec.Struct, frozen=True):
+    """The USD of the sessions that are not archived, and of those that are, with this digest of all states."""
+
+    digest: bytes
+    active: Decimal
+    archived: Decimal
+
+
 class _Memory(msgspec.Struct):
-    """`kept` is by session, `stored` that of the file until it is needed; `messages` of some sessions, by file and state."""
+    """What is in memory; a kept sum is packed, see `_packed`.
+
+    `kept` are the sums that the file lacks, `seen` some of those that it has. `table` is the file's while something is looked up in
+    it. `messages` of some sessions are by file and state.
+    """
 
     total: _Total | None = None
-    stored: msgspec.Raw | None = None
-    kept: dict[str, _Kept] = msgspec.field(default_factory=dict[str, _Kept])
+    spent: _Spent | None = None
+    kept: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
+    seen: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
+    table: TableReader | None = None
     messages: dict[str, dict[str, _Sum]] = msgspec.field(default_factory=dict[str, dict[str, _Sum]])
     unsaved: int = 0
 
 
 class _File(msgspec.Struct, frozen=True, array_like=True):
-    total: _Total | None
-    kept: msgspec.Raw
+    total: _Total | None = None
+    table: SumTable = NO_ROWS
+
+
+class _Found(NamedTuple):
+    """The sum of a session, and whether it is kept with its calls."""
+
+    session: str
+    sum: _Sum
+    is_kept: bool
 
 
 class _Times(msgspec.Struct, frozen=True, gc=False):
@@ -159,6 +220,7 @@ class _Message(msgspec.Struct, frozen=True, gc=False):
 
 
 _COUNTED = msgspec.json.Decoder(_Message)
+_SUM = msgspec.msgpack.Decoder(_Sum)
 
 
 class SessionSums:
@@ -168,24 +230,49 @@ class SessionSums:
         self._files = storage.files
         self._root = str(storage.paths.storage)
         self._path = str(storage.paths.cache / "index" / f"{project_id}.sums")
-        self._memory: _Memory | None = None
+        self._memory = _Memory()
         self._lock = threading.Lock()
 
     def costs(self, since: Mapping[str, int]) -> dict[str, Decimal]:
         """Return the cost in USD of these sessions, each of its messages since a time (ms); free ones are left out. Blocks.
 
-        Lists one folder for all of them, or looks at each of a few, and reads the messages of those that have changed. Raises
+        Lists one folder for many, or looks at each of a few, and reads the messages of those that have changed. Raises
         StorageError.
         """
-        with self._lock:
-            memory = self._memory = self._memory or self._load()
-            if len(since) <= _FEW:
-                states = {one: state for one in since if (state := self._state(one)) is not None}
-            else:
-                states = dict(self._states(folder_path(self._root, ("message",))))
-            sums = self._sums(memory, since, states, has_tools=False)
+        is_few = len(since) <= _FEW
+        with self._working() as memory:
+            states = ((one, self._state(one)) for one in since) if is_few else self._folders().states()
+            asked = ((one, since[one], state) for one, state in states if one in since and state is not None)
+            found = self._sums(memory, asked, has_tools=False, is_few=is_few)
+            costs = {one.session: cost for one in found if (cost := one.sum.cost)}
             self._save(memory)
-        return {one: cost for one, found in sums.items() if (cost := found.cost)}
+        return costs
+
+    def spent(self, columns: Columns, *, is_archived: bool = False) -> Decimal:
+        """Return the cost in USD of the sessions in these columns that are not archived, or of those that are. Blocks.
+
+        Those of agents are archived with the session that called them. Calls without a message are included. Without a change to
+        any session since the last call no sum is read. Raises StorageError.
+        """
+        with self._working() as memory:
+            folders, digest = self._look(columns)
+            spent = memory.spent
+            if spent is None or not digest or spent.digest != digest:
+                archived = _archived(columns)
+                active_usd = archived_usd = Decimal(0)
+                for session, found, _ in self._sums(memory, _asked(columns, folders), has_tools=False):
+                    if session in archived:
+                        archived_usd += found.cost
+                    else:
+                        active_usd += found.cost
+                for session, cost in columns.costs.items():
+                    if session in archived:
+                        archived_usd += Decimal(str(cost))
+                    else:
+                        active_usd += Decimal(str(cost))
+                spent = memory.spent = _Spent(digest, active_usd, archived_usd)
+                self._save(memory)
+        return spent.archived if is_archived else spent.active
 
     def total(self, columns: Columns, since: int = 0) -> ProjectUsage:
         """Return the totals of the sessions in these columns that were used since then (ms). Blocks. Raises StorageError.
@@ -193,20 +280,21 @@ class SessionSums:
         Without `since`, and with no change to any session since the last call of any process, no sum is read.
         """
         rows = [row for row, updated in enumerate(columns.updated) if updated >= since]
-        with self._lock:
-            memory = self._memory = self._memory or self._load()
-            names, states, digest = self._look(columns)
+        with self._working() as memory:
+            folders, digest = self._look(columns)
+            if memory.total is None and not since:
+                self._table(memory)
             known = memory.total
             if not since and known is not None and known.digest == digest:
                 found = known.sum
             else:
-                found = _Sum(tools={})
-                sums = self._sums(memory, columns.begun(rows), _by_name(names, states), has_tools=True)
-                for one in sums.values():
-                    found.add(one)
-                if not since and digest and all(memory.kept[one].sum.tools is not None for one in sums):
+                found, is_whole = _Sum(tools={}), True
+                for one in self._sums(memory, _asked(columns, folders, rows), has_tools=True):
+                    found.add(one.sum)
+                    is_whole = is_whole and one.is_kept
+                if not since and digest and is_whole:
                     memory.total = _Total(digest, found)
-                    memory.unsaved += _TOLERATED_READS * (len(rows) > _FEW)
+                    memory.unsaved += (_TOLERATED_READS + 1) * (len(rows) > _MANY)
                 self._save(memory)
         hidden = columns.costs
         if len(rows) < len(columns.names):
@@ -214,38 +302,64 @@ class SessionSums:
             hidden = {one: cost for one, cost in hidden.items() if one in chosen}
         return _rendered(len(rows), found, sum((Decimal(str(cost)) for cost in hidden.values()), Decimal(0)))
 
+    @contextmanager
+    def _working(self) -> Generator[_Memory]:
+        """Return what is in memory, for this thread alone; what was read of the file for it is dropped afterwards."""
+        with self._lock:
+            try:
+                yield self._memory
+            finally:
+                self._memory.table = None
+
     def _sums(
-        self, memory: _Memory, since: Mapping[str, int], states: Mapping[str, _State], *, has_tools: bool
-    ) -> dict[str, _Sum]:
-        """Return the sums of these sessions, of messages since then; those without messages are left out."""
+        self,
+        memory: _Memory,
+        asked: Iterable[tuple[str, int, _State]],
+        *,
+        has_tools: bool,
+        is_few: bool = False,
+    ) -> Iterator[_Found]:
+        """Yield the sums of sessions, of messages since a time, whose folders were in these states since this is called."""
         horizon = time.time_ns() - _YOUNG_NS
-        if memory.stored is not None:
-            memory.kept, memory.stored = _kept_of(memory.stored), None
-        sums: dict[str, _Sum] = {}
-        for session, begun in since.items():
-            if (state := states.get(session)) is None:
-                continue
-            known = memory.kept.get(session)
-            is_current = known is not None and (known.state, known.since) == (state.text, begun)
-            if known is not None and is_current and not (has_tools and known.sum.tools is None):
-                sums[session] = known.sum
-                continue
-            sums[session], is_open = self._add_up(memory, session, begun, horizon, has_tools=has_tools)
+        for session, begun, state in asked:
+            head = _HEAD.pack(*state, begun)
+            known = self._known(memory, session, is_few=is_few)
+            if known is not None and known.startswith(head):
+                found = _SUM.decode(memoryview(known)[_HEAD.size :])
+                if not (has_tools and found.tools is None):
+                    yield _Found(session, found, found.tools is not None)
+                    continue
+            found, is_open = self._add_up(memory, session, begun, horizon, has_tools=has_tools)
             memory.kept.pop(session, None)
-            if state.changed_ns < horizon:
-                memory.kept[session] = _Kept(state.text, begun, _closed(sums[session], is_open=is_open))
-        return sums
+            memory.seen.pop(session, None)
+            if is_kept := state.changed_ns < horizon:
+                memory.kept[session] = head + msgspec.msgpack.encode(_closed(found, is_open=is_open))
+            yield _Found(session, found, is_kept and not is_open and found.tools is not None)
+
+    def _known(self, memory: _Memory, session: str, *, is_few: bool) -> bytes | None:
+        """Return the kept sum of a session; sums that `is_few` were asked for stay in memory."""
+        known = memory.kept.get(session) or memory.seen.get(session)
+        if (
+            known is not None or session in memory.messages
+        ):  # what is changing now is not looked for in the file each time
+            return known
+        known = self._table(memory).find(session)
+        if is_few and known is not None:
+            if len(memory.seen) >= _SEEN:
+                memory.seen.clear()
+            memory.seen[session] = known
+        return known
 
     def _add_up(self, memory: _Memory, session: str, since: int, horizon: int, *, has_tools: bool) -> tuple[_Sum, bool]:
         """Return the sum of a session's messages, and whether one is being written; unchanged messages are not read again."""
         before = memory.messages.pop(session, {})
         folder = folder_path(self._root, ("message", session))
-        total, is_any_open = _Sum(tools={} if has_tools else None), False
+        total, is_any_open = _Sum(tools={}), False
         stable = memory.messages[session] = {}
         for name, state in self._states(folder):
             if (message := segment_of(f"{name}{SUFFIX}")) is None:
                 continue
-            key = f"{since} {name} {state.text}"
+            key = f"{since} {name} {state}"
             found, is_open = before.get(key), False
             if found is None or (has_tools and found.tools is None):
                 found, is_open = self._read_message(f"{folder}/{name}{SUFFIX}", message, since, has_tools=has_tools)
@@ -310,26 +424,38 @@ class SessionSums:
             return {}
         return _parsed(data) if mark in data else {}
 
-    def _look(self, columns: Columns) -> tuple[list[str], "array[int]", bytes]:
-        """Return the names and states of all folders of messages, and a digest of all states.
+    def _look(self, columns: Columns) -> tuple["_Folders", bytes]:
+        """Return the states of all folders of messages, and a digest of all states.
 
         It is empty when a file or a folder may change again without another state.
         """
         horizon = time.time_ns() - _YOUNG_NS
-        names, states = list[str](), array("q")
+        folders = self._folders()
+        if folders.newest_ns >= horizon or 0 in columns.states[2::3]:
+            return folders, b""
+        digest = hashlib.blake2b(digest_size=16)
+        blocks = ("/".join(columns.names[at : at + _BLOCK]) for at in range(0, len(columns.names), _BLOCK))
+        for names, numbers in ((folders.names, folders.numbers), (blocks, columns.states)):
+            digest.update(f"{len(numbers)}\n".encode())
+            for block in names:
+                digest.update(block.encode("utf-8", "surrogateescape") + b"/")
+            digest.update(numbers)
+        return folders, digest.digest()
+
+    def _folders(self) -> "_Folders":
+        """Return the states of all folders of messages. Raises StorageError."""
+        folders, names = _Folders(), list[str]()
+        add = folders.numbers.append
         for name, state in self._listed(folder_path(self._root, ("message",))):
             names.append(name)
-            states.append(state.st_ino)  # `extend` with all three takes twice the time
-            states.append(state.st_size)
-            states.append(state.st_mtime_ns)
-        if max(states[2::3], default=0) >= horizon or 0 in columns.states[2::3]:
-            return names, states, b""
-        digest = hashlib.blake2b(digest_size=16)
-        for listed, numbers in ((names, states), (columns.names, columns.states)):
-            digest.update(f"{len(listed)}\n".encode())
-            digest.update("\n".join(listed).encode("utf-8", "surrogateescape"))
-            digest.update(numbers)
-        return names, states, digest.digest()
+            add(state.st_ino)  # `extend` with all three takes twice the time
+            add(state.st_size)
+            add(state.st_mtime_ns)
+            if len(names) == _BLOCK:
+                folders.names.append("/".join(names))
+                names.clear()
+        folders.names.append("/".join(names))
+        return folders
 
     def _states(self, folder: str) -> Iterable[tuple[str, _State]]:
         """Yield the names in a folder, without the suffix of records, each with its state. Raises StorageError."""
@@ -354,30 +480,41 @@ class SessionSums:
         except OSError as error:
             raise storage_error(error, "look at", folder) from error
 
-    def _load(self) -> _Memory:
+    def _table(self, memory: _Memory) -> TableReader:
+        """Return the table of the file, and keep the total that it has if there is none yet."""
+        if memory.table is None:
+            file = self._read_file()
+            memory.total = memory.total or file.total
+            memory.table = TableReader(file.table)
+        return memory.table
+
+    def _read_file(self) -> _File:
         try:
-            head, _, body = self._files.read_whole(self._path).partition(b"\n")
+            content = memoryview(self._files.read_whole(self._path))
+            head, _, _ = bytes(content[:_HEAD_BYTES]).partition(b"\n")
+            body = content[len(head) + 1 :]
             if head == self._head(body):
-                stored = msgspec.msgpack.decode(body, type=_File)
-                return _Memory(stored.total, stored.kept)
+                return msgspec.msgpack.decode(body, type=_File)
         except FileNotFoundError:
             pass
         except (OSError, msgspec.MsgspecError) as error:
             _logger.info("adding up again what %s has: %s", self._path, error)
-        return _Memory()
+        return _File()
 
     def _save(self, memory: _Memory) -> None:
         """Replace the file when it lacks many messages; a failure is logged."""
         if memory.unsaved <= _TOLERATED_READS:
             return
-        body = msgspec.msgpack.encode([memory.total, memory.kept if memory.stored is None else memory.stored])
+        table = table_with(self._table(memory), memory.kept)
+        body = msgspec.msgpack.encode([memory.total, table])
         try:
-            AtomicWriter(self._files).write(self._path, self._head(body) + b"\n" + body)
+            AtomicWriter(self._files).write(self._path, b"\n".join([self._head(body), body]))
+            memory.kept.clear()
         except OSError as error:
             _logger.warning("the sums of sessions were not kept: %s", storage_error(error, "write", self._path))
         memory.unsaved = 0
 
-    def _head(self, body: bytes) -> bytes:
+    def _head(self, body: bytes | memoryview) -> bytes:
         return b"\t".join([_FORMAT, self._root.encode("utf-8", "surrogateescape"), b"%08x" % binascii.crc32(body)])
 
 
@@ -386,27 +523,35 @@ def _closed(found: _Sum, *, is_open: bool) -> _Sum:
     return msgspec.structs.replace(found, tools=None) if is_open else found
 
 
-def _kept_of(stored: msgspec.Raw) -> dict[str, _Kept]:
-    try:
-        return msgspec.msgpack.decode(stored, type=dict[str, _Kept])
-    except msgspec.MsgspecError as error:
-        _logger.info("adding up all sessions again: %s", error)
-        return {}
-
-
 def _state_of(one: os.stat_result) -> _State:
-    return _State(_text(one.st_ino, one.st_size, one.st_mtime_ns), one.st_mtime_ns)
+    return _State(one.st_ino, one.st_size, one.st_mtime_ns)
 
 
-def _text(*state: int) -> str:
-    return " ".join(map(str, state))
+def _asked(
+    columns: Columns, folders: "_Folders", rows: Sequence[int] | None = None
+) -> Iterator[tuple[str, int, _State]]:
+    """Yield the sessions in these rows, or in all, that have messages, from when on these are their own, and their states."""
+    names, flags = columns.names, columns.flags
+    wanted = set(names if rows is None else map(names.__getitem__, rows))
+    forked = {names[row]: columns.created[row] for row, one in enumerate(flags) if one & FORK}
+    for session, state in folders.states():
+        if (name := f"{session}{SUFFIX}") in wanted:
+            yield session, forked.get(name, 0), state
 
 
-def _by_name(names: Sequence[str], states: "array[int]") -> dict[str, _State]:
-    """Return the states of folders by name."""
-    at = iter(states)
-    triples = zip(at, at, at, strict=True)
-    return {name: _State(_text(*one), one[2]) for name, one in zip(names, triples, strict=True)}
+def _archived(columns: Columns) -> set[str]:
+    """Return the sessions that are archived themselves or with their callers."""
+    found = {columns.id_of(row) for row, flags in enumerate(columns.flags) if flags & ARCHIVED}
+    if not found:
+        return found
+    for session in columns.parents:
+        above, one = list[str](), session
+        while one not in found and one in columns.parents and one not in above:
+            above.append(one)
+            one = columns.parents[one]
+        if one in found:
+            found.update(above)
+    return found
 
 
 def _rendered(sessions: int, found: _Sum, hidden: Decimal) -> ProjectUsage:

@@ -111,6 +111,37 @@ async def test_each_session_tells_what_it_cost_by_itself(api):
     assert free.id not in costs and (await api.client.sessions.totals(session.id)).cost == pytest.approx(1_900 / 1e6)
 
 
+async def test_a_list_gets_the_costs_of_the_sessions_that_it_asks_for_with_those_of_their_agents(api):
+    top, other, free = [await api.new_session(title=title) for title in ("top", "other", "free")]
+    for session, tokens in ((top, 1000), (other, 100)):
+        await api.say(session, f"hello <<usage {tokens} 0>>")
+    sessions = api.client.sessions
+    assert await sessions.family_costs([top.id]) == {top.id: pytest.approx(1_000 / 1e6)}
+    child = await api.new_session(title="child", parent_id=top.id)
+    grandchild = await api.new_session(title="grandchild", parent_id=child.id)
+    await api.say(grandchild, "hello <<usage 10 0>>")
+    costs = await sessions.family_costs([top.id, child.id, free.id, UNKNOWN, "../other"])
+    assert costs == {top.id: pytest.approx(1_010 / 1e6), child.id: pytest.approx(10 / 1e6)}
+    await api.say(top, "hello <<usage 1 0>>")
+    assert await sessions.family_costs([top.id]) == {top.id: pytest.approx(1_011 / 1e6)}
+
+
+async def test_what_is_archived_costs_apart_with_its_agents(api):
+    top, other = await api.new_session(title="top"), await api.new_session(title="other")
+    child = await api.new_session(title="child", parent_id=top.id)
+    grandchild = await api.new_session(title="grandchild", parent_id=child.id)
+    for session, tokens in ((top, 1000), (other, 100), (child, 10), (grandchild, 1)):
+        await api.say(session, f"hello <<usage {tokens} 0>>")
+    sessions = api.client.sessions
+    assert await sessions.total_cost() == pytest.approx(1_111 / 1e6)
+    assert await sessions.total_cost(is_archived=True) == 0
+    await sessions.update(child.id, UpdateSession(archived=5))
+    assert await sessions.total_cost() == pytest.approx(1_100 / 1e6)
+    assert await sessions.total_cost(is_archived=True) == pytest.approx(11 / 1e6)
+    assert await sessions.family_costs([top.id]) == {top.id: pytest.approx(1_000 / 1e6)}
+    assert await sessions.family_costs([child.id], is_archived=True) == {child.id: pytest.approx(11 / 1e6)}
+
+
 async def test_the_project_is_added_up_without_what_forks_copied(api):
     session = await api.new_session()
     await api.say(session, "hello <<usage 1000 200>>")

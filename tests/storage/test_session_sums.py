@@ -1,8 +1,12 @@
+import binascii
+import gc
 import json
 import os
+import tracemalloc
 from decimal import Decimal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from opencode_tui.schema.ids import Identifier
@@ -185,6 +189,57 @@ def test_an_index_that_cannot_be_written_costs_nothing_but_time(paths: Paths):
     assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("2.01")}
 
 
+def test_the_file_of_an_older_version_is_made_anew(paths: Paths):
+    one = session("one")
+    for number in range(MANY):
+        message(paths, one, number, cost=0.01)
+    opened(paths)[0].costs(begun(one))
+    file = paths.cache / "index" / "p.sums"
+    content = file.read_bytes()
+    body = msgspec.msgpack.encode([None, {"ses_one": ["1 2 3", 0, [1, []]]}])
+    root = os.fsencode(paths.storage)
+    file.write_bytes(b"opencode-tui session sums 1\t%s\t%08x\n%s" % (root, binascii.crc32(body), body))
+    assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("2.01")}
+    assert file.read_bytes() == content
+
+
+def sums_read(files: FaultyFiles) -> int:
+    """Return how often the file of sums was opened, and open the log again."""
+    count = sum(act == "open" and str(name).endswith(".sums") for act, name in files.log)
+    files.log.clear()
+    return count
+
+
+def test_sums_that_few_are_asked_for_again_come_from_memory(paths: Paths):
+    sessions = [session(f"{number:04d}") for number in range(MANY)]
+    for info in sessions:
+        message(paths, info, 1, cost=0.01)
+    opened(paths)[0].costs(begun(*sessions))
+    sums, files = opened(paths)
+    shown = begun(*sessions[:40])
+    assert sums.costs(shown) == dict.fromkeys(shown, Decimal("0.01")) and sums_read(files) == 1
+    message(paths, sessions[3], 2, cost=0.5)
+    assert sums.costs(shown)["ses_0003"] == Decimal("0.51") and sums_read(files) == 0
+    assert sums.costs(begun(sessions[50])) == {"ses_0050": Decimal("0.01")} and sums_read(files) == 1
+
+
+def test_the_sums_of_many_sessions_need_no_memory(paths: Paths):
+    sessions = [stored(paths, session(f"{number:04d}")) for number in range(1_200)]
+    for info in sessions:
+        message(paths, info, 1, cost=0.01, providerID="a", modelID="b")
+    usage(paths)
+    columns, _ = SessionIndex(Storage(paths)).columns("p")
+    sums, asked = SessionSums(Storage(paths), "p"), begun(*sessions)
+    tracemalloc.start()
+    try:
+        found = sums.total(columns, since=1).cost, sum(sums.costs(asked).values())
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == (12, 12) and kept < 50 * 1_200
+
+
 def stored(paths: Paths, info: SessionInfo, moment: int = 0) -> SessionInfo:
     """Write the session's record as it lies after some time."""
     path = paths.storage / "session" / "p" / f"{info.id}.json"
@@ -243,6 +298,47 @@ def test_all_sessions_are_added_up_by_model_and_tool(paths: Paths, worked: Sessi
     assert found["models"]["a/c"]["steps"] == 1
     assert found["tools"] == {"read": 2, "bash": 1}
     assert usage(paths, since=9)[0]["models"] == {"a/c": found["models"]["a/c"]}
+
+
+@pytest.mark.parametrize("is_next_process", [False, True])
+def test_calls_are_counted_after_costs_were_computed_without_them(paths: Paths, is_next_process: bool):
+    one = stored(paths, session("one"))
+    message(paths, one, 900, role="user")
+    for number in range(MANY):
+        step(paths, one, number, *(["read"] if number < 2 else []))
+    sums, _ = opened(paths)
+    sums.costs(begun(one))
+    columns, _ = SessionIndex(Storage(paths)).columns("p")
+    found = usage(paths)[0] if is_next_process else sums.total(columns).to_dict()
+    assert found["tools"] == {"read": 2}
+
+
+def test_what_is_archived_is_added_up_apart_with_its_agents(paths: Paths, worked: SessionInfo):
+    archived = stored(paths, session("old", metadata={"cost": 0.5}, time=worked.time.changed(archived=3)))
+    agent = stored(paths, session("agent", parent_id=archived.id))
+    below = stored(paths, session("below", parent_id=agent.id))
+    other = stored(paths, session("other", parent_id=worked.id))
+    for info, cost in ((archived, 0.1), (agent, 0.02), (below, 0.003), (other, 7)):
+        message(paths, info, 1, cost=cost)
+    sums, files = opened(paths)
+    columns, _ = SessionIndex(Storage(paths)).columns("p")
+    assert sums.spent(columns) == Decimal("27.35")  # with 0.25 for titles
+    assert sums.spent(columns, is_archived=True) == Decimal("0.623")
+    files.log.clear()
+    assert sums.spent(columns) == Decimal("27.35")
+    assert messages_read(files) == [] and sums_read(files) == 0
+    message(paths, other, 2, cost=1)
+    assert sums.spent(columns) == Decimal("28.35")
+
+
+def test_sessions_that_are_archived_in_a_circle_of_parents_are_added_up_once(paths: Paths):
+    one = stored(paths, session("one", parent_id="ses_two"))
+    two = stored(paths, session("two", parent_id="ses_one", time=one.time.changed(archived=3)))
+    for info in (one, two):
+        message(paths, info, 1, cost=1)
+    columns, _ = SessionIndex(Storage(paths)).columns("p")
+    sums, _ = opened(paths)
+    assert (sums.spent(columns), sums.spent(columns, is_archived=True)) == (0, 2)
 
 
 def test_the_next_process_reads_no_message_for_the_total(paths: Paths, worked: SessionInfo):

@@ -22,6 +22,7 @@ from opencode_tui.schema.api.context import (
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.request import (
     CommandInput,
+    CostsRequest,
     CreateSession,
     ForkSession,
     MessageNames,
@@ -135,6 +136,20 @@ class SessionsFacet(Protocol):
     @ours("GET", "/session/cost")
     async def costs(self) -> dict[str, float]:
         """Return the cost of each session in USD, without its agents' sessions; free sessions are left out."""
+        ...
+
+    @ours("POST", "/session/cost", body=CostsRequest, reads=True)
+    async def family_costs(self, session_ids: Sequence[str], is_archived: bool = False) -> dict[str, float]:
+        """Return the cost of these sessions in USD, each with its agents' sessions; free ones are left out.
+
+        An agent's session that is archived counts only with `is_archived`, for a caller that is archived too. Sessions of other
+        projects are left out. Other processes' new sessions may be missing for a minute.
+        """
+        ...
+
+    @ours("GET", "/session/cost/total")
+    async def total_cost(self, is_archived: bool = False) -> float:
+        """Return the cost in USD of all sessions that are not archived, or of those that are, themselves or with their callers."""
         ...
 
     @ours("GET", "/session/{session_id}/cost")

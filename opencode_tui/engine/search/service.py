@@ -23,6 +23,9 @@ from opencode_tui.storage.paths import Paths, ensure
 GATHER_S = 0.5
 """Seconds in which changes are gathered before they are indexed."""
 
+KEEP_S = 20.0
+"""Seconds after a query for which all sessions stay in memory for the next one."""
+
 CLOSE_S = 3.0
 """Seconds that the index has to close; a disk that hangs keeps it, and the next search reads it as after a kill."""
 
@@ -37,16 +40,22 @@ class SearchService:
         self._thread = Threads(1, name="search")
         self._searcher: Searcher | None = None
         self._following: asyncio.Task[None] | None = None
+        self._releasing: asyncio.TimerHandle | None = None
 
     async def find(self, request: SearchRequest, project: str) -> SearchResult:
         """Return the result of a query; `project` is the id of the project that `project:.` means."""
         if self._following is None:
             self._following = asyncio.create_task(self._follow(), name="search-events")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, lambda: self._made().search(request, project))
+        try:
+            return await loop.run_in_executor(self._thread, lambda: self._made().search(request, project))
+        finally:
+            self._release_later(loop)
 
     async def close(self) -> None:
         """Stop following the engine, end the child process and close the index."""
+        if self._releasing is not None:
+            self._releasing.cancel()
         if self._following is not None:
             self._following.cancel()
             with suppress(asyncio.CancelledError):
@@ -55,6 +64,16 @@ class SearchService:
         if searcher is not None:
             await on_thread_for(searcher.close, CLOSE_S, threads=self._thread)
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _release_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._releasing is not None:
+            self._releasing.cancel()
+        self._releasing = loop.call_later(KEEP_S, self._release)
+
+    def _release(self) -> None:
+        if self._searcher is not None:
+            with suppress(RuntimeError):  # it was closed while a query ran
+                self._thread.submit(self._searcher.release)
 
     def _made(self) -> Searcher:
         if self._searcher is None:

@@ -606,6 +606,13 @@ class SessionServices:
         return SessionSums(self._core.storage, self.folder.project.id)
 
     @service
+    def costs(self):
+        """Computes what the sessions that a list shows cost."""
+        from opencode_tui.engine.session.session_costs import SessionCosts
+
+        return SessionCosts(store=self._core.store, sums=self._sums, project_id=self.folder.project.id)
+
+    @service
     def _summary_requests(self):
         from opencode_tui.engine.session.compaction.summary import SummaryRequests
 

@@ -69,6 +69,13 @@ class MessageNames(Record):
     ids: list[str]
 
 
+class CostsRequest(Record):
+    """The IDs of sessions; with `is_archived` they are archived, themselves or with their callers."""
+
+    session_ids: list[str]
+    is_archived: bool = False
+
+
 class PromptInput(Record):
     """A prompt. Without `model` and `agent` the session's last ones apply; `no_reply` only stores it."""
 

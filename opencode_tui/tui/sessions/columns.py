@@ -34,7 +34,7 @@ DELETIONS = 5
 
 
 class SessionColumns:
-    """Draws the lines of a list; `costs` are USD of each session alone, `width` returns the cells of the list."""
+    """Draws the lines of a list; `costs` are USD of sessions with their agents' ones, `width` returns the cells of the list."""
 
     def __init__(
         self,
@@ -48,11 +48,7 @@ class SessionColumns:
         self._control = control
         self._sessions = sessions
         self._look = look
-        self.of = (sessions.rows, costs, look)
-        """What it was made of."""
-        self._costs = _with_agents(sessions.rows, costs)
-        self.spent = sum(costs.get(one.id, 0.0) for one in sessions.rows)
-        """The USD of all."""
+        self._costs = costs
         self._width = width
 
     def entry(self, at: int) -> ListRow:
@@ -100,7 +96,7 @@ class SessionColumns:
             pieces.append((pad(words, STATE), style(hue, area)))
         if self._width() >= CHANGES_FROM:
             pieces += self._changes(one.of, area)
-        cost = cost_words(self._costs.get(one.id, Decimal(0)))
+        cost = cost_words(Decimal(str(self._costs.get(one.id, 0.0))))
         figures = pad(cost, COST, is_right=True) + pad(last, AGE, is_right=True)
         return [*pieces, (figures, style("muted", area))]
 
@@ -111,16 +107,6 @@ class SessionColumns:
             else []
         )
         return [(" " * max(0, CHANGES - measure(counts)), self._look.palette.area(area)), *counts]
-
-
-def _with_agents(rows: Sequence[Row], costs: Mapping[str, float]) -> dict[str, Decimal]:
-    """Return the cost of each session with its subagent sessions, without those that cost nothing."""
-    ids = {one.id for one in rows}
-    totals = {one.id: Decimal(str(costs[one.id])) for one in rows if one.id in costs}
-    for one in reversed(rows):  # a parent comes before its children
-        if one.id in totals and isinstance(one.of, ListedSession) and one.of.parent_id in ids:
-            totals[one.of.parent_id] = totals.get(one.of.parent_id, Decimal(0)) + totals[one.id]
-    return totals
 
 
 def cost_words(usd: Decimal) -> str:

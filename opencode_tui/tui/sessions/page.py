@@ -1,6 +1,8 @@
 """The sessions page: the tree of all sessions with their state, a filter, and a preview of the selected one."""
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +42,12 @@ LIVE_S = 1.0
 
 COSTS_S = 3.0
 """Seconds between updates of the costs."""
+
+MOST_COSTS = 2_000
+"""Costs that are kept, of lines that were visible."""
+
+TOTAL_PAUSE = 20.0
+"""Times as long as the sum of all costs took, for which it is not read again: a project may have 100,000 sessions."""
 
 SHORTEST = 3
 """Characters from which a filter also searches the content."""
@@ -100,9 +108,18 @@ class SessionsScreen(PageScreen):
         self._result = result
         self._glimpses: dict[str, Glimpse] = {}
         self._costs: dict[str, float] = {}
+        """USD of sessions with their agents' sessions, of lines that are or were near the visible ones."""
         self._costs_of: Sequence[Row] | None = None
-        """The sessions whose costs were read."""
-        self._columns: SessionColumns | None = None
+        """The sessions when costs were read."""
+        self._current: frozenset[str] = frozenset()
+        """The sessions whose costs are kept up to date."""
+        self._is_reading = False
+        self._reads_again = False
+        self._totals: dict[View, float] = {}
+        """USD of all sessions of a view."""
+        self._is_total_old = True
+        self._total_after = 0.0
+        """When the sum of all may be read again, by the monotonic clock; infinite while it is read."""
         self._may_undo = False
         self._is_undo_shown = False
         """Whether the message before this key has named the key that undoes."""
@@ -143,6 +160,7 @@ class SessionsScreen(PageScreen):
         except OpencodeError as error:
             self.foot.show_message(screen_line(str(error)), "error")
         self._refill()
+        self._update_costs()
 
     def page_actions(self) -> Sequence[KeyAction]:
         """Return the actions on the selected session, and those that show other sessions."""
@@ -204,7 +222,9 @@ class SessionsScreen(PageScreen):
         self.reload()
 
     def on_page_list_moved(self) -> None:
-        """Load the preview of the selected session."""
+        """Load the preview of the selected session, and the costs of lines that have become visible."""
+        if not self._current.issuperset(self._near(0)):
+            self._start_reading()
         chosen = self.listing.chosen
         if chosen and chosen not in self._glimpses and self.sessions.view != "trash":
             self.run_worker(partial(self._read, chosen), exclusive=True, group="glimpse", exit_on_error=False)
@@ -257,23 +277,18 @@ class SessionsScreen(PageScreen):
 
     def _show_lines(self) -> None:
         sessions, look = self.sessions, self.listing.look
-        drawn = self._columns
-        if drawn is None or any(one is not other for one, other in zip(drawn.of, self._shown(), strict=True)):
-            width = lambda: self.listing.size.width  # noqa: E731 - the width when a line is drawn
-            drawn = self._columns = SessionColumns(self._control, sessions, look, self._costs, width=width)
+        width = lambda: self.listing.size.width  # noqa: E731 - the width when a line is drawn
+        drawn = SessionColumns(self._control, sessions, look, self._costs, width=width)
         entries: Sequence[ListRow] | RowsOnDemand = RowsOnDemand(sessions.ids, drawn.entry)
         if not sessions.lines:
             words = "No matches" if sessions.is_filtered else VIEW_WORDS[sessions.view].empty
             entries = [self.sentence(words)]
-        self._show_head(len(sessions.rows), drawn.spent)
+        self._show_head()
         self.listing.show(entries, near=sessions.selection.at)
 
-    def _shown(self) -> tuple[object, ...]:
-        """Return what the columns are made of."""
-        return (self.sessions.rows, self._costs, self.listing.look)
-
-    def _show_head(self, count: int, spent: float) -> None:
+    def _show_head(self) -> None:
         look, sessions = self.listing.look, self.sessions
+        count, spent = len(sessions.rows), self._totals.get(sessions.view)
         folder = "all projects" if sessions.is_everywhere else screen_line(self._control.client.directory.name)
         summary = " · ".join([folder, plural(count, "session"), *([money(spent)] if spent else [])])
         title: list[Piece] = [(VIEW_WORDS[sessions.view].title, self.style("text", bold=True))]
@@ -283,20 +298,71 @@ class SessionsScreen(PageScreen):
         hint = f"Type to filter{by if self.listing.size.width >= NARROW else ''}, / to search the content"
         self.query_head.show_query(title, [(look.words(summary), self.style("muted"))], typed=sessions.typed, hint=hint)
 
+    def _near(self, pages: int = 1) -> Sequence[str]:
+        """Return the sessions of the visible lines, and of so many times as many above and below."""
+        height = self.listing.size.height
+        if height < 1 or self.sessions.view == "trash":
+            return ()
+        ids, shown = self.sessions.ids, self.listing.selection.visible(height)
+        start, end = max(0, shown.start - pages * height), min(len(ids), shown.stop + pages * height)
+        return [one for at in range(start, end) if (one := ids[at])]
+
     def _update_costs(self) -> None:
-        """Read the costs, unless no session has changed and none runs."""
+        """Read the costs again, unless no session has changed and none runs."""
         if self._costs_of is not self.sessions.rows or self._control.folder.statuses:
-            self._costs_of = self.sessions.rows
-            self.run_worker(self._read_costs, exclusive=True, group="costs", exit_on_error=False)
+            self._costs_of, self._is_total_old = self.sessions.rows, True
+            self._start_reading()
+        view = self.sessions.view
+        is_due = self._is_total_old and time.monotonic() >= self._total_after
+        if view != "trash" and (is_due or (view not in self._totals and self._total_after < math.inf)):
+            self._is_total_old, self._total_after = False, math.inf
+            self.run_worker(self._read_total, group="total", exit_on_error=False)
+
+    def _start_reading(self) -> None:
+        """Read the costs of the lines near the visible ones, once more if they are being read."""
+        self._reads_again = True
+        if not self._is_reading:
+            self._is_reading = True
+            self.run_worker(self._keep_reading, group="costs", exit_on_error=False)
+
+    async def _keep_reading(self) -> None:
+        try:
+            while self._reads_again:
+                self._reads_again = False
+                await self._read_costs()
+        finally:
+            self._is_reading = False
 
     async def _read_costs(self) -> None:
+        near, is_archived = self._near(), self.sessions.view == "archived"
+        self._current = frozenset(near)
+        if not near:
+            return
         try:
-            costs = await self._control.client.sessions.costs()
+            found = await self._control.client.sessions.family_costs(near, is_archived)
         except OpencodeError:
             return  # the column keeps its values; opening a session reports the error
-        if costs != self._costs:
-            self._costs = costs
-            self._refill()
+        costs = {one: found.get(one, 0.0) for one in near}
+        if len(self._costs) > MOST_COSTS:
+            self._costs.clear()
+        if any(self._costs.get(one) != cost for one, cost in costs.items()):
+            self._costs.update(costs)
+            self.listing.redraw()
+
+    async def _read_total(self) -> None:
+        """Read what all sessions of the view cost, in the engine's own time."""
+        view, began = self.sessions.view, time.monotonic()
+        try:
+            total = await self._control.client.sessions.total_cost(view == "archived")
+        except OpencodeError:
+            return  # as for the column
+        finally:
+            now = time.monotonic()
+            self._total_after = now + TOTAL_PAUSE * (now - began)
+        if self._totals.get(view) != total:
+            self._totals[view] = total
+            self._show_head()
+        self._is_total_old = self._is_total_old or view != self.sessions.view
 
     async def _read(self, session_id: str) -> None:
         try:

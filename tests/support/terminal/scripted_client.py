@@ -4,7 +4,7 @@ import asyncio
 import shutil
 import tempfile
 import weakref
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from inspect import isawaitable
 from pathlib import Path
@@ -73,6 +73,8 @@ class Script:
     diffs: list[FileDiff] = field(default_factory=list[FileDiff])
     tree: TreeChanges = field(default_factory=lambda: TreeChanges(hooks=[], files=[]))
     costs: dict[str, float] = field(default_factory=dict[str, float])
+    asked_costs: list[Sequence[str]] = field(default_factory=list[Sequence[str]])
+    """The sessions of each call that asked for costs."""
     report: PermissionReport | None = None
     undo: RevertPreview | None = None
     context: ContextView | None = None
@@ -156,6 +158,16 @@ def _context(script: Script) -> ContextView:
     return script.context
 
 
+def _family_costs(script: Script, session_ids: Sequence[str]) -> dict[str, float]:
+    script.asked_costs.append(session_ids)
+    return {one: cost for one in session_ids if (cost := _family_cost(script, one))}
+
+
+def _family_cost(script: Script, session_id: str) -> float:
+    below = (one.id for one in script.sessions if one.parent_id == session_id)
+    return round(script.costs.get(session_id, 0.0) + sum(_family_cost(script, one) for one in below), 9)
+
+
 class ScriptedClient:
     """The client of one script; `send` publishes an event."""
 
@@ -172,6 +184,8 @@ class ScriptedClient:
             get=lambda wanted: _found(script.sessions, wanted),
             latest=lambda: next(iter(script.sessions), None),
             costs=lambda: dict(script.costs),
+            family_costs=lambda ids, _is_archived=False: _family_costs(script, ids),
+            total_cost=lambda is_archived=False: 0.0 if is_archived else sum(script.costs.values()),
             listed=lambda is_everywhere=False: [listed(one) for one in script.sessions],
             everywhere=lambda: list(script.sessions),
             totals=lambda _id: script.totals,

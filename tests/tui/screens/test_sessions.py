@@ -1,5 +1,6 @@
 """The page of sessions: keys of the settings, what sessions cost, what a row says."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from opencode_tui.schema.api.search import SearchGroup, SearchResult
+from opencode_tui.schema.session.session import BusyStatus
 from opencode_tui.tui.actions.lists import help_choices
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.keys.keymap import Keymap
@@ -15,7 +17,7 @@ from opencode_tui.tui.sessions.page import SessionsScreen
 from opencode_tui.tui.sessions.session_list import SessionList
 from tests.support.terminal.conversation import SESSION, Story
 from tests.support.terminal.screen import screen_text
-from tests.support.terminal.scripted_client import Script
+from tests.support.terminal.scripted_client import NOON, Script, session
 from tests.tui.screens.test_looks import Situation, opened_app
 from tests.tui.screens.test_page_looks import many_sessions
 
@@ -157,6 +159,74 @@ async def test_new_costs_are_seen_while_one_looks() -> None:
         script.costs["ses_release"] = 1.5
         await opened.page._read_costs()
         assert "1.50" in await opened.text()
+
+
+def hundreds() -> Script:
+    """More sessions than a screen has lines, the first ones used last."""
+    script = many_sessions()
+    script.statuses, script.permissions = {}, []
+    others = [session(f"Session {at:03d}", id=f"ses_{at:03d}", updated=NOON - at) for at in range(500)]
+    script.sessions = [script.sessions[0], *others]
+    script.costs = {one.id: 0.01 * (at + 1) for at, one in enumerate(others)}
+    return script
+
+
+async def test_costs_are_asked_for_near_the_visible_lines_only() -> None:
+    script = hundreds()
+    async with listed(script) as opened:
+        assert "1.00" not in await opened.text() and "501 sessions · $1252.50" in await opened.text()
+        first = {one for asked in script.asked_costs for one in asked}
+        assert "ses_000" in first and "ses_300" not in first and len(first) < 150
+        await opened.pilot.press("end")
+        assert "5.00" in await opened.text()
+        assert script.asked_costs[-1][-1] == "ses_499" and len(script.asked_costs[-1]) < 150
+        asked = len(script.asked_costs)
+        await opened.pilot.press("up", "up")
+        assert len(script.asked_costs) == asked  # what is near is known
+
+
+async def test_costs_are_asked_for_again_only_while_a_session_runs_or_after_a_change() -> None:
+    script = hundreds()
+    async with listed(script) as opened:
+        await opened.text()
+        asked = len(script.asked_costs)
+        opened.page._update_costs()
+        await opened.text()
+        assert len(script.asked_costs) == asked
+        script.costs["ses_000"] = 9.87
+        opened.app.chat.opened.control.folder.statuses["ses_000"] = BusyStatus()
+        opened.page._update_costs()
+        assert "9.87" in await opened.text() and len(script.asked_costs) == asked + 1
+
+
+async def test_the_sum_of_all_costs_comes_when_it_is_known() -> None:
+    script, known = hundreds(), asyncio.Event()
+    sums: list[bool] = []
+
+    async def total(is_archived: bool) -> float:
+        sums.append(is_archived)
+        await known.wait()
+        return 0.5 if is_archived else 12.5
+
+    async with listed(script) as opened:
+        facet: Any = opened.app.chat.opened.control.client.sessions
+        facet.answer(total_cost=total)
+        opened.page._totals.clear()
+        opened.page._update_costs()
+        await opened.pilot.press("ctrl+t")
+        opened.page._update_costs()
+        text = await opened.text()
+        assert "0 sessions" in text and "$" not in text.split("\n")[1] and sums == [False]
+        known.set()
+        await opened.text()
+        opened.page._update_costs()
+        assert "0 sessions · $0.50" in await opened.text() and sums == [False, True]
+        await opened.pilot.press("ctrl+t")
+        asked = len(script.asked_costs)
+        opened.page._update_costs()
+        assert "$" not in (await opened.text()).split("\n")[1] and len(script.asked_costs) == asked
+        await opened.pilot.press("ctrl+t")
+        assert "501 sessions · $12.50" in await opened.text()
 
 
 async def test_the_filter_finds_titles_first_and_then_sessions_by_their_content() -> None:

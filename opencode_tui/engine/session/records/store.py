@@ -314,11 +314,15 @@ class SessionStore:
         self._projects: dict[str, str] = {}
         self._open: OrderedDict[str, OpenRecords] = OrderedDict()
         self._prefixes: dict[str, SessionPrefix] = {}
+        self.agents: dict[str, str] = {}
+        """The parents of the agents' sessions that were created here, by ID, which no look at the disk is needed for."""
 
     async def create(self, info: SessionInfo) -> SessionInfo:
         """Store a new session and publish it."""
         self._remember(info)
         await self._storage.write(self._key(info), info.to_json())
+        if info.parent_id is not None:
+            self.agents[info.id] = info.parent_id
         self._admit(info.id, OpenRecords())
         self._publisher.publish(SessionCreated.trusted(info=info))
         self._publisher.publish(SessionUpdated.trusted(info=info))
@@ -362,9 +366,12 @@ class SessionStore:
         )
         return self._listed(listing)
 
-    async def columns(self, project_id: str) -> Columns:
-        """Return what lists of a project's sessions sort and choose by; damaged records are logged."""
-        columns, damaged = await asyncio.to_thread(self._index.columns, project_id)
+    async def columns(self, project_id: str, *, age_s: float = 0) -> Columns:
+        """Return what lists of a project's sessions sort and choose by; damaged records are logged.
+
+        A look at them `age_s` seconds ago may serve.
+        """
+        columns, damaged = await asyncio.to_thread(self._index.columns, project_id, age_s=age_s)
         self._listed(SessionListing([], damaged))
         return columns
 

@@ -1,5 +1,6 @@
 """The session browser: the list of sessions in the place of the sidebar, with a filter and keys."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -106,6 +107,8 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
     def _set_filtering(self, is_filtering: bool) -> None:
         self._is_filtering = is_filtering
         self.scopes = ("browser", "list") if is_filtering else ("browser", "page")  # letters are text
+        if is_filtering:
+            self.run_worker(partial(asyncio.to_thread, self.sessions.prepare), group="filter", exit_on_error=False)
         self.redraw()
 
     def _move(self, rows: int) -> None:

@@ -130,6 +130,7 @@ class SessionsScreen(PageScreen):
         self.set_interval(COSTS_S, self._update_costs)
         self.preview.show(self._draw_preview)
         self._refill()
+        self.run_worker(partial(asyncio.to_thread, self.sessions.prepare), group="filter", exit_on_error=False)
         self._update_costs()
         self.show_result(self._result)
 

@@ -339,9 +339,7 @@ class SessionSums:
     def _known(self, memory: _Memory, session: str, *, is_few: bool) -> bytes | None:
         """Return the kept sum of a session; sums that `is_few` were asked for stay in memory."""
         known = memory.kept.get(session) or memory.seen.get(session)
-        if (
-            known is not None or session in memory.messages
-        ):  # what is changing now is not looked for in the file each time
+        if known is not None or session in memory.messages:  # what changes now is not looked for in the file each time
             return known
         known = self._table(memory).find(session)
         if is_few and known is not None:

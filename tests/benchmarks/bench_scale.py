@@ -26,6 +26,7 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 from opencode_tui.__main__ import GARBAGE_THRESHOLD
 from opencode_tui.client.local import open_client
+from opencode_tui.config.own_process import share_heap
 from opencode_tui.engine.search.build import start_build
 from opencode_tui.engine.search.index import IndexFiles
 from opencode_tui.schema.api.request import ForkSession
@@ -186,13 +187,18 @@ def measure_long(world: World, messages: int) -> list[Figure]:
 
 
 def _elsewhere(measure: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Return what a function returns in a process of its own, which looks for garbage as seldom as the program.
+    """Return what a function returns in a process of its own, whose memory is set up as that of the screen.
 
     Its peak memory is not that of this one.
     """
     own = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, own, gc.set_threshold, (GARBAGE_THRESHOLD,)) as other:
+    with ProcessPoolExecutor(1, own, _set_up) as other:
         return other.submit(measure, *arguments, **named).result()
+
+
+def _set_up() -> None:
+    gc.set_threshold(GARBAGE_THRESHOLD)
+    share_heap()
 
 
 def _megabytes() -> float:

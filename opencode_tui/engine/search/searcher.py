@@ -91,10 +91,8 @@ class Searcher:
         """Index changes of these sessions; what fails is left to the next query."""
         try:
             index = self._open()
-            found = self._view.scan()
-            refresh.update(
-                index, self._view, found, [name for name in names if name in found], is_over=refresh.deadline(1)
-            )
+            found = self._view.look(names)
+            refresh.update(index, self._view, found, list(found), is_over=refresh.deadline(1))
         except (sqlite3.Error, OSError) as error:
             _logger.info("changes are indexed with the next search: %s", error)
 

@@ -6,13 +6,14 @@ Nothing here writes. A session's state is a text that changes when its record, o
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 import msgspec
 
 from opencode_tui.engine.search.fields import Fields, SessionFields, fields_of, message_fields, parse, session_fields
 from opencode_tui.storage.files import FileSystem
-from opencode_tui.storage.keys import is_segment, segment_of
+from opencode_tui.storage.keys import SUFFIX, is_segment, segment_of
 
 YOUNG_NS = 100_000_000
 """A file modified this recently may change again with the same time: file systems count in ticks of up to 10 ms."""
@@ -83,10 +84,20 @@ class StoreView:
                 session = segment_of(name)
                 if session is None:
                     continue
-                written = messages.get(session, 0)
-                state = f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {written}"
-                changed = max(status.st_mtime_ns, written)
-                found[session] = Found(project, state, changed, changed > horizon)
+                found[session] = _found(project, status, messages.get(session, 0), horizon)
+        return found
+
+    def look(self, names: Iterable[str]) -> dict[str, Found]:
+        """Return those of some sessions that exist, by id, with a look at their files only. Raises OSError as `scan` does."""
+        horizon = time.time_ns() - YOUNG_NS
+        projects = [project for project in self._names(f"{self.root}/session") if is_segment(project)]
+        found: dict[str, Found] = {}
+        for name in filter(is_segment, names):
+            written = self._time(f"{self.root}/message/{name}")
+            for project in projects:
+                with suppress(FileNotFoundError, NotADirectoryError):
+                    status = self.files.lstat(f"{self.root}/session/{project}/{name}{SUFFIX}")
+                    found[name] = _found(project, status, written, horizon)
         return found
 
     def folders(self) -> dict[str, int]:
@@ -204,6 +215,13 @@ class StoreView:
             yield from self.files.list_states(folder)
         except (FileNotFoundError, NotADirectoryError):
             return
+
+
+def _found(project: str, status: os.stat_result, written: int, horizon: int) -> Found:
+    """Return what a look finds; `written` is the time of the folder of messages in ns, 0 without one."""
+    state = f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {written}"
+    changed = max(status.st_mtime_ns, written)
+    return Found(project, state, changed, changed > horizon)
 
 
 def checksum(part: str, project: str, fields: Fields) -> int:

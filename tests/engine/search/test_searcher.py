@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.engine.search.index import Index, IndexFiles
+from opencode_tui.engine.search.store_view import StoreView
 from opencode_tui.schema.session.part import PatchPart
+from tests.support.faults.file_system import FaultyFiles
 from tests.support.sessions.records import assistant, call, owner, reasoning, text, user
 from tests.support.sessions.searched import DAY, SearchStore, now_ms
 
@@ -192,6 +195,26 @@ def test_a_part_that_changed_or_is_gone_is_never_shown_as_it_was(store: SearchSt
     assert store.texts("luck") == ["use luck"]
     part.unlink()
     assert store.sessions("luck") == []
+
+
+def test_changes_of_a_session_are_indexed_without_a_look_at_the_others(store: SearchStore):
+    write_two(store)
+    files = FaultyFiles()
+    view = StoreView(files, str(store.paths.storage))
+    everything = view.scan()
+    assert len(everything) == 2
+    files.log.clear()
+    assert view.look(["ses_a", "ses_none", "../ses_a"]) == {"ses_a": everything["ses_a"]}
+    assert any("ses_a" in str(target) for _, target in files.log)
+    assert not any("ses_b" in str(target) for _, target in files.log)
+    assert store.sessions("fresh") == []
+    store.write("ses_c", user("something fresh"))
+    store.searcher.update(["ses_c", "ses_none"])
+    path = IndexFiles(store.paths.cache, str(store.paths.storage)).current()
+    assert path is not None
+    index = Index(path)
+    assert sorted(index.sessions()) == ["ses_a", "ses_b", "ses_c"]
+    index.close()
 
 
 def test_a_removed_message_is_not_found(store: SearchStore):

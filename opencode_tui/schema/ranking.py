@@ -133,7 +133,7 @@ class NameFilter:
         within, missing = self._parted(word, [*parts.within, *within])
         missing = self._with_end(word, missing)
         having, without = self._parted(word, parts.in_pieces)
-        in_pieces = [*having, *self._with_starts(word, [*without, *missing])]
+        in_pieces = [*having, *self._with_starts(word, [*self._with_end(word, without), *missing])]
         return _Parts(begun, within, in_pieces, [*parts.as_one, *missing])
 
     def _by_word_starts(self, words: Sequence[str], parts: "_Parts") -> dict[int, list[int]]:
@@ -150,7 +150,7 @@ class NameFilter:
             return ()
         marked, first = self._marked, _BREAK + word[0]
         following = [(pair, _BREAK + pair[1]) for pair in map("".join, pairwise(word))]
-        for pair, start in reversed(following):  # the letters typed last leave the fewest
+        for pair, start in reversed(following[:-1]):  # nearly all have the last letters
             among = self._having(pair, among, start)
         return [at for at in self._having(first, among) if _in_order(first, following, marked[at])]
 
@@ -161,16 +161,19 @@ class NameFilter:
         start = _BREAK + word[-1]
         return self._having(start, among) if len(word) == 2 else self._having(word[-2:], among, start)
 
+    def _texts(self, among: Sequence[int]) -> Iterable[str]:
+        return self._marked if isinstance(among, range) else map(self._marked.__getitem__, among)
+
     def _having(self, piece: str, among: Sequence[int], other: str = "") -> Sequence[int]:
         """Return those that have a piece of text, or another one."""
-        has = map(contains, map(self._marked.__getitem__, among), repeat(piece))
+        has = map(contains, self._texts(among), repeat(piece))
         if other:
-            has = map(bool.__or__, has, map(contains, map(self._marked.__getitem__, among), repeat(other)))
+            has = map(bool.__or__, has, map(contains, self._texts(among), repeat(other)))
         return [*compress(among, has)]
 
     def _parted(self, piece: str, among: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
         """Return those that have a piece of text, and the others."""
-        has = [*map(contains, map(self._marked.__getitem__, among), repeat(piece))]
+        has = [*map(contains, self._texts(among), repeat(piece))]
         having = [*compress(among, has)]
         return having, [*compress(among, map(not_, has))] if len(having) < len(among) else ()
 

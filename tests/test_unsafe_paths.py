@@ -324,6 +324,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "storage/doctor.py": {"*": OWN},
     "storage/engine_claim.py": {"*": OWN},
     "storage/files.py": {"*": "the calls of the storage, on our data, state, cache and settings folders only"},
+    "storage/listed_file.py": {"*": OWN},
     "storage/locks.py": {"*": OWN},
     "storage/looks.py": {"*": OWN},
     "storage/migrations.py": {"*": OWN},

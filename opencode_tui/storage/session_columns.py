@@ -9,8 +9,9 @@ import logging
 import os
 import sys
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
+from typing import TypeVar
 
 import msgspec
 
@@ -38,6 +39,8 @@ _HEAD_BYTES = 1 << 16
 _READ_BYTES = 1 << 20
 
 _logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
 
 
 class Columns(msgspec.Struct, frozen=True):
@@ -201,36 +204,39 @@ class IndexFile:
         finally:
             self._files.close(descriptor)
 
-    def records(self, project_id: str, columns: Columns) -> dict[str, SessionInfo] | None:
-        """Return the sessions of columns by the names of their files, None when the file has other ones or is damaged."""
-        try:
-            return dict(zip(columns.names, _parse_records(self._lines(project_id, columns)), strict=True))
-        except (OSError, ValueError):
-            return None
+    def records(self, project_id: str, mark: str) -> dict[str, SessionInfo] | None:
+        """Return the sessions in the file with this mark by the names of their files, None for another or a damaged one."""
+        return self._by_name(project_id, mark, _parse_records)
 
-    def listed(self, project_id: str, columns: Columns) -> dict[str, ListedSession] | None:
-        """Return the sessions of columns as `records` does, in the form of lists."""
+    def listed(self, project_id: str, mark: str) -> dict[str, ListedSession] | None:
+        """Return the sessions as `records` does, in the form of lists."""
+        return self._by_name(project_id, mark, read_listed)
+
+    def _by_name(
+        self, project_id: str, mark: str, parse: Callable[[Iterable[bytes]], Iterable[_T]]
+    ) -> dict[str, _T] | None:
         try:
-            return dict(zip(columns.names, read_listed(self._lines(project_id, columns)), strict=True))
+            with self._opened(self._path(project_id)) as begun:
+                if not mark or _mark(begun.head) != mark:
+                    return None
+                names = _parse_columns(begun.columns).names
+                return dict(zip(names, parse(self._lines(begun)), strict=True))
         except (OSError, msgspec.MsgspecError, ValueError):
             return None
 
-    def _lines(self, project_id: str, columns: Columns) -> Iterator[bytes]:
+    def _lines(self, begun: "_Begun") -> Iterator[bytes]:
         """Yield the lines of records, piece by piece: they may have 40 MB. They are valid only if this comes to its end.
 
-        Raises OSError, ValueError when the file has other sessions or is damaged.
+        Raises OSError, ValueError when the file is damaged.
         """
-        with self._opened(self._path(project_id)) as begun:
-            if begun.columns != _render_columns(columns):
-                raise ValueError("the index has other sessions")
-            left, checksum = begun.rest, binascii.crc32(begun.rest)
-            while more := self._files.read(begun.descriptor, _READ_BYTES):
-                checksum = binascii.crc32(more, checksum)
-                *lines, left = (left + more).split(b"\n")
-                yield from filter(None, lines)
-            yield from filter(None, left.split(b"\n"))
-            if begun.head != self._head(begun.columns) + _hexadecimal(checksum):
-                raise ValueError("the index is damaged")
+        left, checksum = begun.rest, binascii.crc32(begun.rest)
+        while more := self._files.read(begun.descriptor, _READ_BYTES):
+            checksum = binascii.crc32(more, checksum)
+            *lines, left = (left + more).split(b"\n")
+            yield from filter(None, lines)
+        yield from filter(None, left.split(b"\n"))
+        if begun.head != self._head(begun.columns) + _hexadecimal(checksum):
+            raise ValueError("the index is damaged")
 
     @contextmanager
     def _opened(self, path: str) -> Generator["_Begun"]:

@@ -17,7 +17,7 @@ import threading
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby, repeat
 from operator import attrgetter, eq
 from typing import cast
@@ -71,9 +71,9 @@ class SessionListing(Struct, frozen=True):
 
 
 class _Known(Struct, frozen=True):
-    """The present columns, and those of the index file.
+    """The present columns, and what the index file lacks.
 
-    `read` are the sessions by file that were read since that was written; `unsaved` counts them and those that are gone. `lost` are
+    `read` are the sessions by file that were read since it was written; `unsaved` counts them and those that are gone. `lost` are
     files without a row: removed since, or damaged. `every` are all sessions, once a list had all.
 
     `mark` is that of the index file, `look` the stamp of the last look at all files, if it was saved or served here.
@@ -81,7 +81,6 @@ class _Known(Struct, frozen=True):
 
     project_id: str
     columns: Columns
-    saved: Columns
     read: Mapping[str, SessionInfo]
     unsaved: int = 0
     every: Mapping[str, SessionInfo] | None = None
@@ -105,10 +104,13 @@ class SessionIndex:
         self._many = many
         self._root = str(storage.paths.storage)
         self._index = IndexFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
-        self._tables = ListedFile(storage.files, folder=str(storage.paths.cache / "index"), root=self._root)
         self._known: _Known | None = None
         self._looked_s = 0.0  # by the monotonic clock, when the files of the known project were looked at
         self._lock = threading.Lock()
+
+    @cached_property
+    def _tables(self) -> ListedFile:
+        return ListedFile(self._storage.files, folder=str(self._storage.paths.cache / "index"), root=self._root)
 
     def list(self, project_id: str) -> SessionListing:
         """Return all sessions of a project, newest first by (creation, id).
@@ -217,8 +219,8 @@ class SessionIndex:
 
     def _load(self, project_id: str) -> _Known:
         """Return what the index file has."""
-        saved, mark = self._index.load(project_id)
-        return _Known(project_id, saved, saved, {}, mark=mark)
+        columns, mark = self._index.load(project_id)
+        return _Known(project_id, columns, {}, mark=mark)
 
     def _look_at_all(self, known: _Known, at: int) -> tuple[_Known, builtins.list[StorageError]]:
         """Return what is known after a look at all files, and the errors of damaged records; `at` is the time in ms."""
@@ -259,7 +261,6 @@ class SessionIndex:
         found = _Known(
             known.project_id,
             edited_columns(old, changed, read, rows) if lost else old,
-            known.saved,
             _without(known.read, lost) | read,
             known.unsaved + len(lost.difference(known.read).intersection({*rows, *read})),
             None if known.every is None else _without(known.every, lost) | read,
@@ -302,7 +303,6 @@ class SessionIndex:
             _Known(
                 known.project_id,
                 updated_columns(old, names, states, rows, read, lost=lost),
-                known.saved,
                 _without(known.read, lost) | read,
                 known.unsaved + len(read) + len(lost.intersection(old.names)),
                 None if known.every is None else _without(known.every, lost) | read,
@@ -319,7 +319,7 @@ class SessionIndex:
         missing = [name for name in known.columns.names if name not in known.read]
         if not missing:
             return known.read, True
-        stored = self._index.records(known.project_id, known.saved)
+        stored = self._index.records(known.project_id, known.mark)
         is_whole = stored is not None
         if stored is None:  # damaged, or replaced by another process
             stored, _ = self._read(missing, known.project_id)
@@ -333,20 +333,16 @@ class SessionIndex:
             return newest_first(map(listed, read.values()))
         table = self._tables.load(known.project_id, known.mark)
         if table is None:
-            table = self._made_again(known)
+            stored = self._index.listed(known.project_id, known.mark)
+            if stored is None:  # the index is damaged, too, or another process has replaced it
+                every, _ = self._every(known)
+                self._known = replace(self._save(replace(known, every=every)), every=None)
+                return newest_first(map(listed, every.values()))
+            table = newest_first(stored.values())
+            self._tables.save(known.project_id, known.mark, table)
         lost = [one for name in known.lost if table.row_of(one := name[: -len(SUFFIX)]) >= 0]
         if read or lost:
             table.change(lost, map(listed, read.values()))
-        return table
-
-    def _made_again(self, known: _Known) -> SessionTable:
-        """Return the listed sessions of the index, whose file is missing or damaged, and save them."""
-        stored = self._index.listed(known.project_id, known.saved)
-        if stored is None:  # the index too, or it was replaced by another process
-            stored = {name: listed(info) for name, info in self._read(known.saved.names, known.project_id)[0].items()}
-        table = newest_first(stored.values())
-        if known.mark and len(table) == len(known.saved.names):
-            self._tables.save(known.project_id, known.mark, table)
         return table
 
     def _save(self, known: _Known) -> _Known:
@@ -357,7 +353,7 @@ class SessionIndex:
             mark = self._index.save(known.project_id, known.columns, every)
             if mark:
                 self._tables.save(known.project_id, mark, newest_first(map(listed, every.values())))
-        return _Known(known.project_id, known.columns, known.columns, {}, every=known.every, lost=known.lost, mark=mark)
+        return _Known(known.project_id, known.columns, {}, every=known.every, lost=known.lost, mark=mark)
 
     def _scan(self, project_id: str) -> tuple[builtins.list[str], "array[int]"]:
         """Return the names of the files of sessions, and their states."""

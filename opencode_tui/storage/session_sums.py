@@ -73,14 +73,15 @@ class _State(NamedTuple):
         return " ".join(map(str, self))
 
 
-class _Folders(msgspec.Struct):
+class _Folders:
     """The states of all folders of messages: their names in blocks with a slash between them, and three numbers for each.
 
     So there is no object for each of 100,000.
     """
 
-    names: list[str] = msgspec.field(default_factory=list[str])
-    numbers: "array[int]" = msgspec.field(default_factory=lambda: array("q"))
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.numbers = array("q")
 
     @property
     def newest_ns(self) -> int:

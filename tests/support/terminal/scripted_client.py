@@ -37,6 +37,7 @@ from opencode_tui.schema.permission import PermissionReport, PermissionRequest
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.listed import listed
+from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo, Todo
 from opencode_tui.schema.session.undo import RevertPreview
 from opencode_tui.schema.totals import SessionTotals
@@ -199,6 +200,7 @@ class ScriptedClient:
             ids=lambda _id: [one.info.id for one in script.messages],
             get=lambda _id, wanted: next(one for one in script.messages if one.info.id == wanted),
             named=lambda _id, ids: [one for one in script.messages if one.info.id in ids],
+            outlines=lambda _id, ids: [OutlinedMessage(one, is_partial=True) for one in ids],
         )
         self.prompts = _Facet(status=lambda: dict(script.statuses), abort=True)
         self.permissions = _Facet(pending=lambda: list(script.permissions), reply=True, set_approvals=None)

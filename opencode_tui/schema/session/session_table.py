@@ -7,12 +7,13 @@ numbers in arrays; a session is made when it is asked for. Rows are only added: 
 import json
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import accumulate, pairwise
-from typing import NamedTuple, Self, overload
+from typing import NamedTuple, Self
 
 from msgspec.structs import replace
 
+from opencode_tui.schema.on_demand import OnDemand
 from opencode_tui.schema.session.listed import ListedSession
 
 ARCHIVED, PINNED, SHARED, UNDONE, CHANGED, CHILD, FORK = (1 << bit for bit in range(7))
@@ -28,7 +29,7 @@ _MANGLED = "surrogatepass"
 """Half a character is kept: names of files and titles of other programs may have one."""
 
 
-class Texts(Sequence[str]):
+class Texts(OnDemand[str]):
     """Texts in one piece of memory; the last one can be added to, none can be changed."""
 
     def __init__(self, data: bytes = b"", ends: "Iterable[int] | bytes" = ()) -> None:
@@ -64,13 +65,8 @@ class Texts(Sequence[str]):
     def __len__(self) -> int:
         return len(self._starts) - 1
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+    def item(self, at: int) -> str:
+        """Return a text."""
         starts = self._starts
         return self._data[starts[at] : starts[at + 1]].decode("utf-8", _MANGLED)
 
@@ -94,7 +90,7 @@ class Texts(Sequence[str]):
         """Return the texts in these places, many of them faster than one by one."""
         places = [*places]
         if len(places) < len(self) // 2 or not self._data.isascii():
-            return [*map(self.__getitem__, places)]
+            return [*map(self.item, places)]
         text, starts = self._data.decode("ascii"), self._starts
         return [text[starts[at] : starts[at + 1]] for at in places]
 
@@ -126,7 +122,7 @@ class _Rest(NamedTuple):
 _NO_REST = _Rest()
 
 
-class SessionTable(Sequence[ListedSession]):
+class SessionTable(OnDemand[ListedSession]):
     """Sessions as lists show them, each by its row, and rows by their IDs; of several rows with one ID the last one counts."""
 
     def __init__(self) -> None:
@@ -186,15 +182,8 @@ class SessionTable(Sequence[ListedSession]):
     def __len__(self) -> int:
         return len(self.flags)
 
-    @overload
-    def __getitem__(self, at: int) -> ListedSession: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[ListedSession]: ...
-    def __getitem__(self, at: int | slice) -> ListedSession | list[ListedSession]:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
-        if at < 0:
-            at += len(self)
+    def item(self, at: int) -> ListedSession:
+        """Return a session."""
         flags, rest = self.flags[at], self._rest(at)
         return ListedSession(
             self.ids[at],
@@ -216,7 +205,7 @@ class SessionTable(Sequence[ListedSession]):
         )
 
     def __iter__(self) -> Iterator[ListedSession]:
-        return map(self.__getitem__, range(len(self)))
+        return map(self.item, range(len(self)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, list | SessionTable) and [*self] == [*other]
@@ -245,7 +234,7 @@ class SessionTable(Sequence[ListedSession]):
         if (row := self._added.get(session_id)) is not None:
             return row
         by_id = self._by_id
-        at = bisect_right(by_id, session_id, key=self.ids.__getitem__) - 1
+        at = bisect_right(by_id, session_id, key=self.ids.item) - 1
         return by_id[at] if at >= 0 and self.ids[by_id[at]] == session_id else -1
 
     def by_id(self) -> "array[int]":
@@ -253,7 +242,7 @@ class SessionTable(Sequence[ListedSession]):
         self._index()
         rows = self._by_id[:]
         for row in self._added.values():
-            rows.insert(bisect_right(rows, self.ids[row], key=self.ids.__getitem__), row)
+            rows.insert(bisect_right(rows, self.ids[row], key=self.ids.item), row)
         return rows
 
     def _index(self) -> None:

@@ -3,14 +3,14 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import overload
 
 from msgspec.structs import replace
 
+from opencode_tui.schema.on_demand import OnDemand
 from opencode_tui.tui.sessions.rows import Row, RowList
 
 
-class Lines(Sequence[Row | str]):
+class Lines(OnDemand[Row | str]):
     """All rows, with a heading above each group, and an empty line before all headings but the first."""
 
     def __init__(self, rows: RowList) -> None:
@@ -21,13 +21,8 @@ class Lines(Sequence[Row | str]):
     def __len__(self) -> int:
         return len(self._rows) + max(0, 2 * len(self._heads) - 1)
 
-    @overload
-    def __getitem__(self, at: int) -> Row | str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Row | str]: ...
-    def __getitem__(self, at: int | slice) -> Row | str | list[Row | str]:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+    def item(self, at: int) -> Row | str:
+        """Return a row, or the text of a line without one."""
         place = self._place(at)
         return self._rows[place] if place >= 0 else self._word(at)
 
@@ -71,13 +66,8 @@ class Picked(Lines):
     def __len__(self) -> int:
         return len(self._places)
 
-    @overload
-    def __getitem__(self, at: int) -> Row | str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Row | str]: ...
-    def __getitem__(self, at: int | slice) -> Row | str | list[Row | str]:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+    def item(self, at: int) -> Row | str:
+        """Return a row, without its tree line."""
         one = self._rows[self._places[at]]
         return replace(one, branch="") if one.branch else one
 
@@ -91,7 +81,7 @@ class Picked(Lines):
         return self._rows.id_at(self._places[at])
 
 
-class LineIds(Sequence[str]):
+class LineIds(OnDemand[str]):
     """The IDs of lines, empty for those without a row."""
 
     def __init__(self, lines: Lines) -> None:
@@ -100,13 +90,8 @@ class LineIds(Sequence[str]):
     def __len__(self) -> int:
         return len(self._lines)
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+    def item(self, at: int) -> str:
+        """Return the ID in a line."""
         return self._lines.id_at(at)
 
     def __contains__(self, row_id: object) -> bool:

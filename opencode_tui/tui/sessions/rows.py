@@ -5,10 +5,11 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from opencode_tui.schema.on_demand import OnDemand
 from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.session_table import CHILD, SessionTable
 from opencode_tui.text.safe_text import screen_line
@@ -48,7 +49,7 @@ class Row(Struct, frozen=True, gc=False):
         return isinstance(self.of, ListedSession) and self.of.is_shared
 
 
-class RowList(Sequence[Row]):
+class RowList(OnDemand[Row]):
     """The rows of a list from top to bottom."""
 
     groups: Sequence[tuple[int, str]] = ()
@@ -89,15 +90,10 @@ class TableRows(RowList):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, at: int) -> Row: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Row]: ...
-    def __getitem__(self, at: int | slice) -> Row | list[Row]:
-        if isinstance(at, slice):
-            return [self[one] for one in range(*at.indices(len(self)))]
+    def item(self, at: int) -> Row:
+        """Return a row as its session is now."""
         row = self._rows[at]
-        info, group = self._table[row], bisect_right(self.groups, at % len(self), key=itemgetter(0)) - 1
+        info, group = self._table[row], bisect_right(self.groups, at, key=itemgetter(0)) - 1
         kind, title = name_of(info)
         state = state_of(info, self._folder) if info.id in self._active else still_state(info)
         branch = self._branches.get(row, "")
@@ -148,11 +144,8 @@ class TrashRows(RowList):
     def __len__(self) -> int:
         return len(self._rows)
 
-    @overload
-    def __getitem__(self, at: int) -> Row: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[Row]: ...
-    def __getitem__(self, at: int | slice) -> Row | list[Row]:
+    def item(self, at: int) -> Row:
+        """Return a row."""
         return self._rows[at]
 
     def __eq__(self, other: object) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.call import Runner
 from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.readings import Readings, read_command
 from opencode_tui.engine.permission.shell.state import WORD_LIMIT, State
 from opencode_tui.engine.permission.shell.syntax import (
     EXPANSIONS,
@@ -120,6 +121,10 @@ class SimpleCommand(Struct):
         if program := system_program(words[0].text):
             texts.append(_readable(" ".join((program, *(word.text for word in words[1:] if word.text)))))
         return tuple(dict.fromkeys(texts))
+
+    def readings(self) -> Readings:
+        """Return how the command may be read without the options of its program."""
+        return read_command([word.text for word in self.words])
 
     def plain_words(self) -> tuple[str, ...] | None:
         """Return the words if the command consists of words only, so that a pattern can describe its kind; else None."""

@@ -26,6 +26,7 @@ from opencode_tui.engine.permission.shell.operands import (
     read_options,
     spec_names,
 )
+from opencode_tui.engine.permission.shell.other_side import check_version_control
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal, names, rows
@@ -162,6 +163,7 @@ def _skip_assignments(call: Call, words: list[Word]) -> None:
 _SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
 _MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
 _RESERVED = names("if then else elif fi for while until do done case esac select function in")
+_VERSION_CONTROL = listed("version control")
 _LISTS_HIDDEN = {name: " ".join(listed(f"hidden by {name}")) for name in ("ls", "fd", "rg")}
 """Options with which a program prints the names of hidden files."""
 
@@ -212,6 +214,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
     if (hidden := _LISTS_HIDDEN.get(name)) and given(call.texts(), hidden):
         call.runner.findings.listed = "*"
     _knowledge(name)(call)
+    if name in _VERSION_CONTROL:
+        check_version_control(call)
     if name in _with_commands() and call.arguments:
         _run_subcommand(call, name)
 

@@ -145,7 +145,9 @@ class Walker:
         self._budget.depth += 1
         command = SimpleCommand(" ".join([word.text for word in words]), words=words)
         command.redirections.stdin = stdin
-        member = FoundMember(texts=command.texts(command.source), words=command.plain_words())
+        member = FoundMember(
+            texts=command.texts(command.source), words=command.plain_words(), readings=command.readings()
+        )
         self.findings.members.append(member)
         self._run(member, command, state)
         self._budget.depth -= 1
@@ -471,6 +473,7 @@ class Walker:
         command = self._expander.command(node, source, state, redirections)
         member.texts = command.texts(self._expander.shown_statement(statement, command))
         member.words = command.plain_words()
+        member.readings = command.readings()
         for block in command.blocks:
             self.statement(block, state.fork())
         self._open(redirections, state)

@@ -87,13 +87,14 @@ _SKIPPED = frozenset({"comment", "ERROR"})
 class Redirections(Struct):
     """The opened files, the arguments that the grammar attaches to a target, and known standard input.
 
-    `programs` are texts in which substitutions are live although the grammar does not show them; `statements` are commands that
-    follow on the line of a here-document.
+    `is_fed`: standard input is a file, or what another command prints. `programs` are texts in which substitutions are live though
+    the grammar does not show them; `statements` are commands that follow on the line of a here-document.
     """
 
     opened: list[tuple[Word, Mode]] = []
     arguments: list[Word] = []
     stdin: str | None = None
+    is_fed: bool = False
     programs: list[str] = []
     statements: "list[Node]" = []
     texts: list[str] = []
@@ -354,6 +355,7 @@ class Expander:
         first, *others = (self.words(target, state) for target in targets)
         if first and not (operator.type in _DUPLICATES and _DESCRIPTOR.fullmatch(first[0].text)):
             found.opened.append((first[0], mode))
+            found.is_fed = found.is_fed or ("r" in mode and first[0].text != "/dev/null")
         found.arguments.extend(word for words in (first[1:], *others) for word in words)
 
     def _heredoc(self, found: Redirections, node: "Node", state: State) -> None:

@@ -174,7 +174,8 @@ def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Ru
     words = command.words
     if not words:
         return
-    call = Call(words[0], words[1:], state, runner, stdin=command.redirections.stdin)
+    redirections = command.redirections
+    call = Call(words[0], words[1:], state, runner, stdin=redirections.stdin, is_fed=redirections.is_fed)
     if words[0].computed or words[0].glob:
         call.opaque()
     if not words[0].known:

@@ -94,7 +94,7 @@ def is_dark(red: str, green: str, blue: str) -> bool:
 CHUNK = 4096
 WAIT_S = 0.1
 """Seconds between two looks whether what was read was a key: an escape alone, the start of a reply."""
-UNDECIDED_S = 0.05
+UNDECIDED_S = 0.03
 """The same while only a pause decides whether something was typed behind a paste or a reply."""
 
 _QUIET_S = ESCAPE_DELAY + 5 * WAIT_S

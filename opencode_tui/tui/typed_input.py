@@ -74,8 +74,8 @@ class _State(Enum):
 class TypedInput:
     """Reads what the terminal sends; `feed` and `pause` return the pieces in their order.
 
-    `feed` gets each read. `pause` is called whenever nothing came for a moment while `is_waiting`: a tenth of a second, or half of
-    that while `is_undecided`.
+    `feed` gets each read. `pause` is called whenever nothing came for a moment while `is_waiting`: a tenth of a second, or a third
+    of that while `is_undecided`.
     """
 
     def __init__(self) -> None:

@@ -80,9 +80,7 @@ class ChangeHistory:
 
     def written_since(self, number: int, *, but: str | None = None) -> set[str]:
         """Return the paths that were written at any moment after a line, by all sessions or all but one."""
-        return {
-            one.path for one in self.writes if one.session != but and (one.ended is None or one.ended > number)
-        }
+        return {one.path for one in self.writes if one.session != but and (one.ended is None or one.ended > number)}
 
     def may_have_other_shell(self, session: str, *, since: int) -> bool:
         """Return whether a shell of another session may have run at any moment after a line; True where lines are lost."""

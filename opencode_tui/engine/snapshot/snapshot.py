@@ -270,7 +270,10 @@ class Snapshots:
         return await self.lock.run(work)
 
     async def missing(self, names: Iterable[str]) -> set[str]:
-        """Return those of these snapshots that the store lacks or has damaged; raises SnapshotUnreadableError where it cannot say."""
+        """Return those of these snapshots that the store lacks, or that are damaged.
+
+        Raises SnapshotUnreadableError where it cannot say.
+        """
         wanted = set(names)
 
         def is_there(opened: LockedWorktree, name: str) -> bool:

@@ -10,6 +10,7 @@ from opencode_tui.storage.files import AtomicWriter, FileSystem, append_line
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.safe_folder import Disk, OpenFolders, restore_mode, split
 
+
 class UnlockedPaths:
     """The list of one worktree; used under its lock, blocks, raises StorageError."""
 

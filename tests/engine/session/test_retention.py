@@ -144,7 +144,9 @@ async def test_an_undo_that_cannot_read_its_snapshots_says_so_and_does_not_call_
             fail_on(context, ".pack", number)
             with pytest.raises(SnapshotError, match="cannot read"):
                 await world.client.undo.revert(session.id)
-        assert [path.path.endswith("new.txt") for path in (await world.client.undo.revert(session.id)).deleted] == [True]
+        assert [path.path.endswith("new.txt") for path in (await world.client.undo.revert(session.id)).deleted] == [
+            True
+        ]
 
 
 @pytest.mark.parametrize("content", ["[]", "3", '{"directory": 5}', '{"directory": "/e', ""])

@@ -312,9 +312,7 @@ class StepRecording:
             stamps = tree.stamps(after)
             touched = find_touched(base.manifest.skipped, after.manifest.skipped, window.stamps, stamps)
             touched = {path: reason for path, reason in touched.items() if path not in others}
-            is_doubtful = window.is_contested or history.may_have_other_shell(
-                self._window.name, since=window.since
-            )
+            is_doubtful = window.is_contested or history.may_have_other_shell(self._window.name, since=window.since)
             beside = {one.program.name for one in self._window.background if one is not window}
             self._accumulator.add(
                 ChangeSet(

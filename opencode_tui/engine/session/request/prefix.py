@@ -264,7 +264,7 @@ def _holds_from(frozen: FrozenPrefix, messages: Sequence[MessageWithParts]) -> C
         at = names.index(request)
     else:  # it was compacted or undone
         at = next((index for index, name in enumerate(names) if is_before(request, name)), len(names))
-    return lambda one: one.index >= at
+    return lambda one: one.at >= at
 
 
 def _tool_changes(changed: Sequence[str], marks: Mapping[str, str], now: Start, names: set[str]) -> list[Change]:

@@ -73,9 +73,9 @@ def is_unanswered(messages: Sequence[MessageWithParts]) -> bool:
 
 
 class Announcement(NamedTuple):
-    """What a stored reminder announces: a mark of each fact by its name; the index of its message, and when it was made, in ms."""
+    """What a stored reminder announces: a mark of each fact by its name; its message's index (`at`), and its time in ms."""
 
-    index: int
+    at: int
     time: int
     facts: Mapping[str, str | None]
 

@@ -728,7 +728,7 @@ class _Files:
         project = self._project
         if project.repository is None:
             return []
-        git = SafeGit(project.worktree, environ=self._core.environ)
+        git = SafeGit(project.worktree, environ=self._core.environ, repository=project.repository)
         return await changed_files(git, project.repository, directory=project.directory)
 
 

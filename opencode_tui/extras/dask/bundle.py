@@ -96,7 +96,7 @@ async def _repository_with(directory: Path, commit: str, environ: Mapping[str, s
     repository = await asyncio.to_thread(_repository_of, directory)
     if repository is None:
         return None
-    git = SafeGit(repository.worktree, environ=environ)
+    git = SafeGit(repository.worktree, environ=environ, repository=repository)
     try:
         await git.run("cat-file", "-e", f"{commit}^{{commit}}", more={"GIT_DIR": str(repository.git_dir)})
     except GitUnavailableError:

@@ -56,6 +56,9 @@ class OwnGit:
         tier = _find_tier(site, environ, paths.cache, folder)
         if tier == "none":
             return None
+        program = os.path.realpath(argv[0])
+        if os.path.basename(program) == os.path.basename(argv[0]):  # the folder in which PATH names it may be missing
+            argv = (program, *argv[1:])
         settings = self._settings(environ, around, paths)
         named = () if site is None else _writable(site)
         policy = Policy(

@@ -58,7 +58,8 @@ async def create_bundle(directory: Path, commit: str, *, environ: Mapping[str, s
         await asyncio.to_thread(_borrow_objects, git_dir / "objects" / "info", repository.common_dir / "objects")
         own = {"GIT_DIR": str(git_dir)}
         await git.run("update-ref", _REF, commit, more=own)
-        await git.run("bundle", "create", "--quiet", str(file), _REF, more=own, timeout_s=TIMEOUT_S)
+        words = ("bundle", "create", "--quiet", str(file), _REF)
+        await git.run(*words, more=own, timeout_s=TIMEOUT_S, write=[folder])
         if (size := (await asyncio.to_thread(file.stat)).st_size) > MAX_BYTES:
             raise ConfigError(
                 f"the history of {repository.worktree} has {size >> 20} MiB, more than the {MAX_BYTES >> 20} MiB that are sent; "

@@ -159,7 +159,8 @@ def plan_helper(policy: Policy, argv: Sequence[str], folder: Path) -> tuple[str,
     # fmt: off
     return (
         program, "--unshare-net", "--unshare-ipc", *users, "--dev", "/dev", "--tmpfs", str(TEMP),
-        *_links(access, policy, folder), *(word for path in paths for word in _mount(path, access)),
+        *(word for name in _root_links() for word in ("--symlink", os.readlink(name), name)),
+        *(word for path in paths for word in _mount(path, access)),
         "--remount-ro", "/", "--chdir", str(folder), "--", *argv,
     )
     # fmt: on

@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         McpSignInCode,
         McpStore,
         McpTool,
+        McpWait,
         StoredIn,
     )
     from opencode_tui.schema.api.plugin import InstalledPlugin, PluginSwitch
@@ -761,7 +762,8 @@ class _Mcp:
     """The servers are loaded with the first use."""
 
     def __init__(self, engine: Engine, instance: Instance) -> None:
-        self._servers = instance.folder.programs.mcp
+        self._programs = instance.folder.programs
+        self._servers = self._programs.mcp
         self._paths = engine.core.paths
         self._directory = instance.directory
 
@@ -790,6 +792,12 @@ class _Mcp:
 
     async def connect(self, name: str) -> "McpServerStatus":
         return await (await self._loaded()).connect(name)
+
+    async def wait_listed(self, request: "McpWait") -> Sequence["McpServerStatus"]:
+        if not self._programs.uses_mcp:  # most folders have no server
+            return ()
+        servers = await self._loaded()
+        return [servers.status_of(name) for name in await servers.wait_listed(request.seconds)]
 
     async def disconnect(self, name: str) -> "McpServerStatus":
         return await (await self._loaded()).disconnect(name)

@@ -42,7 +42,7 @@ _LONGEST = 1_000
 _MOST_TYPED = 4_096
 """Characters that no user types without a pause behind a paste."""
 
-_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 _ABORTS = ("\x1b", "\x03")
 """Keys that end a paste whose end mark is missing, once nothing of it came for `ROUNDS` pauses."""

@@ -29,6 +29,7 @@ from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.turns import Turns
+from opencode_tui.tasks import guarded_tasks, task_group
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -136,8 +137,8 @@ async def _serving(
 
     terminals = None if environ is None else _make_terminals(publish, environ)
     pages, browsers = (None, None) if web is None else _make_pages(web, address, credentials, clients.at)
-    async with asyncio.TaskGroup() as group:
-        turns = Turns(group)
+    async with task_group() as group, guarded_tasks() as tasks:
+        turns = Turns(tasks)
         screens = ScreenRequests()
         services = Services(clients, hub, turns, screens, terminals)
         app = BothApis(build_app(services), services)

@@ -398,7 +398,9 @@ async def test_an_answer_that_cannot_be_read_ends_no_other_call(world: World, tm
         with pytest.raises(McpError, match="cannot be read"):
             await servers.call("one", "raw", {"text": '{"jsonrpc":"2.0","id":ID,"result":7}\n'})
         assert not other.done()
-        wanted.write_text("late")
+        new = tmp_path / "new"
+        new.write_text("late")
+        new.replace(wanted)  # the server must not read a file that is not written yet
         assert text(await other) == "it came: late"
 
 

@@ -341,7 +341,7 @@ class Sandbox:
             bound.bind(("127.0.0.1", 0))
             self._proxy_address = bound.getsockname()[1]
         proxy = HostProxy()
-        await proxy.listen(bound)
+        proxy.listen(bound)
         return proxy
 
     def _find_status(self) -> SandboxStatus:

@@ -23,6 +23,12 @@ def key(name: str) -> str:
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
 
 
+class AnySpelling(str):
+    """A path as `key` has it: a rule that does not allow matches it in any spelling of the rule's own pattern."""
+
+    __slots__ = ()
+
+
 class SameNames:
     """Knows of each folder that was asked about whether its disk ignores the case or the form of names."""
 

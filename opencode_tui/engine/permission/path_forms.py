@@ -6,16 +6,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.storage.same_name import NAMES, key
+from opencode_tui.storage.same_name import NAMES, AnySpelling, key
 
 _PERMISSIONS = ("read", "edit", "list")
 """Permissions whose patterns are paths."""
-
-
-class AnySpelling(str):
-    """A path as `same_name.key` has it: a rule that does not allow matches it in any spelling of the rule's own pattern."""
-
-    __slots__ = ()
 
 
 class PathForms(Struct, frozen=True):

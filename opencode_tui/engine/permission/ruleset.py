@@ -11,12 +11,11 @@ from typing import cast
 from opencode_tui.config.sources.project_file import fold, is_secret
 from opencode_tui.engine.permission import address_forms, command_forms
 from opencode_tui.engine.permission.command_forms import NO_FORMS, CommandForms, matches
-from opencode_tui.engine.permission.path_forms import AnySpelling
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tools import permission_of
-from opencode_tui.storage.same_name import key
+from opencode_tui.storage.same_name import AnySpelling, key
 
 
 class BuiltInRule(Rule):

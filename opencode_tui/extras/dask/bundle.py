@@ -81,7 +81,7 @@ async def clone_bundle(bundle: bytes, commit: str, target: Path, *, environ: Map
         form = "sha256" if len(commit) > 40 else "sha1"
         await outside.run("init", "--quiet", "--template=", f"--object-format={form}", str(clone))
         git = SafeGit(clone, environ=environ)
-        await git.run("bundle", "unbundle", str(file), timeout_s=TIMEOUT_S)
+        await git.run("bundle", "unbundle", str(file), timeout_s=TIMEOUT_S, read=[folder])
         await git.run("update-ref", _REF, commit)
         await git.run("symbolic-ref", "HEAD", _REF)
         repository = await asyncio.to_thread(_repository_of, clone)

@@ -236,11 +236,19 @@ class _Prompts:
     async def check(self, request: PromptInput) -> None:
         self._prompts.check(request)
 
-    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
-        return await self._prompts.prompt(session_id, request, policy=self._policy, stored=stored)
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
+        return await self._prompts.prompt(
+            session_id, request, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
-    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
-        return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
+        return await self._prompts.command(
+            session_id, given, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
     async def run_check(self, session_id: str, request: "RunCheck") -> SessionInfo:
         return await self._checks.get().check(session_id, request, prompter=self._prompts, policy=self._policy)

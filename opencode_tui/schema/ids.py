@@ -17,6 +17,8 @@ Clock = Callable[[], int]
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 """The characters of an id's last part."""
+AHEAD_MS = 60_000
+"""Milliseconds that the clock of a client may be ahead for its ids to be kept."""
 _TICKS_PER_MS = 4096
 _FIELD = 1 << 48
 _MASK = _FIELD - 1
@@ -87,10 +89,19 @@ class Identifier:
         """Return a new id that sorts before every earlier descending one (sessions)."""
         return _render(prefix, ~self._next() & _MASK)
 
+    def is_near(self, identifier: str) -> bool:
+        """Return whether the next id sorts after this one, or would if it were observed, by moving at most `AHEAD_MS`."""
+        field = time_field(identifier)
+        if field is None:
+            return False
+        with self._lock:
+            ahead = (field - max(self.clock() * _TICKS_PER_MS, self._last)) % _FIELD
+        return ahead <= AHEAD_MS * _TICKS_PER_MS or ahead >= _HALF
+
     def observe(self, identifiers: Iterable[str]) -> None:
         """Advance the generator past ids that a session has, so that later ones sort after them.
 
-        They may be far ahead, because a clock was corrected, or is a client's: by up to half of the 48 bits, which is a year.
+        They may be far ahead, because a clock was corrected: by up to half of the 48 bits, which is a year.
         """
         fields = [field for one in identifiers if (field := time_field(one)) is not None]
         if not fields:

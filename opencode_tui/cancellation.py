@@ -169,7 +169,7 @@ class Threads(ThreadPoolExecutor):
         self._unfinished: set[Future[Any]] = set()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Return the future of a call; raises RuntimeError after `shutdown`."""
+        """Return the future of a call; raises RuntimeError, and does not call it, after `shutdown` or where no thread can start."""
         future = Future[T]()
 
         def call() -> None:
@@ -183,13 +183,23 @@ class Threads(ThreadPoolExecutor):
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
+            if not self._idle.acquire(blocking=False) and self._started < self._most:
+                self._start_thread()
             self._unfinished.add(future)
             future.add_done_callback(self._unfinished.discard)
             self._calls.put(call)
-            if not self._idle.acquire(blocking=False) and self._started < self._most:
-                self._started += 1
-                threading.Thread(target=self._work, name=f"{self._name} {self._started}", daemon=True).start()
         return future
+
+    def _start_thread(self) -> None:
+        """Start one more thread. Where the system has none, calls wait for those there are; raises RuntimeError without any."""
+        thread = threading.Thread(target=self._work, name=f"{self._name} {self._started + 1}", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            if self._started == 0:
+                raise RuntimeError(f"no thread can be started ({error}); raise the limit of processes") from error
+        else:
+            self._started += 1
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accept no more calls; with `wait`, return when all have ended, at the latest after `THREADS_S`."""

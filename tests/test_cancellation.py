@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from opencode_tui import cancellation
-from opencode_tui.cancellation import limit_threads, on_thread_for, run_to_completion, to_cancellable_thread
+from opencode_tui.cancellation import Threads, limit_threads, on_thread_for, run_to_completion, to_cancellable_thread
 from opencode_tui.storage.writer import WriterThread
 
 
@@ -147,3 +147,57 @@ async def test_threads_give_results_errors_and_are_used_again() -> None:
     await asyncio.get_running_loop().shutdown_default_executor()
     with pytest.raises(RuntimeError):
         await asyncio.to_thread(pow, 2, 2)
+
+
+class _Scarce:
+    """Lets the system have no more threads while `is_on`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_on, self.refused = True, 0
+        start = threading.Thread.start
+
+        def refuse(thread: threading.Thread) -> None:
+            if self.is_on:
+                self.refused += 1
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+def test_threads_that_could_not_be_started_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, scarce = Threads(most=2), _Scarce(monkeypatch)
+    done: list[str] = []
+    for _ in range(5):
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            threads.submit(lambda: done.append("refused"))
+    scarce.is_on = False
+    assert [threads.submit(lambda at: at, at).result(60) for at in range(3)] == [0, 1, 2]
+    threads.shutdown()
+    assert (done, scarce.refused) == ([], 5)
+
+
+def test_calls_wait_for_the_threads_there_are_when_the_system_has_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, may_end, scarce = Threads(most=3), threading.Event(), _Scarce(monkeypatch)
+    scarce.is_on = False
+    first = threads.submit(may_end.wait)
+    scarce.is_on = True
+    waiting = [threads.submit(lambda at: at, at) for at in range(10)]
+    assert scarce.refused == 10
+    may_end.set()
+    assert (first.result(60), [one.result(60) for one in waiting]) == (True, list(range(10)))
+    threads.shutdown()
+
+
+def test_a_call_that_waits_gets_the_next_thread_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads, may_end, scarce = Threads(most=3), threading.Event(), _Scarce(monkeypatch)
+    scarce.is_on = False
+    first = threads.submit(may_end.wait)
+    scarce.is_on = True
+    waiting = threads.submit(lambda: "waited")
+    scarce.is_on = False
+    assert threads.submit(lambda: "new").result(60) == "new"
+    assert waiting.result(60) == "waited"
+    may_end.set()
+    assert first.result(60)
+    threads.shutdown()

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from msgspec import Struct
 
 from opencode_tui.batch.journal import Journal
 from opencode_tui.batch.task import TaskOrder, TaskResult
 from opencode_tui.cancellation import run_to_completion
+from opencode_tui.tasks import task_group
 
 OnCost = Callable[[float], None]
 """Called with the USD that a running task has cost so far."""
@@ -141,7 +142,7 @@ class _Batch:
         return BatchEnd(tuple(self._results), self._count - len(self._results), stopped)
 
     async def _work_all(self, jobs: int) -> None:
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             for _ in range(min(jobs, self._count)):
                 group.create_task(self._work())
 
@@ -188,8 +189,5 @@ class _Batch:
 
 def _raise_first(working: "asyncio.Task[None]") -> None:
     """Raise the first error of the tasks, if there is one."""
-    error = None if working.cancelled() else working.exception()
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    if error is not None:
-        raise error
+    if not working.cancelled():
+        working.result()

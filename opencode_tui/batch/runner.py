@@ -27,6 +27,7 @@ from opencode_tui.schema.session.message import AssistantMessage, Message
 from opencode_tui.schema.session.part import TextPart, ToolPart
 from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.schema.session.tool_state import ToolStateError
+from opencode_tui.schema.system_error import cause_of
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import failure_text
 
@@ -236,7 +237,7 @@ class _Task:
         try:
             exit_code = await client.run_check(command, session_id, feed, timeout_ms=round(left * 1000))
         except OSError as error:
-            self._status, self._error = "failed", f"the check cannot start ({error.strerror})"
+            self._status, self._error = "failed", f"the check cannot start ({cause_of(error)})"
             return None
         if exit_code is None:
             self._status, self._error = "timeout", f"check exceeded the time limit of {self._order.timeout:g} s"

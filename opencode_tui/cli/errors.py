@@ -28,7 +28,10 @@ INTERRUPTED = 130
 
 def report_error(error: BaseException, environ: Mapping[str, str], *, is_debugging: bool) -> int:
     """Write one line about the error and return the exit code; the traceback of an unexpected error goes to a log file."""
-    error = _unwrap(error)
+    if isinstance(error, BaseExceptionGroup):
+        from opencode_tui.tasks import first_error  # slow: not for the help
+
+        error = first_error(cast("BaseExceptionGroup[BaseException]", error))
     if isinstance(error, BrokenPipeError):
         return _close_broken_output()
     if isinstance(error, KeyboardInterrupt | click.Abort):
@@ -79,16 +82,6 @@ def has_folder() -> bool:
     except OSError:
         return False
     return True
-
-
-def _unwrap(error: BaseException) -> BaseException:
-    """Return the single exception inside nested exception groups."""
-    while isinstance(error, BaseExceptionGroup):
-        members = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        if len(members) != 1:
-            break
-        error = members[0]
-    return cast("BaseException", error)
 
 
 def _explain_usage(error: click.ClickException) -> str:

@@ -93,7 +93,7 @@ class _SafeFormatter(logging.Formatter):
 PATIENCE_S = 0.1
 """Seconds that a caller waits for its line to be written: then the disk hangs, and no line waits until it works again."""
 
-END_S = 0.5
+END_S = 1.0
 """Seconds for lines that are not written when the program ends."""
 
 _MOST_LINES = 1000

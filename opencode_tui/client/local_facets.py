@@ -31,6 +31,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo
 from opencode_tui.schema.session.session_table import SessionTable
+from opencode_tui.schema.system_error import describe
 
 if TYPE_CHECKING:
     from types import CoroutineType
@@ -677,7 +678,7 @@ class _Project:
         try:
             ended = await instance.run_confined(argv, folder, feed, is_read_only=False, timeout_ms=_START_MS)
         except OSError as error:
-            return error.strerror or str(error)
+            return describe(error)
         if ended.changes:
             return f"it changed protected files: {', '.join(path for path, _ in ended.changes[:3])}"
         if ended.exit_code == 0:

@@ -21,6 +21,7 @@ from opencode_tui.client.local import LocalClient, LocalClients
 from opencode_tui.engine.engine import open_engine
 from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
+from opencode_tui.tasks import first_error
 
 logger = logging.getLogger(__name__)
 
@@ -197,7 +198,8 @@ class EngineThread:
 
 
 def _lost(failure: BaseException | None) -> OpencodeError:
-    reason = "has ended" if failure is None else f"failed ({type(failure).__name__}: {failure})"
+    error = None if failure is None else first_error(failure)
+    reason = "has ended" if error is None else f"failed ({type(error).__name__}: {error})"
     return OpencodeError(f"the engine {reason}; what was stored is safe, start opencode-tui again")
 
 

@@ -6,7 +6,7 @@ Source: docs/internals/permissions.md#rules.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -104,12 +104,22 @@ def covers(wildcard: str, name: str) -> bool:
 @lru_cache(maxsize=_CACHED_PATTERNS)
 def compile_wildcard(pattern: str) -> re.Pattern[str]:
     """Return the expression for a whole text: `*` is any characters, `?` is one, anything else is itself."""
+    return compile_letters([(letter, False) for letter in re.sub(r"\*+", "*", pattern)])
+
+
+def compile_letters(letters: Sequence[tuple[str, bool]]) -> re.Pattern[str]:
+    """Return the expression for a wildcard given as letters, each with whether it is the character itself though a wildcard."""
     # Each piece between stars matches at its first position without backtracking (an atomic group): time is linear in the text.
-    pieces = re.sub(r"\*+", "*", pattern).split("*")
-    head, *tail = ["".join("." if letter == "?" else re.escape(letter) for letter in piece) for piece in pieces]
+    pieces = [""]
+    for letter, is_literal in letters:
+        if letter == "*" and not is_literal:
+            pieces.append("")
+        else:
+            pieces[-1] += "." if letter == "?" and not is_literal else re.escape(letter)
+    head, *tail = pieces
     if not tail:
         return re.compile(head, re.DOTALL)
-    middle = "".join(f"(?>.*?{piece})" for piece in tail[:-1])
+    middle = "".join(f"(?>.*?{piece})" for piece in tail[:-1] if piece)
     return re.compile(f"{head}{middle}.*{tail[-1]}", re.DOTALL)
 
 

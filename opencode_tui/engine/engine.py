@@ -15,6 +15,7 @@ from opencode_tui.schema.event.event import InstanceDisposed
 from opencode_tui.schema.ids import Clock, Identifier, system_clock
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import find_paths
+from opencode_tui.tasks import guarded_tasks
 
 FIRST_CLEANING_S = 1.0
 """Seconds from the start to the first deletion of old full texts of tools; then once a day."""
@@ -120,18 +121,18 @@ async def open_engine(
     `files` are the file system calls of the storage.
     """
     failure: Exception | None = None
-    async with asyncio.TaskGroup() as group:
+    async with guarded_tasks() as tasks:
         engine = Engine(
             Core(
                 environ=dict(environ),
                 paths=find_paths(environ),
-                group=group,
+                tasks=tasks,
                 clock=clock,
                 identifier=identifier or Identifier(clock),
                 files=files,
             )
         )
-        cleaning = group.create_task(_clean_daily(engine.core))
+        cleaning = tasks.start(_clean_daily(engine.core), name="daily cleaning")
         try:
             yield engine
         except Exception as error:  # noqa: BLE001 - raised again outside the group, which would wrap it

@@ -432,7 +432,10 @@ class Reader(Generic[T]):
             if time.monotonic() - self._begun > _BURST_S:
                 self._count = 0  # these came one by one
             else:  # on a thread: what waits for this value may be an event loop
-                threading.Thread(target=self._build, name=f"reader of {self._kind}").start()
+                try:
+                    threading.Thread(target=self._build, name=f"reader of {self._kind}").start()
+                except RuntimeError:
+                    self._count = 0  # the system has no thread now: this reader goes on
         return self._plainly(value)
 
     def _build(self) -> "SchemaValidator":

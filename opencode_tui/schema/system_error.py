@@ -18,6 +18,7 @@ _MEANINGS = {
     errno.ENOTDIR: ("a part of the path is a file", "move it"),
     errno.EISDIR: ("it is a folder", "name a file"),
     errno.ELOOP: ("it is a symbolic link, or links lead in a circle", "name the file itself"),
+    errno.E2BIG: ("the command or its environment is too long", "write it to a file"),
     errno.ENAMETOOLONG: ("the name is too long", "choose a shorter one"),
 }
 

@@ -17,6 +17,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from opencode_tui.accepting import BACKLOG, Acceptor
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.server.address import Address, Listening, origin_name
 from opencode_tui.server.app import build_app
@@ -29,6 +30,7 @@ from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
 from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.turns import Turns
+from opencode_tui.tasks import guarded_tasks, task_group
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -53,8 +55,6 @@ WAITING_LIMIT = 256
 
 SOCKET_LIMIT = 1024 * 1024
 """Most bytes of one message to a WebSocket."""
-
-BACKLOG = 256
 
 TICK_S = 0.1
 """Seconds between two checks of uvicorn's state."""
@@ -136,8 +136,8 @@ async def _serving(
 
     terminals = None if environ is None else _make_terminals(publish, environ)
     pages, browsers = (None, None) if web is None else _make_pages(web, address, credentials, clients.at)
-    async with asyncio.TaskGroup() as group:
-        turns = Turns(group)
+    async with task_group() as group, guarded_tasks() as tasks:
+        turns = Turns(tasks)
         screens = ScreenRequests()
         services = Services(clients, hub, turns, screens, terminals)
         app = BothApis(build_app(services), services)
@@ -190,6 +190,8 @@ class HttpServer(uvicorn.Server):
         super().__init__(config)
         self.ready = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._acceptors: list[Acceptor] = []
+        self.servers = []
 
     def stop(self) -> None:
         """End `serve`; returns at once."""
@@ -211,9 +213,20 @@ class HttpServer(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to accept connections."""
-        await super().startup(sockets)
+        """Start to accept connections, as long as the process may open files."""
+
+        def protocol() -> asyncio.Protocol:
+            return _Connection(self.config, self.server_state, self.lifespan.state)
+
+        self._acceptors = [Acceptor(one, protocol) for one in sockets or ()]
+        self.started = True
         self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept no more, and end the connections."""
+        for one in self._acceptors:
+            one.close()
+        await super().shutdown(sockets)
 
 
 class _Config(uvicorn.Config):

@@ -14,6 +14,7 @@ from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.server.answer import record_bytes, value_bytes
 from opencode_tui.server.errors import describe_error
+from opencode_tui.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
@@ -112,15 +113,13 @@ async def _logging_errors(work: Coroutine[object, object, None]) -> None:
         await work
     except OpencodeError as error:
         logger.warning("what follows a turn failed (%s)", error)
-    except Exception:
-        logger.exception("what follows a turn failed")
 
 
 class Turns:
     """All turns of one server."""
 
-    def __init__(self, group: asyncio.TaskGroup) -> None:
-        self._group = group
+    def __init__(self, tasks: Tasks) -> None:
+        self._tasks = tasks
         self._running: dict[asyncio.Task[None], Turn] = {}
         self._following: set[asyncio.Task[None]] = set()
 
@@ -151,7 +150,7 @@ class Turns:
         )
 
     async def _begin(self, turn: Turn) -> Turn:
-        task = self._group.create_task(turn.run(), name="turn")
+        task = self._tasks.start(turn.run(), name="turn")
         self._running[task] = turn
         task.add_done_callback(self._running.pop)
         await turn.wait_stored()
@@ -159,7 +158,7 @@ class Turns:
 
     def follow(self, work: Coroutine[object, object, None]) -> None:
         """Do what follows a turn; the end of the server ends it."""
-        task = self._group.create_task(_logging_errors(work), name="after a turn")
+        task = self._tasks.start(_logging_errors(work), name="what follows a turn")
         self._following.add(task)
         task.add_done_callback(self._following.discard)
 

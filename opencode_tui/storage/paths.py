@@ -6,7 +6,7 @@ Paths are not created until they are needed: `ensure` makes a folder with mode 0
 import hashlib
 import os
 import threading
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,9 +25,13 @@ _environment_guard = threading.Lock()
 
 
 class Paths(Struct, frozen=True):
-    """Absolute folders; all but `home` are the program's own."""
+    """Absolute folders; all but `home` are the program's own.
+
+    `find_paths` gives these with links resolved: the kernel compares, mounts and opens what is there, not a name that leads there.
+    """
 
     home: Path
+    """As HOME names it; a link stays."""
     data: Path
     config: Path
     state: Path
@@ -112,15 +116,19 @@ def find_paths(environ: Mapping[str, str]) -> Paths:
         home = Path(os.path.expanduser("~"))
         if not home.is_absolute():
             raise ConfigError(f"HOME is {str(home)!r}, not an absolute path; set HOME to your home directory")
-        paths = Paths(
-            home=home,
-            data=_xdg_folder("XDG_DATA_HOME") or _platform_folders().user_data_path,
-            config=_xdg_folder("XDG_CONFIG_HOME") or _platform_folders().user_config_path,
-            state=_xdg_folder("XDG_STATE_HOME") or _platform_folders().user_state_path,
-            cache=_xdg_folder("XDG_CACHE_HOME") or _platform_folders().user_cache_path,
+        own = (
+            _xdg_folder("XDG_DATA_HOME") or _platform_folders().user_data_path,
+            _xdg_folder("XDG_CONFIG_HOME") or _platform_folders().user_config_path,
+            _xdg_folder("XDG_STATE_HOME") or _platform_folders().user_state_path,
+            _xdg_folder("XDG_CACHE_HOME") or _platform_folders().user_cache_path,
         )
-    _check_usable(paths)
-    return paths
+    _check_usable(own)
+    return Paths(home, *map(real_path, own))
+
+
+def real_path(path: Path | str) -> Path:
+    """Return a path with all links resolved; its end may be missing. Blocks for a lookup of each part."""
+    return Path(os.path.realpath(path))
 
 
 def _platform_folders() -> "PlatformDirsABC":
@@ -163,12 +171,14 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
             os.environ[name] = value
 
 
-def _check_usable(paths: Paths) -> None:
-    for folder in (paths.data, paths.config, paths.state, paths.cache):
-        for ancestor in folder.parents:
-            if os.path.lexists(ancestor):
-                if not ancestor.is_dir():
-                    raise ConfigError(f"{ancestor} is not a directory; set HOME (or XDG_*_HOME) to a usable directory")
+def _check_usable(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        for path in (folder, *folder.parents):
+            if os.path.lexists(path):
+                if not os.path.exists(path):
+                    raise ConfigError(f"{path} is a link to {os.readlink(path)}, which is missing; make that folder")
+                if not path.is_dir():
+                    raise ConfigError(f"{path} is not a directory; set HOME (or XDG_*_HOME) to a usable directory")
                 break
 
 

@@ -108,12 +108,16 @@ class OpenFolder:
         """Return a descriptor of an entry that is not a link; does not wait for the writer of a pipe."""
         return os.open(name, READ, dir_fd=self.descriptor)
 
-    def read(self, name: str, limit: int) -> tuple[bytes, os.stat_result]:
-        """Return at most `limit` bytes of a file and its status after reading; no bytes when it is not a regular file."""
+    def read(self, name: str, limit: int, *, start: int = 0) -> tuple[bytes, os.stat_result]:
+        """Return at most `limit` bytes of a file, from the byte `start` on, and its status after reading.
+
+        There are none when it is not a regular file.
+        """
         descriptor = self.open_to_read(name)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return b"", os.fstat(descriptor)
+            os.lseek(descriptor, start, os.SEEK_SET)
             return _read_up_to(descriptor, limit), os.fstat(descriptor)
         finally:
             os.close(descriptor)

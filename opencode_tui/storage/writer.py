@@ -103,8 +103,12 @@ class WriterThread:
 
     def _put(self, job: _Job) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._work, name=self._name, daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                raise StorageError(f"nothing can be stored: {error}; raise the limit of processes") from error
+            self._thread = thread
         self._jobs.put(job)
 
     def _work(self) -> None:

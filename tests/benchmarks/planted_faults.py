@@ -53,7 +53,7 @@ FAULTS = (
         "if entries.get(str(worktree)) is None:",
     ),
     Fault(
-        "engine/permission/ruleset.py",
+        "engine/permission/command_forms.py",
         'return pattern.endswith(" *") and compile_wildcard(pattern[:-2]).fullmatch(text) is not None',
         "return False",
     ),

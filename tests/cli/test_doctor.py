@@ -211,6 +211,23 @@ def test_that_commands_can_change_this_program_is_said(commands, monkeypatch: py
     assert "this program: it imports from folders of this project; unset PYTHONPATH" in done.stdout
 
 
+@pytest.mark.skipif(SANDBOX != "✓", reason="no sandbox works here")
+def test_that_no_command_starts_with_the_folders_of_now_is_said(commands, paths: Paths):
+    (paths.cache / "sandbox").mkdir(parents=True)
+    (paths.cache / "sandbox/temp").write_text("a file in the way")
+    done = commands.run("doctor")
+    assert signs(done.stdout)["sandbox"] == "✗"
+    assert "no command starts in this folder: " in done.stdout and "sandbox/temp" in done.stdout
+
+
+@pytest.mark.skipif(SANDBOX != "✓", reason="no sandbox works here")
+def test_a_home_behind_a_link_is_no_fault(commands, tmp_path: Path):
+    (tmp_path / "linked").symlink_to(commands.environ["HOME"])
+    environ = {name: value for name, value in commands.environ.items() if not name.startswith("XDG_")}
+    done = replace(commands, environ={**environ, "HOME": str(tmp_path / "linked")}).run("doctor")
+    assert signs(done.stdout)["sandbox"] == "✓"
+
+
 def test_programs_of_the_project_are_not_started(commands):
     folder = commands.folder / ".venv/bin"
     folder.mkdir(parents=True)

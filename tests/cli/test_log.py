@@ -1,5 +1,6 @@
 import logging
 import stat
+import threading
 
 import pytest
 
@@ -9,8 +10,21 @@ from opencode_tui.config.auth import AuthStore
 from opencode_tui.storage.paths import find_paths
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.world.engine import opened
+from tests.support.world.waiting import PATIENCE_S
 
 LOGGER = logging.getLogger("opencode_tui.test")
+
+
+@pytest.fixture(autouse=True)
+def _patiently(monkeypatch):
+    monkeypatch.setattr(log, "END_S", PATIENCE_S)
+
+
+def written(file):
+    """Return what a log file has when its lines are written: a busy machine writes them after the caller has gone on."""
+    for handler in logging.getLogger("opencode_tui").handlers:
+        handler.flush()
+    return file.read_text()
 
 
 def test_a_warning_is_a_line_in_a_private_file_and_nothing_on_the_terminal(tmp_path, capsys):
@@ -18,7 +32,7 @@ def test_a_warning_is_a_line_in_a_private_file_and_nothing_on_the_terminal(tmp_p
     LOGGER.info("not this")
     LOGGER.warning("this %s", "one")
     file = tmp_path / "log" / "opencode-tui.log"
-    assert [line.rpartition(": ")[2] for line in file.read_text().splitlines()] == ["this one"]
+    assert [line.rpartition(": ")[2] for line in written(file).splitlines()] == ["this one"]
     assert (stat.S_IMODE(file.stat().st_mode), capsys.readouterr().err) == (0o600, "")
 
 
@@ -48,10 +62,10 @@ def test_no_key_of_the_user_reaches_the_log(tmp_path, capsys, monkeypatch):
         raise ValueError("canary-stored-meanwhile")
     except ValueError:
         LOGGER.exception("with a traceback")
-    for written in ((tmp_path / "log" / "opencode-tui.log").read_text(), capsys.readouterr().err):
-        assert "canary" not in written
-        assert "refused: {'key': '[hidden]'}, [hidden]" in written
-        assert "ValueError: [hidden]" in written
+    for text in (written(tmp_path / "log" / "opencode-tui.log"), capsys.readouterr().err):
+        assert "canary" not in text
+        assert "refused: {'key': '[hidden]'}, [hidden]" in text
+        assert "ValueError: [hidden]" in text
 
 
 def test_a_log_line_about_damaged_credentials_is_written(tmp_path, monkeypatch):
@@ -63,7 +77,7 @@ def test_a_log_line_about_damaged_credentials_is_written(tmp_path, monkeypatch):
     start_log(tmp_path / "log", None)
     LOGGER.warning("first")
     LOGGER.warning("second")
-    lines = (tmp_path / "log" / "opencode-tui.log").read_text().splitlines()
+    lines = written(tmp_path / "log" / "opencode-tui.log").splitlines()
     assert [line.rpartition(": ")[2] for line in lines] == [
         "not valid JSON; fix or move it (left unchanged)",
         "first",
@@ -76,8 +90,31 @@ def test_a_log_that_is_too_large_is_rotated(tmp_path, monkeypatch):
     start_log(tmp_path, None)
     LOGGER.warning("first")
     LOGGER.warning("second")
+    assert "second" in written(tmp_path / "opencode-tui.log")
     assert "first" in (tmp_path / "opencode-tui.old.log").read_text()
-    assert "second" in (tmp_path / "opencode-tui.log").read_text()
+
+
+def test_lines_that_the_disk_writes_late_are_there_after_a_flush(tmp_path, monkeypatch):
+    """Such as at the end of the program, however busy the machine is."""
+    monkeypatch.setattr(log, "PATIENCE_S", 0.0)
+    may_write = threading.Event()
+    write = log._PrivateFile._write
+
+    def late(handler, line):
+        may_write.wait(PATIENCE_S)
+        write(handler, line)
+
+    monkeypatch.setattr(log._PrivateFile, "_write", late)
+    start_log(tmp_path, None)
+    for at in range(3):
+        LOGGER.warning("line %d", at)
+    assert not (tmp_path / "opencode-tui.log").exists()
+    may_write.set()
+    assert [line.rpartition(": ")[2] for line in written(tmp_path / "opencode-tui.log").splitlines()] == [
+        "line 0",
+        "line 1",
+        "line 2",
+    ]
 
 
 def test_a_disk_that_refuses_costs_the_log_only(tmp_path, capsys):
@@ -96,6 +133,6 @@ async def test_the_settings_choose_the_level_unless_the_command_line_does(enviro
     async with opened(environ, tmp_path, settings={"logLevel": level}):
         LOGGER.info("info")
         LOGGER.error("error")
+    lines = written(tmp_path / "log" / "opencode-tui.log").splitlines()
     start_log(tmp_path / "other", None)
-    lines = (tmp_path / "log" / "opencode-tui.log").read_text().splitlines()
     assert [line.rpartition(": ")[2] for line in lines if "opencode_tui.test" in line] == wanted

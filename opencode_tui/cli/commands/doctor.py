@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 from msgspec import Struct, field
@@ -43,6 +43,7 @@ from opencode_tui.schema.error import (
     OpencodeError,
 )
 from opencode_tui.schema.ids import system_clock
+from opencode_tui.schema.system_error import describe
 from opencode_tui.storage.doctor import Doctor, Finding
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
@@ -51,6 +52,9 @@ from opencode_tui.storage.task_folders import list_left_agents
 from opencode_tui.storage.trash import Trash
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import make_safe
+
+if TYPE_CHECKING:
+    from opencode_tui.client.local import LocalClient
 
 _NETWORK = re.compile(
     r"nfs|cifs|smb|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|ncpfs|webdav|davfs|fuse\.(sshfs|rclone|s3fs|gcsfuse)"
@@ -228,9 +232,13 @@ def check_sandbox() -> Check:
     used = next((status.tier for status in statuses if status.works), None)
     if used is None:
         return Check("sandbox", "warning", "none works: commands run unconfined, opaque ones ask", details)
-    if exposed := _exposed():
-        details.append(("warning", f"commands in this folder can change this program: {exposed}"))
-    return Check("sandbox", "warning" if exposed else "ok", f"{used} confines commands", details)
+    tried = _try_here()
+    if tried.fault:
+        return Check("sandbox", "error", f"{used} works, but no command starts in this folder: {tried.fault}", details)
+    if tried.switched_off:
+        return Check("sandbox", "warning", f"not used: {tried.switched_off}", details)
+    details.extend(("warning", line) for line in tried.warnings)
+    return Check("sandbox", "warning" if tried.warnings else "ok", f"{used} confines commands", details)
 
 
 def _version_of(tier: Tier) -> str:
@@ -240,16 +248,43 @@ def _version_of(tier: Tier) -> str:
     return f" {version}" if version else ""
 
 
-def _exposed() -> str:
-    """Return why commands in this folder can change this program, empty where they cannot."""
+class _Tried(Struct, frozen=True):
+    """What a command in this folder showed: why none starts, why none is confined, and what is to be said."""
 
-    async def work(client: Client) -> str:
-        return (await client.settings.sandbox()).exposed or ""
+    fault: str = ""
+    switched_off: str = ""
+    warnings: Sequence[str] = ()
+
+
+_TRIAL = 'echo > "$TMPDIR/.doctor" && rm "$TMPDIR/.doctor"'
+"""Works where a command starts, and reaches its own temp folder."""
+_TRIAL_MS = 60_000
+
+
+def _try_here() -> _Tried:
+    """Start a command with the folders that commands of this folder get: the project, the temp folder, the caches."""
+    output = bytearray()
+
+    async def work(client: "LocalClient") -> _Tried:
+        state = await client.settings.sandbox()
+        if state.tier == "none":
+            return _Tried(switched_off=state.reason)
+        argv = ("/bin/sh", "-c", _TRIAL)
+        folder = Path.cwd()
+        ended = await client.run_confined(argv, folder, output.extend, is_read_only=False, timeout_ms=_TRIAL_MS)
+        if ended.exit_code != 0:
+            said = make_safe(" ".join(output.decode("utf-8", "replace").split()))
+            how = "it did not end" if ended.exit_code is None else f"exit code {ended.exit_code}"
+            return _Tried(fault=said or how)
+        exposed = state.exposed
+        return _Tried(warnings=[f"commands in this folder can change this program: {exposed}"] if exposed else [])
 
     try:
         return with_client(work)
+    except OSError as error:
+        return _Tried(fault=make_safe(describe(error)))
     except OpencodeError:  # another check has the reason
-        return ""
+        return _Tried()
 
 
 def check_caches(paths: Paths) -> Check:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from opencode_tui.engine.permission.command_decision import CommandDecision, CommandPlan, decide_command
 from opencode_tui.engine.permission.decision import Query, is_allowed_by_rules, is_granted, with_forms
 from opencode_tui.engine.permission.path_forms import forms_of
-from opencode_tui.engine.permission.ruleset import evaluate, strictness
+from opencode_tui.engine.permission.ruleset import strictness
 from opencode_tui.engine.tool.builtin.bash_permission import make_plan
 from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.location import locate
@@ -80,7 +80,7 @@ def _verdicts(query: Query, scope: ExplainScope, notes: Mapping[str, str] | None
 
 
 def _verdict(query: Query, pattern: str, scope: ExplainScope, notes: Mapping[str, str]) -> Verdict:
-    rule = evaluate(query.permission, pattern, scope.rules, forms=query.forms.get(pattern, ()))
+    rule = query.rule_of(pattern, list(scope.rules))
     at = next((at for at, one in enumerate(scope.rules) if one is rule), None)
     is_open = rule.action == "allow" and not is_allowed_by_rules(query, pattern, [list(scope.rules)])
     action = "ask" if is_open else rule.action

@@ -18,6 +18,7 @@ from opencode_tui.schema.setting_defaults import SIGN_IN_PORT
 HOST, PATH = "127.0.0.1", "/mcp/oauth/callback"
 """Where the browser is sent, as OpenCode registers it; the settings may name another port."""
 
+_BACKLOG = 8
 _HEAD_BYTES = 16_384
 _HEAD_S = 10.0
 _PAGE = (
@@ -98,7 +99,9 @@ class Callbacks:
         for port in ports:
             try:
                 server = self._servers.get(port)
-                server = server or await asyncio.start_server(self._receive, HOST, port, limit=_HEAD_BYTES)
+                server = server or await asyncio.start_server(
+                    self._receive, HOST, port, limit=_HEAD_BYTES, backlog=_BACKLOG
+                )
             except OSError as error:
                 failure = UnavailablePort(error.errno, error.strerror)
             else:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.engine.project.programs import close_pipes
+from opencode_tui.schema.system_error import cause_of
 
 LINE_LIMIT = 64 << 20
 """Most bytes of one message of a server."""
@@ -71,7 +72,7 @@ class ServerProcess:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
+            reason = cause_of(error) if isinstance(error, OSError) else str(error)
             raise McpError(
                 f"`{command[0]}` cannot be started: {reason}; correct its command in the settings"
             ) from error

@@ -37,6 +37,7 @@ from opencode_tui.engine.mcp.process import ServerProcess
 from opencode_tui.engine.mcp.sdk_oauth import TokenAuth, client_options
 from opencode_tui.schema.json_text import decode_foreign
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.tasks import first_error
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """Called with the progress of a call, its total and a text."""
@@ -272,7 +273,7 @@ async def _opened(
         async with client:
             yield Connection(client, auth)
     except (BaseExceptionGroup, MCPError, httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
-        raise _translated(_first(error)) from None
+        raise _translated(first_error(error)) from None
 
 
 def _translated(error: BaseException) -> BaseException:
@@ -288,14 +289,6 @@ def _translated(error: BaseException) -> BaseException:
     if isinstance(error, (ValueError, RuntimeError)):
         return McpError(f"it does not follow the protocol: {' '.join(str(error).split())[:300]}")
     return error
-
-
-def _first(error: BaseException) -> BaseException:
-    """Return the first exception inside nested groups; one outside of a group itself."""
-    inner = error
-    while isinstance(inner, BaseExceptionGroup):
-        inner = cast("BaseExceptionGroup[BaseException]", inner).exceptions[0]
-    return inner
 
 
 @asynccontextmanager

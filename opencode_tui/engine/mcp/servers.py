@@ -40,6 +40,7 @@ from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.hidden_text import show_hidden, show_hidden_descriptions
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.record import JsonObject, Reader, ValidationError
+from opencode_tui.tasks import task_group
 
 logger = logging.getLogger(__name__)
 
@@ -312,7 +313,7 @@ class McpServers:
         """
         now = self._clock()
         unknown = [one for one in self.enabled() if one.listed_at is None or now - one.listed_at > OLD_MS]
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             for server in unknown:
                 group.create_task(_start_often(server))
         for server in unknown:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from opencode_tui.engine.permission.command_forms import CommandForms, matches
 from opencode_tui.engine.permission.decision import (
     Query,
     always_of,
@@ -27,7 +28,7 @@ from opencode_tui.engine.permission.decision import (
 )
 from opencode_tui.engine.permission.path_forms import PathForms
 from opencode_tui.engine.permission.protected import is_secret
-from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable, matches
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Runs
 from opencode_tui.schema.session.sandbox import KEY, SandboxFacts
@@ -339,7 +340,7 @@ class _Plan:
         discards, leaving = self._texts_of(scan.discards), self._texts_of(self._leaving)
         partial = [command] if self._unread else []
         must_ask = [*discards, *(partial if partial and self._asks_for_others else ())]
-        is_known = scan.members and scan.parsed and (self._opaque or not scan.opaque)
+        is_known = scan.parsed and (self._opaque or not scan.opaque)
         if self.runs == "host" and not is_known:
             must_ask.append(command)
         by_user = [*discards, *leaving, *self._opaque]
@@ -379,6 +380,8 @@ class _Plan:
             is_steered=bool(found or raced or partial),
             always=list(dict.fromkeys(grant for grants in always.values() for grant in grants)),
             always_for=always,
+            forms={text: forms for member in scan.members for text in member.texts if (forms := member.equal_to(text))},
+            commands={text: _forms_of(member, text) for member in scan.members for text in member.texts},
         )
 
     def _raced(self) -> list[str]:
@@ -506,6 +509,12 @@ def _query(
         must_ask=must_ask,
         by_user=by_user,
     )
+
+
+def _forms_of(member: "Member", text: str) -> CommandForms:
+    """Return how a text of a member may be spelled and read."""
+    words = None if any(one in word for word in member.words or () for one in "*?[") else member.words
+    return CommandForms(member.texts[0] if text != member.texts[0] else "", words, member.readings.others)
 
 
 def _grants_of(member: "Member", discards: Collection[str]) -> list[tuple[str, tuple[str, ...]]]:

@@ -9,9 +9,10 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from opencode_tui.engine.permission.command_forms import NO_FORMS, CommandForms, matches
 from opencode_tui.engine.permission.grants import Grant
 from opencode_tui.engine.permission.path_forms import PathForms
-from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, is_about, matches
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, is_about, most_restrictive
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Approvals, Rule, Ruleset, ToolCallRef
 
@@ -28,7 +29,8 @@ class Query(Struct, frozen=True):
     `also` are further permissions that the call needs and that the same question asks for. A rejection of an `is_optional`
     question concerns this question alone. `is_foreign`: the call runs a program of others (an MCP server, a plugin), like a
     command, but outside the sandbox. A grant that was given for another `subject` (the definition of a server's tool) does not
-    cover the query; an empty one is not compared. `forms` are other spellings of patterns, which rules and grants may use as well.
+    cover the query; an empty one is not compared. `forms` are other spellings of patterns, which rules and grants may use as well,
+    `commands` the readings of those that are texts of commands.
     """
 
     session_id: str
@@ -48,6 +50,16 @@ class Query(Struct, frozen=True):
     is_foreign: bool = False
     subject: str = ""
     forms: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
+    commands: Mapping[str, CommandForms] = field(default_factory=dict[str, CommandForms])
+
+    def rule_of(self, pattern: str, layer: Ruleset) -> Rule:
+        """Return the rule of a ruleset that decides about a pattern."""
+        forms, command = self.forms.get(pattern, ()), self.commands.get(pattern, NO_FORMS)
+        return evaluate(self.permission, pattern, layer, forms=forms, command=command)
+
+    def is_about(self, grant: Rule, pattern: str) -> bool:
+        """Return whether a grant matches a pattern."""
+        return is_about(grant, self.permission, self.texts(pattern), self.commands.get(pattern, NO_FORMS))
 
     def texts(self, pattern: str) -> tuple[str, ...]:
         """Return a pattern with its other spellings."""
@@ -61,7 +73,7 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
     """
     undecided: list[str] = []
     for pattern in query.patterns or ("*",):
-        rule = evaluate_layers(query.permission, pattern, layers, query.forms.get(pattern, ()))
+        rule = most_restrictive(query.rule_of(pattern, layer) for layer in layers or [[]])
         if rule.action == "deny":
             raise DeniedError(query.permission, pattern, rule, _rules_about(query.permission, layers))
         if rule.action == "ask" or not is_allowed_by_rules(query, pattern, layers):
@@ -71,7 +83,7 @@ def open_patterns(query: Query, layers: Sequence[Ruleset]) -> list[str]:
 
 def is_allowed_by_rules(query: Query, pattern: str, layers: Sequence[Ruleset]) -> bool:
     """Return whether in every layer the deciding rule is strong enough to allow the pattern; `layers` all allow it."""
-    rules = [evaluate(query.permission, pattern, layer, forms=query.forms.get(pattern, ())) for layer in layers]
+    rules = [query.rule_of(pattern, layer) for layer in layers]
     if pattern in query.must_ask and pattern not in query.by_user:
         return pattern != "*" and all(rule.pattern in query.texts(pattern) for rule in rules)
     if pattern in query.steered and not all(_covers_steered(rule.pattern, pattern) for rule in rules):
@@ -95,7 +107,7 @@ def _grants_pattern(grant: Rule, pattern: str, query: Query) -> bool:
         return grant.pattern in query.texts(pattern)
     if pattern in query.steered:
         return _covers_steered(grant.pattern, pattern)
-    return is_about(grant, query.permission, query.texts(pattern))
+    return query.is_about(grant, pattern)
 
 
 def _covers_steered(wildcard: str, pattern: str) -> bool:
@@ -139,7 +151,7 @@ def with_forms(query: Query, forms: PathForms) -> Query:
     """Return the query with the other spellings of its paths."""
     found = {pattern: texts for pattern in query.patterns if (texts := forms.of(query.permission, pattern))}
     also = [with_forms(one, forms) for one in query.also]
-    return replace(query, forms=found, also=also) if found or also else query
+    return replace(query, forms={**query.forms, **found}, also=also) if found or also else query
 
 
 def with_approvals(query: Query, approvals: Approvals) -> Query:

@@ -5,7 +5,7 @@ The form is git's: sections, names without case, quotes, escapes, comments and c
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -41,6 +41,63 @@ class NamedFiles(Struct, frozen=True):
     def all(self) -> tuple[Path, ...]:
         """Return all of them."""
         return (*filter(None, [self.hooks]), *self.included, *self.programs)
+
+
+class RemoteSettings(Struct, frozen=True):
+    """Which repositories the settings of one name: the addresses by remote, those that a command uses that names none.
+
+    `groups` are the names of several remotes; `rewrites` are the starts of addresses that others replace.
+    """
+
+    urls: Mapping[str, Sequence[str]]
+    defaults: Sequence[str]
+    groups: frozenset[str] = frozenset()
+    rewrites: Sequence[tuple[str, str]] = ()
+
+    def rewritten(self, address: str) -> str:
+        """Return the address that git uses for one; of several rewrites the longest counts."""
+        found = max(
+            (one for one in self.rewrites if address.startswith(one[0])), key=lambda one: len(one[0]), default=None
+        )
+        return address if found is None else found[1] + address[len(found[0]) :]
+
+
+def find_remotes(top: Path) -> RemoteSettings | None:
+    """Return what the settings of the repository with this work tree say about remotes; None where they cannot be read. Blocks."""
+    settings = _parsed(_read(_settings_of(top)))
+    if not settings:
+        return None
+    urls: dict[str, list[str]] = {}
+    defaults: dict[str, None] = {}
+    groups: set[str] = set()
+    rewrites: list[tuple[str, str]] = []
+    for name, value in settings:
+        section, _, rest = name.partition(".")
+        middle, _, last = rest.rpartition(".")
+        if section == "remote" and last in ("url", "pushurl") and middle:
+            urls.setdefault(middle, []).append(value)
+        elif name == "remote.pushdefault" or (section == "branch" and last in ("remote", "pushremote")):
+            defaults[value] = None
+        elif section == "remotes":
+            groups.add(rest)
+        elif section == "url" and last in ("insteadof", "pushinsteadof"):
+            rewrites.append((value, middle))
+    if "origin" in urls or len(urls) != 1:
+        defaults["origin"] = None
+    else:
+        defaults |= dict.fromkeys(urls)
+    used = [name for name in defaults if name != "." and (name in urls or name != "origin")]
+    return RemoteSettings({name: tuple(found) for name, found in urls.items()}, used, frozenset(groups), rewrites)
+
+
+def _settings_of(top: Path) -> Path:
+    """Return the file of settings of the repository with a work tree, that of the common folder for a linked one."""
+    pointer = _read(top / ".git").partition("gitdir:")[2].strip()
+    if not pointer:
+        return top / ".git" / "config"
+    folder = Path(os.path.realpath(top / pointer))
+    common = _read(folder / "commondir").strip()
+    return Path(os.path.realpath(folder / common)) / "config" if common else folder / "config"
 
 
 def find_user_settings() -> list[Path]:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import cast
 
-from opencode_tui.config.permission import compile_wildcard
 from opencode_tui.config.sources.project_file import fold, is_secret
-from opencode_tui.engine.permission import address_forms
+from opencode_tui.engine.permission import address_forms, command_forms
+from opencode_tui.engine.permission.command_forms import NO_FORMS, CommandForms, matches
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
@@ -29,17 +29,6 @@ class BuiltInRule(Rule):
 _STRICTNESS: dict[Action, int] = {"allow": 0, "ask": 1, "deny": 2}
 
 
-def matches(pattern: str, text: str) -> bool:
-    """Return whether a wildcard pattern matches the whole text.
-
-    `*` matches any characters, slashes and newlines included, `?` matches one, anything else matches itself. A pattern that ends
-    in a space and `*` also matches the text without that ending: `ls *` matches `ls`.
-    """
-    if compile_wildcard(pattern).fullmatch(text) is not None:
-        return True
-    return pattern.endswith(" *") and compile_wildcard(pattern[:-2]).fullmatch(text) is not None
-
-
 def grantable(names: Iterable[str], suffix: str = "") -> list[str]:
     """Return the patterns that an "always" may grant for these names, each with the suffix: none for a name with wildcards.
 
@@ -48,29 +37,38 @@ def grantable(names: Iterable[str], suffix: str = "") -> list[str]:
     return [f"{name}{suffix}" for name in names if "*" not in name and "?" not in name]
 
 
-def evaluate(permission: str, pattern: str, *rulesets: Sequence[Rule], forms: Sequence[str] = ()) -> Rule:
+def evaluate(
+    permission: str,
+    pattern: str,
+    *rulesets: Sequence[Rule],
+    forms: Sequence[str] = (),
+    command: CommandForms = NO_FORMS,
+) -> Rule:
     """Return the rule that decides; later rulesets win over earlier ones. Without a match: ask for the whole permission.
 
-    `forms` are other spellings of the pattern: a rule that matches one of them matches. Those of an address need not be given. To
-    read `.ENV` needs what `.env` needs as well, because some file systems ignore case.
+    `forms` are other spellings of the pattern: a rule that matches one of them matches. Those of an address need not be given.
+    `command` are the readings of a command. To read `.ENV` needs what `.env` needs as well, because some file systems ignore case.
     """
     name = pattern.rpartition("/")[2]
     if permission == "read" and is_secret(name) and name != fold(name):
         folded = [text.removesuffix(name) + fold(name) for text in (pattern, *forms) if text.endswith(name)]
-        return most_restrictive(_evaluate(permission, one, rulesets) for one in ((pattern, *forms), folded))
-    return _evaluate(permission, (pattern, *forms), rulesets)
+        return most_restrictive(_evaluate(permission, one, rulesets, command) for one in ((pattern, *forms), folded))
+    return _evaluate(permission, (pattern, *forms), rulesets, command)
 
 
-def _evaluate(permission: str, texts: Sequence[str], rulesets: Sequence[Sequence[Rule]]) -> Rule:
+def _evaluate(permission: str, texts: Sequence[str], rulesets: Sequence[Sequence[Rule]], command: CommandForms) -> Rule:
     for ruleset in reversed(rulesets):
         for rule in reversed(ruleset):
-            if matches(rule.permission, permission) and is_about(rule, permission, texts):
+            if matches(rule.permission, permission) and is_about(rule, permission, texts, command):
                 return rule
     return Rule(permission=permission, pattern="*", action="ask")
 
 
-def is_about(rule: Rule, permission: str, texts: Sequence[str]) -> bool:
+def is_about(rule: Rule, permission: str, texts: Sequence[str], command: CommandForms = NO_FORMS) -> bool:
     """Return whether the pattern of a rule or grant matches one of the spellings of what a permission is asked for."""
+    if permission == command_forms.PERMISSION:
+        compare = command_forms.allows if rule.action == "allow" else command_forms.limits
+        return any(compare(rule.pattern, text, command) for text in texts)
     if permission != address_forms.PERMISSION:
         return any(_holds(rule.pattern, rule.action, text) for text in texts)
     forms = [address_forms.forms_of_address(text) for text in texts]
@@ -101,12 +99,20 @@ def most_restrictive(rules: Iterable[Rule]) -> Rule:
     return max(rules, key=lambda rule: strictness(rule.action))
 
 
-def evaluate_layers(permission: str, pattern: str, layers: Sequence[Sequence[Rule]], forms: Sequence[str] = ()) -> Rule:
+def evaluate_layers(
+    permission: str,
+    pattern: str,
+    layers: Sequence[Sequence[Rule]],
+    forms: Sequence[str] = (),
+    command: CommandForms = NO_FORMS,
+) -> Rule:
     """Return the strictest decision of several rulesets that must all allow: an agent's and those of its parents.
 
     Without layers the decision is `ask`.
     """
-    return most_restrictive(evaluate(permission, pattern, layer, forms=forms) for layer in layers or [[]])
+    return most_restrictive(
+        evaluate(permission, pattern, layer, forms=forms, command=command) for layer in layers or [[]]
+    )
 
 
 def disabled(tools: Iterable[str], ruleset: Sequence[Rule]) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from opencode_tui.programs import find_program, is_below
+from opencode_tui.tasks import task_group
 
 _PROJECT_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", "vendor/bin")
 """Where projects keep the programs of their own."""
@@ -183,7 +184,7 @@ async def run_program(
     output, errors = bytearray(), bytearray()
     try:
         async with asyncio.timeout(limit_s):
-            async with asyncio.TaskGroup() as group:
+            async with task_group() as group:
                 group.create_task(_feed(process.stdin, data))
                 for stream, read in ((process.stdout, output), (process.stderr, errors)):
                     group.create_task(_read(stream, read, max_bytes, process.pid))

@@ -9,12 +9,14 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
 
 from opencode_tui.engine.project.repository import Repository, read_small
 from opencode_tui.programs import Lead, follow
+from opencode_tui.storage.paths import real_path
 
 _SYSTEM = (
     "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/usr", "/etc", "/opt", "/nix", "/snap", "/gnu",
@@ -76,7 +78,10 @@ _SMALL_FILE_BYTES = 256 * 1024
 
 
 class Surroundings(Struct, frozen=True):
-    """The user's home, the folders of this program that no command may reach, and the project, which commands may write."""
+    """The user's home, the folders of this program that no command may reach, and the project, which commands may write.
+
+    All are real paths, because they are compared with real paths.
+    """
 
     home: Path
     own: tuple[Path, ...]
@@ -92,8 +97,8 @@ class Surroundings(Struct, frozen=True):
         return None if lead.is_led_out or not lead.real.exists() else lead.real
 
     def private(self) -> list[Path]:
-        """Return what holds secrets or data of other programs, existing or not."""
-        return [*self.own, *(self.home / name for name in _PRIVATE)]
+        """Return what holds secrets or data of other programs, existing or not; of a link its name and where it leads."""
+        return [*self.own, *_private_paths(self.home)]
 
     def is_too_broad(self, folder: Path) -> bool:
         """Return whether a folder contains the home or something private, or is part of our own folders."""
@@ -102,6 +107,13 @@ class Surroundings(Struct, frozen=True):
         return any(one.is_relative_to(folder) for one in self.private()) or any(
             folder.is_relative_to(one) for one in self.own
         )
+
+
+@lru_cache(maxsize=16)
+def _private_paths(home: Path) -> tuple[Path, ...]:
+    """Return what is private in a home, kept: each look at toolchains asks for it some fifty times."""
+    named = [home / name for name in _PRIVATE]
+    return tuple(dict.fromkeys((*named, *map(real_path, named))))
 
 
 def system_folders() -> tuple[Path, ...]:
@@ -242,7 +254,8 @@ def _is_system(path: Path) -> bool:
 
 def _is_private(path: Path, around: Surroundings) -> bool:
     """Return whether a path is below a private folder that is not one of configuration or data of many programs."""
-    shared = {around.home / name for name in (".config", ".local/share", ".local/state")}
+    named = [around.home / name for name in (".config", ".local/share", ".local/state")]
+    shared = {*named, *map(real_path, named)}
     return any(path.is_relative_to(one) for one in around.private() if one not in shared)
 
 

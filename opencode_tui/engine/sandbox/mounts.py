@@ -29,6 +29,8 @@ _NULL = 1, 3
 _HIDDEN_MODES = (0, 0o111)
 _HIDING = "/dev/null"
 _COVER_S = 5.0
+_SCARCE = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
+"""What says nothing about a path."""
 _READ_BYTES = 1 << 16
 
 
@@ -272,7 +274,9 @@ def _is_as_planned(mount: Mount, inside: Tree, outside: Tree) -> bool:
         if mount.access != "hide":
             source = outside.status(mount.source)
             return (found.st_dev, found.st_ino) == (source.st_dev, source.st_ino)
-    except OSError:
+    except OSError as error:
+        if error.errno in _SCARCE:
+            raise
         return False
     if stat.S_ISDIR(found.st_mode):
         return stat.S_IMODE(found.st_mode) in _HIDDEN_MODES

@@ -33,6 +33,8 @@ class Policy(Struct, frozen=True):
     """Names of readable and writable paths that lead through links."""
     shares_proc: bool = False
     """Tier A without a `/proc` of its own: the command sees the command lines of processes outside."""
+    has_shared_memory: bool = True
+    """Whether tier B opens the machine's /dev/shm: not where the home or something of this program lies there."""
     is_flat: bool = False
     """Tier A where bubblewrap cannot run inside bubblewrap."""
     proxy: Path | int | None = None

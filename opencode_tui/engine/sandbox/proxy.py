@@ -15,6 +15,7 @@ from typing import NoReturn
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
+from opencode_tui.accepting import Acceptor
 from opencode_tui.engine.permission.address_forms import read_address
 from opencode_tui.engine.sandbox.address import is_local_address, resolve
 
@@ -99,15 +100,18 @@ class HostProxy:
     """The proxy of one folder. Call all methods on the event loop."""
 
     def __init__(self) -> None:
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._accesses: WeakValueDictionary[str, HostAccess] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[None]] = set()
         self._lookups = asyncio.Semaphore(_LOOKUPS)
 
-    async def listen(self, bound: socket.socket) -> None:
+    def listen(self, bound: socket.socket) -> None:
         """Accept connections from now on, at a bound socket."""
-        start = asyncio.start_unix_server if bound.family == socket.AF_UNIX else asyncio.start_server
-        self._server = await start(self._serve, sock=bound, limit=MOST_HEAD_BYTES, backlog=MOST_CONNECTIONS)
+
+        def protocol() -> asyncio.Protocol:
+            return asyncio.StreamReaderProtocol(asyncio.StreamReader(MOST_HEAD_BYTES), self._serve)
+
+        self._acceptor = Acceptor(bound, protocol)
 
     def access(self, entries: Sequence[str]) -> HostAccess:
         """Return an access to these hosts; it is valid as long as the caller keeps it."""
@@ -117,8 +121,8 @@ class HostProxy:
 
     async def close(self) -> None:
         """End all connections, and accept no more."""
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -50,7 +50,7 @@ from opencode_tui.engine.sandbox.temp import (
     temp_folder,
 )
 from opencode_tui.engine.sandbox.tier import Tier, choose
-from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.paths import Paths, ensure, real_path
 from opencode_tui.storage.safe_folder import own_folder
 from opencode_tui.storage.task_folders import is_task_worktree, task_origin
 
@@ -63,6 +63,7 @@ logger = logging.getLogger(__name__)
 Mode = Literal["auto", "off", "read-only"]
 
 _TOOLCHAIN_KEEP_S = 60.0
+_SHARED_MEMORY = Path(os.path.realpath("/dev/shm"))
 _MANY_FOLDERS = (
     f"The project has more than {FOLDER_LIMIT} folders: protected files and files like .env are not searched for in all of them. "
     "Name what to hide in experimental.sandbox.hidden, as `**/.env`."
@@ -154,9 +155,9 @@ class Sandbox:
         self._project = project
         self._paths = paths
         self._secrets = secrets
-        self._around = folders.Surroundings(
-            paths.home, (paths.data, paths.config, paths.state, paths.cache), project.worktree
-        )
+        self._home = real_path(paths.home)
+        own = map(real_path, (paths.data, paths.config, paths.state, paths.cache))
+        self._around = folders.Surroundings(self._home, tuple(own), project.worktree)
         self._private = [path for path in self._around.private() if path.is_relative_to(project.worktree)]
         self._name = cache_name(project.worktree)
         self._caches = cache_folder(paths, project.worktree)
@@ -330,7 +331,7 @@ class Sandbox:
             bound.bind(("127.0.0.1", 0))
             self._proxy_address = bound.getsockname()[1]
         proxy = HostProxy()
-        await proxy.listen(bound)
+        proxy.listen(bound)
         return proxy
 
     def _find_status(self) -> SandboxStatus:
@@ -440,7 +441,8 @@ class Sandbox:
         with own_folder(ensure(temp.parent), temp.name, []):  # also gets back the rights that a command removed
             pass
         os.utime(temp)
-        link_in_temp(temp, [environ.get("VIRTUAL_ENV", ""), *environ.get("PATH", "").split(os.pathsep)])
+        names = [environ.get("HOME", ""), environ.get("VIRTUAL_ENV", ""), *environ.get("PATH", "").split(os.pathsep)]
+        link_in_temp(temp, [*names, *map(str, (*readable, *writable))])
         write = (*(() if is_read_only else project), *tools.caches.write, *writable.values())
         own = self._own_program("none" if self._status is None else self._status.tier, write, environ)
         return Policy(
@@ -462,6 +464,7 @@ class Sandbox:
             environ=tools.confined,
             links=tuple(path for path, real in (*readable.items(), *writable.items()) if real != path),
             shares_proc=self._status is not None and self._status.shares_proc,
+            has_shared_memory=not any(one.is_relative_to(_SHARED_MEMORY) for one in (self._home, *self._around.own)),
             is_flat=self._status is not None and self._status.is_flat,
         )
 
@@ -469,7 +472,7 @@ class Sandbox:
         """Return what of this program commands must not change although it lies in what they may write. Blocks for some lookups."""
         project = self._project.worktree
         named = self._named("writable").values()
-        broad = [*named, *([project] if self._paths.home.is_relative_to(project) else ())]
+        broad = [*named, *([project] if self._home.is_relative_to(project) else ())]
         key = (tier, tuple(write), tuple(broad), environ.get("PATH", ""))
         if self._own_known is None or self._own_known[0] != key or time.monotonic() >= self._own_known[1]:
             found = protect(find_installation(), tier, write, project=project, broad=broad, environ=environ)
@@ -500,7 +503,7 @@ class Sandbox:
     def _named(self, setting: Literal["readable", "writable", "hidden"]) -> dict[Path, Path]:
         """Return the existing paths of a setting with their real paths."""
         written: list[str] = getattr(self._settings, setting) or []
-        found = folders.find_named(written, self._paths.home, self._project.worktree)
+        found = folders.find_named(written, self._home, self._project.worktree)
         if setting == "hidden":
             return {path: Path(os.path.realpath(path)) for path in found}
         writable = {} if setting == "writable" else self._named("writable")
@@ -535,7 +538,7 @@ class Sandbox:
     def _existing_readable(self) -> list[Path]:
         """Return the real paths of the folders that exist by now, outside the project, without those that contain private ones."""
         real = [self._around.find(path) for path in self._known.readable]
-        private = [self._paths.home, *self._around.private()]
+        private = [self._home, *self._around.private()]
         return [
             path
             for path in real
@@ -566,7 +569,7 @@ class Sandbox:
             until=time.monotonic() + _TOOLCHAIN_KEEP_S,
             read=(*folders.system_folders(), *read, *caches.read),
             caches=caches,
-            secrets=tool_secrets(self._paths.home, (*read, *caches.write)),
+            secrets=tool_secrets(self._home, (*read, *caches.write)),
             confined=self._secrets.confined(environ, caches.environ),
         )
         return self._toolchains

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.paths import Paths, real_path
 from opencode_tui.storage.safe_folder import OpenFolder, open_folder
 from opencode_tui.storage.task_folders import delete_folder
 
@@ -21,11 +21,12 @@ KEEP_CACHES_S = 30 * 24 * 3600.0
 """How long the caches of a project are kept after its last command."""
 
 _NAME_CHARS = 12
+_TEMP = Path("/tmp")
 
 
 def temp_folder(paths: Paths, session_id: str) -> Path:
-    """Return the temp folder of a session, which may not exist."""
-    return paths.cache / "sandbox/temp" / session_id[-_NAME_CHARS:]
+    """Return the temp folder of a session, which may not exist; the folder around it is a real path."""
+    return real_path(paths.cache / "sandbox/temp") / session_id[-_NAME_CHARS:]
 
 
 def link_in_temp(temp: Path, names: Sequence[str]) -> None:
@@ -33,14 +34,16 @@ def link_in_temp(temp: Path, names: Sequence[str]) -> None:
 
     `names` are folders of programs. What a command has put there instead stays. Blocks.
     """
-    links = {Path(*Path(name).parts[:3]) for name in names if name.startswith("/tmp/")}
-    found = {path.name: os.readlink(path) for path in links if path.is_symlink()}
-    if not found:
-        return
-    with open_folder(Path(os.path.realpath(temp))) as folder:
-        for name, target in found.items():
-            with suppress(FileExistsError):
-                folder.make_link(os.fsencode(target), name)
+    links = {link for name in names if name.startswith(f"{_TEMP}/") and (link := _first_link(name)) is not None}
+    for link in links:
+        with suppress(OSError), open_folder(temp / link.relative_to(_TEMP).parent, made=[]) as folder:
+            folder.make_link(os.fsencode(os.readlink(link)), link.name)
+
+
+def _first_link(name: str) -> Path | None:
+    """Return the first link on the way to a path, or the path itself, below the system's temp folder; None without one."""
+    path = Path(os.path.normpath(name))
+    return next((step for step in (*reversed(path.parents), path) if step != _TEMP and step.is_symlink()), None)
 
 
 def delete_temp(paths: Paths, session_id: str) -> None:
@@ -54,8 +57,8 @@ def cache_folder(paths: Paths, worktree: Path) -> Path:
 
 
 def caches_folder(paths: Paths) -> Path:
-    """Return the folder with the caches of all projects."""
-    return paths.cache / "sandbox/caches"
+    """Return the folder with the caches of all projects, a real path."""
+    return real_path(paths.cache / "sandbox/caches")
 
 
 def cache_name(worktree: Path) -> str:
@@ -100,7 +103,7 @@ def delete_abandoned(paths: Paths) -> None:
             if entry.stat(follow_symlinks=False).st_mtime < time.time() - KEEP_CACHES_S:
                 delete_folder(Path(entry.path))
     oldest = time.time() - KEEP_S
-    with suppress(OSError), open_folder(Path(os.path.realpath(temp_folder(paths, "_").parent))) as folder:
+    with suppress(OSError), open_folder(temp_folder(paths, "_").parent) as folder:
         old = [name for name, _ in folder.scan() if _changed_s(folder, name) < oldest]
         used = {path.stem[-_NAME_CHARS:] for path in paths.storage.glob("session/*/*.json")} if old else set[str]()
         for name in old:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.policy import Policy
-from opencode_tui.storage.paths import ensure
+from opencode_tui.storage.paths import ensure, real_path
 
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 Setting = Literal["auto", "bubblewrap", "landlock", "none"]
@@ -160,7 +160,7 @@ def _probe_bubblewrap(
     if fault := find_fault(found, environ):
         return fault
     with tempfile.TemporaryDirectory() as name:
-        policy = replace(_probe_policy(Path(name), environ), shares_proc=shares_proc, is_flat=is_flat)
+        policy = replace(_probe_policy(real_path(name), environ), shares_proc=shares_proc, is_flat=is_flat)
         text = f"! (: < /proc/{os.readlink('/proc/self')}/environ) 2> /dev/null" if shares_proc else "exit 0"
         plan = bubblewrap.plan(policy, ("/bin/sh", "-c", text), Path("/"))
         before, after = plan.argv[1 : plan.options_at], plan.argv[plan.options_at :]
@@ -257,7 +257,7 @@ def _probe_landlock(environ: Mapping[str, str], _folder: Path) -> str:
             "parameter lsm=; in a container, a seccomp profile that knows it)"
         )
     with tempfile.TemporaryDirectory() as name:
-        inside, outside = Path(name, "inside"), Path(name, "outside")
+        inside, outside = real_path(name) / "inside", real_path(name) / "outside"
         inside.mkdir()
         text = f"echo > {inside}/file && {{ echo > {outside}; }} 2> /dev/null"
         policy = _probe_policy(inside, environ)
@@ -287,7 +287,7 @@ def _probe_seatbelt(environ: Mapping[str, str], _folder: Path) -> str:
     if sys.platform != "darwin":
         return "sandbox-exec exists on macOS only"
     with tempfile.TemporaryDirectory() as name:
-        profile = seatbelt.profile(_probe_policy(Path(name).resolve(), environ))
+        profile = seatbelt.profile(_probe_policy(real_path(name), environ))
         command = [seatbelt.PROGRAM, "-p", profile, "/bin/sh", "-c", "exit 0"]
         done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False, env=dict(environ))
     return (

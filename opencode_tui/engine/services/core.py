@@ -1,6 +1,5 @@
 """The services that exist once per process: storage, locks, bus, runs."""
 
-import asyncio
 from collections.abc import Mapping
 
 from opencode_tui.bus import Bus
@@ -23,6 +22,7 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
+from opencode_tui.tasks import Tasks
 
 
 class Core:
@@ -33,7 +33,7 @@ class Core:
         *,
         environ: Mapping[str, str],
         paths: Paths,
-        group: asyncio.TaskGroup,
+        tasks: Tasks,
         clock: Clock,
         identifier: Identifier,
         files: FileSystem | None = None,
@@ -54,7 +54,7 @@ class Core:
         self.publisher = publisher = Publisher(bus=bus)
         self.migrations = store_migrations(paths, locks=locks, clock=clock, environ=environ)
         self.statuses = SessionStatuses(publish=publisher.publish)
-        self.copies = ForkQueue(group=group, storage=storage, locks=locks, publisher=publisher)
+        self.copies = ForkQueue(tasks=tasks, storage=storage, locks=locks, publisher=publisher)
         self.store = SessionStore(
             storage=storage,
             locks=locks,
@@ -64,7 +64,7 @@ class Core:
             resume_copy=self.copies.resume,
         )
         self.runs = RunRegistry(
-            group=group,
+            tasks=tasks,
             locks=locks,
             store=self.store,
             copies=self.copies,

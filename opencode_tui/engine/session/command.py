@@ -41,6 +41,7 @@ from opencode_tui.schema.event.event import CommandExecuted
 from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.tasks import task_group
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.mcp import McpPrompt
@@ -84,7 +85,7 @@ class Snippets(Struct, frozen=True):
                 )[0]
                 for one in snippets
             ]
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             running = [
                 group.create_task(shell.run(one, plan, context)) for one, plan in zip(snippets, plans, strict=True)
             ]

@@ -1,6 +1,6 @@
 """One run per session: its body, its waiters and its end; and the repair of what a run left open whose process died.
 
-A run is a body (the loop) and a supervisor. The supervisor is a child of the engine's TaskGroup; it alone awaits the body,
+A run is a body (the loop) and a supervisor. The supervisor is one of the engine's tasks; it alone awaits the body,
 and cleans up only after the body has ended, itself not canceled. However a run ends, its records are closed, its status is idle and
 its lock is released. A file that the disk does not end to write delays none of it for the user: the run ends for its callers
 within `ABORT_S`, a line names the file, and the rest follows under the lock (`Storage.keep`).
@@ -39,6 +39,7 @@ from opencode_tui.schema.session.tool_state import ToolStateRunning, ToolStateUn
 from opencode_tui.schema.tools import row_of
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.process_lock import RunGrant, RunLock
+from opencode_tui.tasks import Tasks
 
 
 class SessionStatuses:
@@ -275,14 +276,14 @@ class RunRegistry:
     def __init__(
         self,
         *,
-        group: asyncio.TaskGroup,
+        tasks: Tasks,
         locks: Locks,
         store: SessionStore,
         copies: ForkQueue,
         statuses: SessionStatuses,
         publisher: Publisher,
     ) -> None:
-        self._group = group
+        self._tasks = tasks
         self._locks = locks
         self._store = store
         self._copies = copies
@@ -302,8 +303,9 @@ class RunRegistry:
 
     def start(self, session_id: str, body: Body, *, policy: Policy) -> Run:
         """Start a run; there must be none. `policy` answers the run's permission requests."""
-        run = self._runs[session_id] = Run(session_id, policy)
-        task = self._group.create_task(self._supervise(run, body), name=f"supervise {session_id}")
+        run = Run(session_id, policy)
+        task = self._tasks.start(self._supervise(run, body), name=f"supervise {session_id}")
+        self._runs[session_id] = run
         self._supervisors[task] = run
         task.add_done_callback(self._supervisors.pop)
         return run
@@ -402,6 +404,10 @@ class RunRegistry:
             await self._hold_lock(run, body)
         except OpencodeError as error:
             run.fail(error)
+        except Exception as error:
+            run.fail(error)
+            self._publisher.publish(SessionFailed(session_id=run.session_id, error=to_stored(error)))
+            raise  # and is logged
         finally:
             self._end(run)
             self._held.pop(run.session_id, None)

@@ -141,7 +141,7 @@ class PtyTerminals:
             raise ConfigError(f"{RUNNING_LIMIT} terminals run already; remove one of them first")
         command = request.command or self._environ.get("SHELL") or "/bin/sh"
         args = request.args if request.args is not None else ([] if request.command else ["-l"])
-        cwd = _folder(directory, request.cwd)
+        cwd = await asyncio.to_thread(_folder, directory, request.cwd)
         environ = {name: value for name, value in self._environ.items() if name not in _HIDDEN}
         environ |= {"TERM": "xterm-256color", "OPENCODE_TERMINAL": "1", **(request.env or {})}
         master, slave = os.openpty()

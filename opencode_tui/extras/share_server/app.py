@@ -32,6 +32,7 @@ from opencode_tui.extras.share_server.view import changed_since, render_head, re
 from opencode_tui.schema.json_text import JsonError, decode_json
 from opencode_tui.server.address import Address, Listening
 from opencode_tui.server.serving import make_server
+from opencode_tui.tasks import guarded_tasks, task_group
 from opencode_tui.text.export.html import Live
 from opencode_tui.text.export.markup import escape
 
@@ -325,8 +326,8 @@ async def serving_shares(
     """
     shares = ShareApp(store, base=base)
     server = make_server(shares.app)  # pyright: ignore[reportArgumentType] - one ASGI, two spellings
-    async with asyncio.TaskGroup() as group:
-        sweeping = group.create_task(shares.sweep(), name="expired shares")
+    async with task_group() as group, guarded_tasks() as tasks:
+        sweeping = tasks.start(shares.sweep(), name="the end of expired shares")
         running = group.create_task(server.serve(sockets=[opened]), name="share server")
         try:
             await server.ready.wait()

@@ -6,6 +6,7 @@ from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, 
 from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record, absent
 from opencode_tui.schema.system_error import describe
+from opencode_tui.tasks import first_error
 
 
 class ErrorWords(Record):
@@ -176,7 +177,8 @@ def _words(failure: Failure) -> ErrorWords | None:
 
 
 def to_stored(error: BaseException) -> StoredError:
-    """Return the form in which a message stores an exception."""
+    """Return the form in which a message stores an exception; of a group its first one."""
+    error = first_error(error)
     text = describe(error) if isinstance(error, OSError) else str(error) or type(error).__name__
     match error:
         case AuthError():

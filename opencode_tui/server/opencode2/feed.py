@@ -8,8 +8,8 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Collection, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Collection, Generator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from opencode_tui.client.client import Client
@@ -143,12 +143,24 @@ class Feed:
         return encode(plain_event("server.connected", {}, system_clock()))
 
     def peek(self, session_id: str) -> Journal:
-        """Return the journal of a session as far as it is known: for its choices of agent and model."""
+        """Return the journal of a session as far as it was read."""
         journal = self._journals.get(session_id)
         if journal is None:
             journal = self._journals[session_id] = Journal(self._folder, session_id)
-            journal.load()
         return journal
+
+    async def known(self, session_id: str) -> Journal:
+        """Return the journal of a session as its file was when it was read first: for its choices of agent and model."""
+        async with self._changing(session_id) as journal:
+            return journal
+
+    @asynccontextmanager
+    async def _changing(self, session_id: str) -> AsyncGenerator[Journal]:
+        """Yield the journal of a session, read once; nothing else changes it inside the context."""
+        journal = self.peek(session_id)
+        async with journal.lock:
+            await journal.load_once()
+            yield journal
 
     async def totals(self, client: Client, info: SessionInfo) -> SessionTotals:
         """Return what a session used; that of an idle one is read once until its next prompt."""
@@ -163,29 +175,26 @@ class Feed:
 
     async def journal(self, client: Client, session_id: str) -> Journal:
         """Return the journal of a session, completed from its records."""
-        journal = self.peek(session_id)
-        async with journal.lock:
+        async with self._changing(session_id) as journal:
             await self._complete(client, journal)
-        return journal
+            return journal
 
     async def admitted(self, client: Client, session_id: str, message_id: str) -> tuple[int, Entry, MessageWithParts]:
         """Return the number and the entry of a stored prompt, and its message. Raises NoSuchMessageError."""
-        journal = self.peek(session_id)
-        async with journal.lock:
+        async with self._changing(session_id) as journal:
             message = await client.messages.get(session_id, message_id)
             entry = next((one for one in entries_of(message) if one.kind == kinds.ADMITTED), None)
             if entry is None:
                 raise NoSuchMessageError(f"message {message_id} is no prompt")
             journal.fresh.pop(message_id, None)
             await self._extend(client, journal, [entry])
-        number = journal.number(entry)
+            number = journal.number(entry)
         assert number is not None
         return number, entry, message
 
     async def choose(self, client: Client, session_id: str, entry: Entry) -> None:
         """Append a choice of the user."""
-        journal = self.peek(session_id)
-        async with journal.lock:
+        async with self._changing(session_id) as journal:
             await self._extend(client, journal, [entry])
 
     async def render(self, client: Client, journal: Journal, after: int, limit: int | None = None) -> list[JsonObject]:
@@ -232,7 +241,8 @@ class Feed:
             case SessionDeleted():
                 self.publish(plain_event("session.deleted", session_data(event.info), system_clock(), directory))
                 if (journal := self._journals.pop(event.info.id, None)) is not None:
-                    journal.delete()
+                    async with journal.lock:
+                        await journal.delete()
             case SessionCreated():
                 self.publish(created_event(event.info))
             case PartGrowth():
@@ -245,8 +255,7 @@ class Feed:
 
     async def _track(self, directory: str, session_id: str, event: Event) -> None:
         client = await self._clients.at(directory or None)
-        journal = self.peek(session_id)
-        async with journal.lock:
+        async with self._changing(session_id) as journal:
             await self._enter(client, journal, event)
 
     async def _enter(self, client: Client, journal: Journal, event: Event) -> None:
@@ -329,7 +338,7 @@ class Feed:
         """Enter what the records have and the journal has not: of former processes, other ones, and of before the first request."""
         info = await client.sessions.get(journal.session_id)
         messages = await client.messages.list(journal.session_id)
-        await asyncio.to_thread(journal.load)
+        await journal.load()
         await self._extend(client, journal, await asyncio.to_thread(missing_entries, journal, messages))
         journal.assistants.update(one.info.id for one in messages if isinstance(one.info, AssistantMessage))
         is_removed = journal.staged is not None and all(one.info.id != journal.staged.message for one in messages)
@@ -338,8 +347,8 @@ class Feed:
     async def _extend(
         self, client: Client, journal: Journal, entries: "Iterator[Entry] | Sequence[Entry]", *known: MessageWithParts
     ) -> None:
-        """Append entries, then send their events. Blocks for some microseconds."""
-        added = journal.extend(entries)
+        """Append entries, then send their events."""
+        added = await journal.extend(entries)
         for one in (entry.message for _, entry in added):
             journal.fresh.pop(one, None)
         if not added or not self._queues:

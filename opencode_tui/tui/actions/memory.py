@@ -75,7 +75,12 @@ async def edit_instructions(chat: Chat) -> None:
         return
     project, own, home = await _files(chat)
     choices = [
-        Choice(str(path), short_path(str(path), home), "" if path.exists() else "new file", group=group)
+        Choice(
+            str(path),
+            short_path(str(path), home),
+            "" if await asyncio.to_thread(path.exists) else "new file",
+            group=group,
+        )
         for path, group in ((project, "This project"), (own, "All projects"))
     ]
 

@@ -69,7 +69,7 @@ async def _open_from(chat: Chat, items: Sequence[AnyItem]) -> None:
     root = chat.control.client.directory
     named = await asyncio.to_thread(files_of, items, root)
     if not named:
-        is_far = not chat.control.is_alone and not root.is_dir()
+        is_far = not chat.control.is_alone and not await asyncio.to_thread(root.is_dir)
         words = "The files are on the server" if is_far else "No file is named here"
         chat.show_note("note", words, "they can be opened only where they are" if is_far else "")
     elif len(named) == 1:

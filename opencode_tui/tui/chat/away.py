@@ -3,6 +3,7 @@
 Also what the user has seen, so that lists of what ended leave it out.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -84,11 +85,11 @@ class Away:
     async def show_since_last_time(self) -> None:
         """Show what sessions did since a screen was left last."""
         try:
-            since = int(self._file.stat().st_mtime * 1000) if self._file is not None else None
+            left = None if self._file is None else await asyncio.to_thread(self._file.stat)
         except OSError:  # the first start
             return
-        if since is not None:
-            await self._show(since)
+        if left is not None:
+            await self._show(int(left.st_mtime * 1000))
 
     async def _show(self, since: int, *, without: str | None = None) -> None:
         try:

@@ -114,6 +114,12 @@ def test_a_grant_never_carries_others_along(grants: str, line: str) -> None:
     assert (by_rules.action, by_rules.runs) == ("ask", "host")
 
 
+@each(("grants", "line"), lines_of("secret"))
+def test_a_grant_never_sends_a_file_with_secrets(grants: str, line: str) -> None:
+    decision = decided(line, *grants.split(", "), files=(".env", "conf/.env.local"))
+    assert decision.action == "ask"
+
+
 LED_OUTSIDE = list(lines_of("asks: a link in a folder leads outside"))
 RUN_INSIDE = [row for row in lines_of("asks") if "/home/u" not in row[1] and row not in LED_OUTSIDE]
 """Lines that run inside where only their paths are known to need the outside: no path of theirs leads there."""

@@ -12,11 +12,15 @@ from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
+from opencode_tui.schema.event.event import SessionFailed
 from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.session.stored_error import to_stored
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.process_lock import RunLock
 from opencode_tui.storage.session_index import SessionIndex
 from opencode_tui.storage.storage import Storage
+from opencode_tui.tasks import guarded_tasks
 from tests.support.sessions.records import assistant
 from tests.support.sessions.store import drain, words
 from tests.support.world.waiting import PATIENCE_S, until
@@ -32,9 +36,9 @@ async def registry(paths, files=None):
     store = SessionStore(
         storage=storage, locks=locks, index=SessionIndex(storage), publisher=publisher, identifier=Identifier(lambda: 1)
     )
-    async with asyncio.TaskGroup() as group:
-        copies = ForkQueue(group=group, storage=storage, locks=locks, publisher=publisher)
-        runs = RunRegistry(group=group, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher)
+    async with guarded_tasks() as tasks:
+        copies = ForkQueue(tasks=tasks, storage=storage, locks=locks, publisher=publisher)
+        runs = RunRegistry(tasks=tasks, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher)
         yield runs, bus
     await storage.close()
 
@@ -53,6 +57,37 @@ async def test_all_who_wait_get_the_same_answer(paths):
         run = start(runs, body)
         assert await asyncio.gather(run.answer(), run.answer()) == [ANSWER, ANSWER]
         assert runs.get("ses_1") is None
+
+
+async def test_a_run_whose_supervisor_fails_ends_alone(paths, monkeypatch, caplog):
+    """Nothing starts a thread for its lock, as in a container at its limit of processes."""
+    async with registry(paths) as (runs, bus):
+        begun, may_end, events = asyncio.Event(), asyncio.Event(), bus.subscribe()
+
+        async def body(_run):
+            begun.set()
+            await may_end.wait()
+            return ANSWER
+
+        other = start(runs, body, "ses_2")
+        await begun.wait()
+
+        def refuse(_lock):
+            raise RuntimeError("can't start new thread")
+
+        with monkeypatch.context() as scarce:
+            scarce.setattr(RunLock, "begin_acquire", refuse)
+            with pytest.raises(RuntimeError, match="can't start new thread"):
+                await start(runs, body).answer()
+        assert runs.get("ses_1") is None
+        failed = [event for event in drain(events) if isinstance(event, SessionFailed)]
+        assert [(event.session_id, event.error) for event in failed] == [
+            ("ses_1", to_stored(RuntimeError("can't start new thread")))
+        ]
+        may_end.set()
+        assert await other.answer() == ANSWER
+        assert await start(runs, body).answer() == ANSWER
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == ["supervise ses_1 failed"]
 
 
 async def test_an_abort_ends_a_run_with_idle_after_its_records_are_closed(paths):

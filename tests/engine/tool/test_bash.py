@@ -54,7 +54,7 @@ async def test_it_runs_in_the_project_or_in_workdir(shell: ShellBench) -> None:
         ("pwd", {"timeout": -1}, "timeout is -1"),
         ("  ", {}, "command is empty"),
         ("echo \0", {}, "NUL"),
-        (f"echo {'x' * 200_000}", {}, "Argument list too long"),
+        (f"echo {'x' * 200_000}", {}, "the command or its environment is too long"),
     ],
 )
 async def test_what_cannot_run_is_an_error_for_the_model(

@@ -10,6 +10,7 @@ import click
 from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.terminal import print_json, say
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.schema.system_error import describe
 from opencode_tui.text.safe_text import make_safe
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
     try:
         ended = with_client(lambda client: _run(client, command, is_read_only=read_only, timeout_s=timeout_s))
     except OSError as error:
-        say(f"{make_safe(command[0])} cannot be started ({error.strerror})")
+        say(f"{make_safe(command[0])} cannot be started ({make_safe(describe(error))})")
         return _NOT_STARTED
     for path, kind in ended.changes:
         say(f"protected file {kind}: {make_safe(path)}")

@@ -61,13 +61,17 @@ class Runner(Protocol):
 
 
 class Call(Struct, frozen=True):
-    """A command: its program, its words after expansion, its folder, and the text on standard input if known."""
+    """A command: its program, its words after expansion, its folder, and the text on standard input if known.
+
+    `is_fed`: standard input is a file, or what another command prints.
+    """
 
     program: Word
     arguments: list[Word]
     state: State
     runner: Runner
     stdin: str | None = None
+    is_fed: bool = False
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from opencode_tui.engine.permission.shell.call import Runner
 from opencode_tui.engine.permission.shell.findings import Mode
+from opencode_tui.engine.permission.shell.readings import Readings, read_command
 from opencode_tui.engine.permission.shell.state import WORD_LIMIT, State
 from opencode_tui.engine.permission.shell.syntax import (
     EXPANSIONS,
@@ -86,13 +87,14 @@ _SKIPPED = frozenset({"comment", "ERROR"})
 class Redirections(Struct):
     """The opened files, the arguments that the grammar attaches to a target, and known standard input.
 
-    `programs` are texts in which substitutions are live although the grammar does not show them; `statements` are commands that
-    follow on the line of a here-document.
+    `is_fed`: standard input is a file, or what another command prints. `programs` are texts in which substitutions are live though
+    the grammar does not show them; `statements` are commands that follow on the line of a here-document.
     """
 
     opened: list[tuple[Word, Mode]] = []
     arguments: list[Word] = []
     stdin: str | None = None
+    is_fed: bool = False
     programs: list[str] = []
     statements: "list[Node]" = []
     texts: list[str] = []
@@ -120,6 +122,10 @@ class SimpleCommand(Struct):
         if program := system_program(words[0].text):
             texts.append(_readable(" ".join((program, *(word.text for word in words[1:] if word.text)))))
         return tuple(dict.fromkeys(texts))
+
+    def readings(self) -> Readings:
+        """Return how the command may be read without the options of its program."""
+        return read_command([word.text for word in self.words])
 
     def plain_words(self) -> tuple[str, ...] | None:
         """Return the words if the command consists of words only, so that a pattern can describe its kind; else None."""
@@ -349,6 +355,7 @@ class Expander:
         first, *others = (self.words(target, state) for target in targets)
         if first and not (operator.type in _DUPLICATES and _DESCRIPTOR.fullmatch(first[0].text)):
             found.opened.append((first[0], mode))
+            found.is_fed = found.is_fed or ("r" in mode and first[0].text != "/dev/null")
         found.arguments.extend(word for words in (first[1:], *others) for word in words)
 
     def _heredoc(self, found: Redirections, node: "Node", state: State) -> None:

@@ -9,7 +9,9 @@ import posixpath
 import re
 import stat
 from collections.abc import Iterable, Mapping
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+
+from opencode_tui.engine.permission.git_config import RemoteSettings, find_remotes
 
 ENTRY_LIMIT = 5_000
 """Maximum number of names in or under one folder that are searched for secrets."""
@@ -57,6 +59,10 @@ class ShellFileSystem:
         """Return whether there is anything at a path, a link too."""
         return os.path.lexists(path)
 
+    def remotes(self, top: str) -> RemoteSettings | None:
+        """Return what the repository with this work tree says about remotes, None where its settings cannot be read."""
+        return find_remotes(Path(top))
+
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder, at most `ENTRY_LIMIT`; empty if it cannot be read."""
         found: list[str] = []
@@ -103,9 +109,20 @@ class ShellFileSystem:
 
 
 class VirtualFileSystem(ShellFileSystem):
-    """A project that exists only as a list: `files` (a folder ends with `/`) and `symlinks`, relative to the root."""
+    """A project that exists only as a list: `files` (a folder ends with `/`) and `symlinks`, relative to the root.
 
-    def __init__(self, root: str, *, files: Iterable[str], symlinks: Mapping[str, str]) -> None:
+    `settings` are those of its repository about remotes.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        *,
+        files: Iterable[str],
+        symlinks: Mapping[str, str],
+        settings: RemoteSettings | None = None,
+    ) -> None:
+        self._settings = settings
         self._links = {f"{root}/{name}": target for name, target in symlinks.items()}
         self._files = [f"{root}/{name}" for name in files if not name.endswith("/")]
         self._folders = {root} | {f"{root}/{name}".rstrip("/") for name in files if name.endswith("/")}
@@ -129,6 +146,11 @@ class VirtualFileSystem(ShellFileSystem):
         start = folder.rstrip("/") + "/"
         known = (*self._files, *self._links, *self._folders)
         return sorted({path[len(start) :].split("/")[0] for path in known if path.startswith(start)})
+
+    def remotes(self, top: str) -> RemoteSettings | None:
+        """Return the given settings."""
+        del top
+        return self._settings
 
     def is_tracked(self, folder: str, root: str) -> bool:
         """Return whether there are files under the folder: all files of the list count as tracked."""

@@ -7,6 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from opencode_tui.engine.permission.git_config import RemoteSettings
 from opencode_tui.engine.permission.protected import is_protected, is_secret
 from opencode_tui.engine.permission.shell.filesystem import (
     ShellFileSystem,
@@ -20,6 +21,7 @@ from opencode_tui.engine.permission.shell.filesystem import (
     resolve,
 )
 from opencode_tui.engine.permission.shell.needs import Kind, Reason, need_found
+from opencode_tui.engine.permission.shell.readings import Readings
 from opencode_tui.engine.permission.shell.words import Word
 
 Mode = Literal["r", "w", "rw"]
@@ -59,11 +61,12 @@ class FoundMember(Struct):
     """A command that would run: the texts that rules are matched against (the first is the source), and what is known of it.
 
     `runs_project`: it runs what files of the project say. `steered`: a word of it can make it another command than its name says,
-    or names a file that is not known.
+    or names a file that is not known. `readings` are those of its words.
     """
 
     texts: tuple[str, ...]
     words: tuple[str, ...] | None = None
+    readings: Readings = Readings()
     opaque: bool = False
     moves_only: bool = False
     runs_project: bool = False
@@ -210,6 +213,21 @@ class Findings(Struct):
         """Return the path with the links of its folders followed, not the one at its end."""
         folder, _, name = path.rpartition("/")
         return self.real(path) if name in ("", ".", "..") else f"{self.real(folder or '/').rstrip('/')}/{name}"
+
+    def tops(self, folders: frozenset[str] | None) -> list[str]:
+        """Return the folders of the repositories that a shell in these folders may work in."""
+        tops: list[str] = []
+        for folder in sorted(folders or (self.root,)):
+            path = self.real(folder)
+            while path and not self.filesystem.exists(f"{path}/.git"):
+                path = path.rpartition("/")[0]
+            tops.append(path or self.root)
+        return tops
+
+    def remotes(self, folders: frozenset[str] | None) -> RemoteSettings | None:
+        """Return what the repository of the folders says about remotes, None where that is unknown."""
+        tops = self.tops(folders)
+        return self.filesystem.remotes(tops[0]) if len(tops) == 1 else None
 
     def tree(
         self, word: Word, folders: frozenset[str] | None, pattern: str = "*", *, shows_hidden: bool = True

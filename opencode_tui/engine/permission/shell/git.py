@@ -19,6 +19,7 @@ from opencode_tui.engine.permission.shell.findings import PATH_LIMIT, Mode
 from opencode_tui.engine.permission.shell.losses import discarded_by_git
 from opencode_tui.engine.permission.shell.needs import given, names_all, operands_of
 from opencode_tui.engine.permission.shell.operands import spec_of, split_options, tail
+from opencode_tui.engine.permission.shell.other_side import check_git
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal
 
 _READS = listed("git reads")
@@ -52,6 +53,7 @@ def run_git(call: Call) -> None:
     if "--help" not in texts and texts != ["-h"]:
         call.needs(f"git.{command}", words)
     _record_options(call, command, texts)
+    check_git(call, command, words)
     match command:
         case "apply" | "am" | "update-index":
             call.runner.poison(renames=False)  # a patch or an index can hold links
@@ -194,7 +196,7 @@ def _record_paths(call: Call, command: str, words: list[Word]) -> None:
         text = word.text
         if not word.known and not word.fixed:
             call.steered()  # it may turn out to be an option
-        if re.match(r"\w+::", text) and not text.startswith("ext::"):
+        if re.match(r"[\w+.-]+::", text) and not text.startswith("ext::"):
             call.steered()  # a program `git-remote-…` of this name
         if text.startswith("ext::"):
             call.steered()
@@ -262,24 +264,12 @@ def _record_revision(call: Call, word: Word, *, reads_folders: bool) -> None:
         return
     path = tail(word, found.start("path"))
     is_relative = re.match(r"\.\.?/", path.text) is not None
-    for folder in call.state.folders or () if is_relative else _tops(call):
+    for folder in call.state.folders or () if is_relative else call.runner.findings.tops(call.state.folders):
         full = Word(text=f"{folder}/{path.text}", fixed=f"{folder}/{path.fixed}")
         if path.known or path.fixed:
             call.runner.findings.path(full, "r", call.state.folders, follows=False)
         if reads_folders:
             call.tree(full, shows_hidden=False)
-
-
-def _tops(call: Call) -> list[str]:
-    """Return the folders of the repositories that the command may work in."""
-    findings = call.runner.findings
-    tops: list[str] = []
-    for folder in sorted(call.state.folders or (findings.root,)):
-        path = findings.real(folder)
-        while path and not findings.filesystem.exists(f"{path}/.git"):
-            path = path.rpartition("/")[0]
-        tops.append(path or findings.root)
-    return tops
 
 
 def _record_pathspecs(call: Call, texts: list[str], mode: Mode) -> None:
@@ -292,7 +282,9 @@ def _record_pathspecs(call: Call, texts: list[str], mode: Mode) -> None:
         if signs & {"!", "^", "exclude"}:
             continue
         path = re.sub(r"\\(.)", r"\1", found["path"] if found else text)
-        for folder in _tops(call) if signs & {"/", "top"} else sorted(call.state.folders or ()):
+        for folder in (
+            call.runner.findings.tops(call.state.folders) if signs & {"/", "top"} else sorted(call.state.folders or ())
+        ):
             if path != text:
                 call.use_text(f"{folder}/{path}", mode)
             if "icase" in signs or ("literal" not in signs and re.search(r"[*?\[]", path)):

@@ -26,6 +26,7 @@ from opencode_tui.engine.permission.shell.operands import (
     read_options,
     spec_names,
 )
+from opencode_tui.engine.permission.shell.other_side import check_version_control
 from opencode_tui.engine.permission.shell.programs import find_analyzer
 from opencode_tui.engine.permission.shell.state import State, holds_command, is_dangerous
 from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal, names, rows
@@ -162,6 +163,7 @@ def _skip_assignments(call: Call, words: list[Word]) -> None:
 _SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
 _MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
 _RESERVED = names("if then else elif fi for while until do done case esac select function in")
+_VERSION_CONTROL = listed("version control")
 _LISTS_HIDDEN = {name: " ".join(listed(f"hidden by {name}")) for name in ("ls", "fd", "rg")}
 """Options with which a program prints the names of hidden files."""
 
@@ -172,7 +174,8 @@ def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Ru
     words = command.words
     if not words:
         return
-    call = Call(words[0], words[1:], state, runner, stdin=command.redirections.stdin)
+    redirections = command.redirections
+    call = Call(words[0], words[1:], state, runner, stdin=redirections.stdin, is_fed=redirections.is_fed)
     if words[0].computed or words[0].glob:
         call.opaque()
     if not words[0].known:
@@ -212,6 +215,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
     if (hidden := _LISTS_HIDDEN.get(name)) and given(call.texts(), hidden):
         call.runner.findings.listed = "*"
     _knowledge(name)(call)
+    if name in _VERSION_CONTROL:
+        check_version_control(call)
     if name in _with_commands() and call.arguments:
         _run_subcommand(call, name)
 

@@ -14,7 +14,7 @@ from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.findings import Mode
 from opencode_tui.engine.permission.shell.losses import deletes
 from opencode_tui.engine.permission.shell.needs import given
-from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, literal, rows
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal, rows
 
 
 class Role(StrEnum):
@@ -33,7 +33,10 @@ class Role(StrEnum):
     PATTERN_FILE = "q"  # a file that is read; replaces the first operand
     NO_PATTERN = "0"  # no value; there is no first operand of another kind
     DATA = "@"  # text, or the name of a file after an `@`
-    FORM = "f"  # the same, also after `NAME=`
+    FORM = "f"  # the same, also after `NAME=`, and several files
+    QUERY = "y"  # text, or after a name and an `@` the name of a file
+    UPLOAD = "u"  # a file that is sent; braces and brackets stand for several
+    SHARED = "h"  # the name of something; `host` and `container:NAME` open this computer or another container to it
     PROGRAM = "x"  # a command line that will be run
     FLAG = "!"  # no value; what the command does is unknown with it
     SETTINGS = (
@@ -71,9 +74,10 @@ class Spec(Struct, frozen=True):
 
     `first`, `rest` and `last` are the roles of its operands; `last` only counts when there is more than one. `assumed` says that
     nothing is known about the command, so that unknown words and options count as paths. What `unpacks` may create links, so
-    that no later path is known. With `hosts` operands may be on another computer. What `searches` reads folders as a
-    whole, without hidden files. What `follows` also reads what links lead to in folders that it reads recursively. What
-    `runs_project` runs what files of the project say.
+    that no later path is known. What `uploads` sends folders that it is given as a whole. What `passes` hands the words after
+    `--` to another program, whose options may start others. What `obeys` does what its standard input says. With `hosts` operands
+    may be on another computer. What `searches` reads folders as a whole, without hidden files. What `follows` also reads what links
+    lead to in folders that it reads recursively. What `runs_project` runs what files of the project say.
     """
 
     rest: Role = Role.BOTH
@@ -84,6 +88,9 @@ class Spec(Struct, frozen=True):
     opaque: bool = False
     assumed: bool = False
     spreads: bool = False
+    uploads: bool = False
+    passes: bool = False
+    obeys: bool = False
     unpacks: bool = False
     hosts: bool = False
     searches: bool = False
@@ -93,9 +100,9 @@ class Spec(Struct, frozen=True):
 
 _PATH_START = re.compile(r"(?:^|[=:,@])(~?/(?!/)[^=:,]*|~[\w+-]*(?:/[^=:,]*)?|\.\.(?:/[^=:,]*)?)")
 _PATH = re.compile(r"(?:/|~/|\.\./)[^\s]+|\.\.")
-_FILE_URL = re.compile(r"file:(?://)?(?:localhost(?=/))?(?=/)", re.IGNORECASE)
-_CURL_CHOICE = re.compile(r"(\{[^{}]*\}|\[[0-9a-zA-Z]+-[0-9a-zA-Z]+\])")
-_CURL_RANGE = re.compile(r"\[([0-9]{1,9}|[a-zA-Z])-([0-9]{1,9}|[a-zA-Z])\]")
+_FILE_URL = re.compile(r"fileb?:(?://)?(?:(?:localhost|127\.0\.0\.1)(?=/))?(?=[/~]|\.{0,2}[\w.])", re.IGNORECASE)
+_CURL_CHOICE = re.compile(r"(\{[^{}]*\}|\[[0-9a-zA-Z]+-[0-9a-zA-Z]+(?::\d+)?\])")
+_CURL_RANGE = re.compile(r"\[([0-9]{1,9}|[a-zA-Z])-([0-9]{1,9}|[a-zA-Z])(?::\d+)?\]")
 ADDRESS_LIMIT = 200
 """Maximum number of addresses that are read out of one."""
 
@@ -106,8 +113,12 @@ _HOST = re.compile(r"[^@/][^/]*[.:/]|localhost\b|\d{8}|0x[0-9a-f]{8}", re.IGNORE
 """How the address of a page begins that has no scheme, and no value of an option that is in no list does."""
 
 _DATA_FILE = re.compile(r"(?:^[\w-]*|=)[@<](?=.)")
+_QUERY_FILE = re.compile(r"[^=@]*@(?=.)")
+_FORM_FILES = re.compile(r"[@<]([^;]+)")
+_SHARED = re.compile(r"host\b|(?:container|ns|private-host):|/", re.IGNORECASE)
 _UNKNOWN_STARTS = {
     Role.DATA: re.compile(rf"[\w-]*{UNKNOWN}"),
+    Role.QUERY: re.compile(rf"[^=@]*{UNKNOWN}"),
     Role.FORM: re.compile(rf"[\w-]*=?{UNKNOWN}"),
     Role.URL: re.compile(rf"(?:f(?:i(?:l(?:e:?)?)?)?)?{UNKNOWN}", re.IGNORECASE),
 }
@@ -119,6 +130,7 @@ _ESCAPE = re.compile(r"\+?:?(?:silent )?!|\.(?:shell|system) |\\! ?|(?:shell|sys
 _REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]+:(?!//).*|[a-z]+://.*", re.DOTALL)
 """A path on another computer."""
 
+_PASSED_HARMLESS = listed("git options that others pass")
 _SSH_HARMLESS = re.compile(
     r"(?:StrictHostKeyChecking|BatchMode|ConnectTimeout|ConnectionAttempts|ServerAlive\w+|TCPKeepAlive|LogLevel|Compression|Port|User"
     r"|HostName|PasswordAuthentication|PubkeyAuthentication|PreferredAuthentications|KbdInteractiveAuthentication|IdentitiesOnly"
@@ -129,7 +141,7 @@ _SSH_HARMLESS = re.compile(
 )
 """Settings of ssh that name no program and no file; `UserKnownHostsFile=/dev/null` is how checks of hosts are left out."""
 
-_CLIENT_RUNS = re.compile(r"\\|\bsystem\b|\.shell\b|\bprogram\b|\bload_file\b|\bsource\b", re.IGNORECASE)
+_CLIENT_RUNS = re.compile(r"\\|\bsystem\b|\binfile\b|\.shell\b|\bprogram\b|\bload_file\b|\bsource\b", re.IGNORECASE)
 _SSH_RUNS = re.compile(r"\w*Command\s*[= ]\s*", re.IGNORECASE)
 _BLOCKS = re.compile(r"[io]f=")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*[:?+!]*=")
@@ -169,6 +181,8 @@ def apply_spec(call: Call, spec: Spec) -> None:
         call.opaque()
     if spec.runs_project:
         call.runs_project()
+    if spec.obeys:
+        _read_commands(call)
     operands, seen = split_options(call, spec)
     for folder in seen.get(Role.FOLDER, ()):
         call = call.inside(at_home(folder, call.state.home))
@@ -196,6 +210,10 @@ def apply_spec(call: Call, spec: Spec) -> None:
             role = last
         elif follows and role in _MODES:
             call.links(word, _MODES[role])
+        if spec.passes and word.text.startswith("-") and word.text.partition("=")[0] not in _PASSED_HARMLESS:
+            call.steered()
+        if spec.uploads:
+            call.tree(word)
         if spec.opaque and (found := _ESCAPE.match(word.text)):
             call.run_text(word.text[found.end() :])
         if word.text[:1] == "@" and role in (Role.READ, Role.BOTH):
@@ -327,12 +345,17 @@ def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> No
 def _record_unknown(call: Call, spec: Spec, word: Word) -> None:
     """Record an option that is in no list: paths in it, and that it may be anything for an unknown program."""
     name, equals, text = word.text.partition("=")
+    if equals and (found := _FILE_URL.match(text)):
+        _use_matched(call, tail(word, len(name) + 1 + found.end()))
     if not word.text.startswith("--") or not equals:
         use_hidden_paths(call, word)
     elif _URL.match(text):
         call.network()
     elif _PATH_START.search(text) or ".env" in text:
         use_operand(call, at_home(tail(word, len(name) + 1), call.state.home), Role.MAYBE, assumed=False)
+        _use_named_inside(call, text)
+    else:
+        _use_named_inside(call, text)
     if spec.assumed and not word.known:
         call.opaque()
 
@@ -359,11 +382,17 @@ def tail(word: Word, start: int) -> Word:
 def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
     """Record the use of one argument."""
     if role in (Role.DATA, Role.FORM) and (found := _DATA_FILE.search(word.text)):
+        _use_sent(call, tail(word, found.end()), is_form=role is Role.FORM)
+    elif role is Role.QUERY and (found := _QUERY_FILE.match(word.text)):
         call.use(tail(word, found.end()), "r")
     elif (start := _UNKNOWN_STARTS.get(role)) and start.match(word.text):
         call.steered()  # it may turn out to name a file
     if found := _FILE_URL.match(word.text):
-        call.use(tail(word, found.end()), "r")
+        _use_matched(call, tail(word, found.end()))
+    if role is Role.UPLOAD:
+        _use_matched(call, word)
+    if role is Role.SHARED and (not word.known or _SHARED.match(word.text)):
+        call.steered()
     if role is Role.SETTING and not _SSH_HARMLESS.fullmatch(word.text):
         call.steered()
         if found := _SSH_RUNS.match(word.text):
@@ -388,6 +417,8 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
                 call.use(at_home(literal(source), call.state.home), "rw")
             elif key in ("", "src", "source") and source.startswith(UNKNOWN):
                 call.steered()  # it may turn out to be a folder
+            elif key.endswith("device"):
+                call.steered()  # any folder of this computer, under a name
     if role is Role.BLOCKS and (found := _BLOCKS.match(word.text)):
         word, role = at_home(tail(word, 3), call.state.home), Role.READ if found.group() == "if=" else Role.WRITE
     elif role is Role.BLOCKS and not word.known:
@@ -409,6 +440,47 @@ def use_operand(call: Call, word: Word, role: Role, *, assumed: bool) -> None:
     call.use(word, _MODES.get(role, "rw"), follows=role not in (Role.ENTRY, Role.MOVED), is_sure=role is not Role.MAYBE)
     if role is Role.TREE:
         call.tree(word)
+
+
+_FILE_COMMAND = re.compile(r"\s*(?:m?put|reput|send|append)\b")
+_RUNS_LINE = re.compile(r"\s*(?:!|~!|\\!)")
+
+
+def _read_commands(call: Call) -> None:
+    """Record what a client does that obeys the lines of its standard input: they may start programs and send files."""
+    if call.stdin is None or UNKNOWN in call.stdin:
+        call.steered() if call.is_fed or call.stdin is not None else None
+        return
+    if _CLIENT_RUNS.search(call.stdin):
+        call.steered()
+    for line in call.stdin.splitlines():
+        if _RUNS_LINE.match(line):
+            call.steered()
+            call.run_text(_RUNS_LINE.sub("", line, count=1))
+        if _FILE_COMMAND.match(line):
+            for text in line.split()[1:]:
+                call.guess(literal(text.strip("'\"")))
+
+
+def _use_sent(call: Call, word: Word, *, is_form: bool) -> None:
+    """Record the files that curl reads for data or a form: there several with commas, each with parameters behind a `;`."""
+    call.use(word, "r")
+    if is_form and word.known:
+        for text in (word.text, *_FORM_FILES.findall(word.text)):
+            for one in text.partition(";")[0].split(","):
+                call.use(literal(one.strip('"')), "r")
+
+
+def _use_matched(call: Call, word: Word) -> None:
+    """Record the files that a client reads for a name in which braces and ranges stand for several, as for curl."""
+    call.use(at_home(word, call.state.home), "r")
+    if not word.known:
+        return
+    found = list(_alternatives(word.text))
+    for name in found:
+        call.use(at_home(literal(name), call.state.home), "r")
+    if len(found) == 1 and _CURL_CHOICE.search(found[0]):
+        call.steered()  # too many to compare
 
 
 def _record_address(call: Call, word: Word) -> None:
@@ -451,7 +523,7 @@ def _use_assumed(call: Call, word: Word) -> None:
     if _URL.match(word.text):
         call.network()
         return
-    if "=" in word.text or ":" in word.text or "@" in word.text:
+    if any(sign in word.text for sign in "=:@#"):
         use_hidden_paths(call, word)
         if word.known:
             return
@@ -471,6 +543,23 @@ def use_hidden_paths(call: Call, word: Word) -> None:
         call.guess(at_home(path, call.state.home))
     if text.startswith("-") and not text.startswith("--") and (place := _first_path(text)):
         call.guess(tail(word, place))
+    if word.known:
+        _use_named_inside(call, text[2:] if text.startswith("-") and not text.startswith("--") else text)
+
+
+_INNER_NAME = re.compile(r"[^=:,@<;#\s\"'{}()]+")
+
+
+def _use_named_inside(call: Call, text: str) -> None:
+    """Record files of the project that a text names after a character such as `=` or `@`: those with secrets, and those there."""
+    exists = call.runner.findings.filesystem.exists
+    for count, name in enumerate(_INNER_NAME.findall(text)):
+        if count >= HIDDEN_LIMIT:
+            call.opaque()
+            break
+        is_there = not name.startswith(("/", "~")) and any(exists(f"{one}/{name}") for one in call.state.folders or ())
+        if is_secret(name) or (is_there and name != text):
+            call.guess(literal(name))
 
 
 def at_home(word: Word, home: str) -> Word:
@@ -492,7 +581,22 @@ ASSUMED = Spec(rest=Role.BOTH, assumed=True)
 UNLISTED = Spec(rest=Role.BOTH, assumed=True, opaque=True)
 """A command that is not listed."""
 
-_MARKS = frozenset({"net", "opaque", "spread", "assumed", "unpacks", "hosts", "searches", "follows", "project"})
+_MARKS = frozenset(
+    {
+        "net",
+        "opaque",
+        "spread",
+        "uploads",
+        "passes",
+        "obeys",
+        "assumed",
+        "unpacks",
+        "hosts",
+        "searches",
+        "follows",
+        "project",
+    }
+)
 
 
 def find_spec(name: str) -> Spec | None:
@@ -532,6 +636,9 @@ def _parse_spec(operands: str, options: str) -> Spec:
         opaque="opaque" in words,
         assumed="assumed" in words,
         spreads="spread" in words,
+        uploads="uploads" in words,
+        passes="passes" in words,
+        obeys="obeys" in words,
         unpacks="unpacks" in words,
         hosts="hosts" in words,
         searches="searches" in words,

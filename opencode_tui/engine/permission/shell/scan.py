@@ -17,6 +17,7 @@ from opencode_tui.engine.permission.shell.filesystem import (
 from opencode_tui.engine.permission.shell.findings import Findings, FoundMember, Loss, Mode
 from opencode_tui.engine.permission.shell.losses import all_losses
 from opencode_tui.engine.permission.shell.needs import Reason
+from opencode_tui.engine.permission.shell.readings import Readings
 from opencode_tui.engine.permission.shell.state import State
 from opencode_tui.engine.permission.shell.walker import Walker
 from opencode_tui.engine.permission.shell.words import PRIVATE, listed
@@ -57,6 +58,7 @@ class Member(Struct, frozen=True):
     `moves_only` marks a `cd` and similar commands, which only need approval for the folder. `always` are the patterns that an
     "always" reply to a question about this member grants. `runs_project`: it runs what files of the project say. `steered`: a word
     of it, such as the name of a settings file, can make it another command than its name says, or names a file that is not known.
+    `words` are its words where it consists of words only, `readings` how these may be read.
     """
 
     texts: tuple[str, ...]
@@ -65,6 +67,15 @@ class Member(Struct, frozen=True):
     always: tuple[str, ...] = ()
     runs_project: bool = False
     steered: bool = False
+    words: tuple[str, ...] | None = None
+    readings: Readings = Readings()
+
+    def equal_to(self, text: str) -> tuple[str, ...]:
+        """Return the spellings of one of the texts without options that change nothing about what the command works on."""
+        start, rest = self.readings.itself, text.removeprefix(self.readings.itself)
+        if self.steered or not text.startswith(start) or rest[:1] not in ("", " "):
+            return ()
+        return tuple(one + rest for one in self.readings.equal)
 
 
 class Scan(Struct, frozen=True):
@@ -161,6 +172,8 @@ def _members(findings: Findings) -> list[Member]:
             always=() if known is not None and known.steered else always,
             runs_project=member.runs_project or (known is not None and known.runs_project),
             steered=member.steered or (known is not None and known.steered),
+            words=member.words,
+            readings=member.readings,
         )
     return list(found.values())
 

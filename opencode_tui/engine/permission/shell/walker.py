@@ -55,7 +55,8 @@ _INTERESTING = re.compile(rb"[A-Za-z_$`]")
 class Walker:
     """One scan. Implements `Runner` for the analyzers of commands and of words.
 
-    `_upstream` is the text that the current command reads, None if unknown; `_redirects` are redirections that the grammar
+    `_upstream` is the text that the current command reads, None if unknown; `_is_fed`: it reads a file or another command's output,
+    which is not known. `_redirects` are redirections that the grammar
     attaches to a chain or a pipeline, by the node of the last command, with the statement of this command only.
     """
 
@@ -65,6 +66,7 @@ class Walker:
         self._budget = Budget()
         self._expander = Expander(self, None)
         self._upstream: str | None = None
+        self._is_fed = False
         self._redirects: dict[int, tuple[list[Node], Node | None]] = {}
         self._members: list[FoundMember] = []
         self._scripts = 0
@@ -145,7 +147,10 @@ class Walker:
         self._budget.depth += 1
         command = SimpleCommand(" ".join([word.text for word in words]), words=words)
         command.redirections.stdin = stdin
-        member = FoundMember(texts=command.texts(command.source), words=command.plain_words())
+        command.redirections.is_fed = self._is_fed
+        member = FoundMember(
+            texts=command.texts(command.source), words=command.plain_words(), readings=command.readings()
+        )
         self.findings.members.append(member)
         self._run(member, command, state)
         self._budget.depth -= 1
@@ -387,17 +392,18 @@ class Walker:
 
     def _pipeline(self, node: "Node", state: State) -> None:
         """Follow a pipeline: each member runs in a subshell; literal printed text is known to the next one."""
-        given, text = self._upstream, None
+        given, text, is_fed = self._upstream, None, self._is_fed
         members = [child for child in node.named_children if child.type not in IGNORED]
         for child in members:
             self._upstream = given if given is not None and child is members[-1] else text
+            self._is_fed = is_fed or child is not members[0]
             fork = state.fork()
             fork.passing = child.type == "command"
             self.statement(child, fork)
             if self._budget.is_spent or child is members[-1]:
                 break
             text = self._printed(child, state)
-        self._upstream = given
+        self._upstream, self._is_fed = given, is_fed
         state.merge_outcomes()
 
     def _printed(self, node: "Node", state: State) -> str | None:
@@ -418,10 +424,11 @@ class Walker:
             self._statements(bodies, state)
             return
         redirections = self._expander.redirections(redirects, state)
-        outer = self._upstream
+        outer, is_fed = self._upstream, self._is_fed
         self._upstream = redirections.stdin if redirections.stdin is not None else outer
+        self._is_fed = is_fed or redirections.is_fed
         self._statements(bodies, state)
-        self._upstream = outer
+        self._upstream, self._is_fed = outer, is_fed
         self._open(redirections, state)
         if redirections.arguments:
             self.mark_opaque()
@@ -471,13 +478,17 @@ class Walker:
         command = self._expander.command(node, source, state, redirections)
         member.texts = command.texts(self._expander.shown_statement(statement, command))
         member.words = command.plain_words()
+        member.readings = command.readings()
         for block in command.blocks:
             self.statement(block, state.fork())
         self._open(redirections, state)
         if redirections.stdin is None:
             redirections.stdin = self._upstream
+        is_fed, self._is_fed = self._is_fed, redirections.is_fed or self._is_fed
+        redirections.is_fed = self._is_fed
         self._members.pop()
         self._run(member, command, state)
+        self._is_fed = is_fed
         self.findings.command = outer
         self._follow(redirections, state)
 

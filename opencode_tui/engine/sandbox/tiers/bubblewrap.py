@@ -202,7 +202,7 @@ def _view(policy: Policy, folder: Path, access: Mapping[Path, Access], paths: Se
     # fmt: off
     return [
         *_DEVICES, "--bind", str(policy.temp), str(TEMP), *(word for path in covers for word in ("--tmpfs", str(path))),
-        *_links(access, policy, folder),
+        *_links(access, covers, policy, folder),
         *(word for path in sorted(paths, key=_depth) for word in _mount(path, access)),
         *([] if policy.proxy is None else ["--ro-bind", str(policy.proxy), _PROXY]),
         *(word for path in (*covers, Path("/")) for word in ("--remount-ro", str(path))),
@@ -318,7 +318,7 @@ def _covers(access: Mapping[Path, Access]) -> list[Path]:
     return sorted(below - access.keys())
 
 
-def _links(access: Mapping[Path, Access], policy: Policy, folder: Path) -> Iterator[str]:
+def _links(access: Mapping[Path, Access], covered: Container[Path], policy: Policy, folder: Path) -> Iterator[str]:
     """Yield the symbolic links by which the system, the folder and the folders of PATH and HOME are reached, as /bin."""
     environ = policy.environ
     names = [
@@ -332,7 +332,7 @@ def _links(access: Mapping[Path, Access], policy: Policy, folder: Path) -> Itera
     known: dict[str, bool] = {"/": False}
     for name in filter(os.path.isabs, dict.fromkeys(map(os.path.normpath, names))):
         if _has_link(name, known) and os.path.exists(name):  # a loop of links does not exist
-            _find_links(Path(name), access, found)
+            _find_links(Path(name), access, covered, found)
     for path, target in found.items():
         yield from ("--symlink", target, str(path))
 
@@ -345,16 +345,18 @@ def _has_link(name: str, known: dict[str, bool]) -> bool:
     return found
 
 
-def _find_links(path: Path, access: Mapping[Path, Access], found: dict[Path, str]) -> None:
+def _find_links(path: Path, access: Mapping[Path, Access], covered: Container[Path], found: dict[Path, str]) -> None:
     """Add the links on the way to an existing path that lie in no mounted folder, with their targets."""
     for step in (*reversed(path.parents), path):
         if step in access or _is_below(step, access):
             return
         if step.is_symlink():
             target = os.readlink(step)
-            if step.parent != TEMP:  # it would be created on the real disk
+            if (
+                TEMP not in _parents(step) or TEMP / step.parts[2] in covered
+            ):  # else it would be created on the real disk
                 found[step] = target
-            _find_links(Path(os.path.normpath(step.parent / target)) / path.relative_to(step), access, found)
+            _find_links(Path(os.path.normpath(step.parent / target)) / path.relative_to(step), access, covered, found)
             return
 
 

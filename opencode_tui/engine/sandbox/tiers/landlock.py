@@ -133,7 +133,8 @@ def _rules(policy: Policy) -> Iterator[tuple[str, int]]:
     yield "/proc", _READ
     for name in _DEVICES:
         yield f"/dev/{name}", _READ_FILE | _WRITE_FILE | _TRUNCATE | _IOCTL_DEV
-    yield _SHARED_MEMORY, _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
+    if policy.has_shared_memory:
+        yield _SHARED_MEMORY, _READ_FILE | _READ_DIR | _WRITE_FILE | _REMOVE_FILE | _MAKE_REG | _TRUNCATE
     hidden = {str(path) for path in (*policy.hidden, *SYSTEM_SECRETS.find())}
     above = {str(parent) for path in hidden for parent in Path(path).parents}
     for path in policy.read:

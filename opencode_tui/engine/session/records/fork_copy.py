@@ -27,6 +27,7 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.storage import Storage
+from opencode_tui.tasks import Tasks
 
 GIVE_UP_WAIT_MS = 600_000
 """Milliseconds that the deletion of a fork waits for another process that copies it."""
@@ -114,8 +115,8 @@ class PendingCopies:
 class ForkQueue:
     """All copies of the process; its tasks are children of the engine's group and end with `close`."""
 
-    def __init__(self, *, group: asyncio.TaskGroup, storage: Storage, locks: Locks, publisher: Publisher) -> None:
-        self._group = group
+    def __init__(self, *, tasks: Tasks, storage: Storage, locks: Locks, publisher: Publisher) -> None:
+        self._starter = tasks
         self._storage = storage
         self._locks = locks
         self._pending = PendingCopies(storage.paths, locks=locks, files=storage.files)
@@ -227,24 +228,27 @@ class ForkQueue:
     def _task(self, fork_id: str) -> "asyncio.Task[OpencodeError | None]":
         task = self._tasks.get(fork_id)
         if task is None:
-            task = self._tasks[fork_id] = self._group.create_task(self._work(fork_id), name=f"copy {fork_id}")
+            task = self._tasks[fork_id] = self._starter.start(
+                self._work(fork_id), name=f"copy {fork_id}", failed=lambda error: _uncopied(fork_id, error)
+            )
             task.add_done_callback(lambda _: self._tasks.pop(fork_id, None))
         return task
 
     async def _work(self, fork_id: str) -> OpencodeError | None:
-        """Copy, and return the error instead of raising it: an exception here would end the engine."""
+        """Copy, and return the error instead of raising it."""
         try:
             await self._copying.copy(fork_id)
         except OpencodeError as error:
             _logger.warning("fork %s is not copied completely yet: %s", fork_id, error)
             return error
-        except Exception as error:
-            _logger.exception("copying fork %s failed", fork_id)
-            return StorageError(f"fork {fork_id} cannot be copied ({error!r}); see the log")
         return None
 
     async def _source_of(self, session_id: str) -> str | None:
         return await asyncio.to_thread(self._copying.source_of, session_id)
+
+
+def _uncopied(fork_id: str, error: Exception) -> OpencodeError:
+    return StorageError(f"fork {fork_id} cannot be copied ({error!r}); see the log")
 
 
 _BATCH = 8

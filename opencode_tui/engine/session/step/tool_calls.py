@@ -59,6 +59,7 @@ from opencode_tui.schema.session.tool_state import (
     details_of,
 )
 from opencode_tui.schema.system_error import describe
+from opencode_tui.tasks import task_group
 
 if TYPE_CHECKING:
     from opencode_tui.engine.sandbox.environment import Secrets
@@ -160,7 +161,7 @@ class ToolCalls(Struct, frozen=True):
             async with free:
                 return await self._run_one(part, call, scope, changes.watch(), before)
 
-        async with asyncio.TaskGroup() as group:
+        async with task_group() as group:
             so_far = list(scope.earlier)
             for part, call in calls:
                 tool = self.tools.get(call.tool)  # stored under its own name, whichever the model wrote

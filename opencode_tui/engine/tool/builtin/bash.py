@@ -12,7 +12,13 @@ from opencode_tui.engine.sandbox.limits import NO_LIMITS
 from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
 from opencode_tui.engine.tool.builtin.bash_run import MAX_TIMEOUT_MS, CommandRun, Ran
 from opencode_tui.engine.tool.kit import ShellEnvironment, ToolKit
-from opencode_tui.engine.tool.process.process import NO_TIMEOUT_MS, Command, Ended, find_shell
+from opencode_tui.engine.tool.process.process import (
+    NO_TIMEOUT_MS,
+    Command,
+    Ended,
+    describe_failed_start,
+    find_shell,
+)
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -158,9 +164,7 @@ async def _follow(command: Command, output: CommandOutput, arguments: BashParame
                     preview = output.excerpt(is_final=False).preview()
                     context.progress(title, {"output": preview, "description": arguments.description})
     except OSError as error:
-        raise ToolError(
-            f"the command could not be started in {command.folder}: {error.strerror}; try a smaller one"
-        ) from error
+        raise ToolError(describe_failed_start(command, error)) from error
     return ended
 
 

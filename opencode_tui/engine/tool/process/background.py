@@ -24,7 +24,7 @@ from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.environment import StreamRedactor
 from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.engine.snapshot.record.write import BackgroundProgram
-from opencode_tui.engine.tool.process.process import Command, Ended
+from opencode_tui.engine.tool.process.process import Command, Ended, describe_failed_start
 from opencode_tui.engine.tool.process.running_command import (
     CommandOutput,
     RunningCommand,
@@ -421,9 +421,7 @@ class BackgroundCommands:
                 while ended is None:
                     ended = await running.wait(_WAIT_S)
         except OSError as error:
-            raise ToolError(
-                f"the command could not be started in {command.folder}: {error.strerror}; try a smaller one"
-            ) from error
+            raise ToolError(describe_failed_start(command, error)) from error
         finally:
             job.running = None
         if ended.limit is not None:

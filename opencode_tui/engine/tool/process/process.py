@@ -32,6 +32,7 @@ from opencode_tui.engine.tool.process.limit_watch import LimitWatch
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 from opencode_tui.programs import find_program
 from opencode_tui.schema.api.limit import ReachedLimit
+from opencode_tui.schema.system_error import cause_of, describe
 
 TIMEOUT_GRACE_S = 1.0
 CANCEL_GRACE_S = 0.1
@@ -124,6 +125,11 @@ def find_shell(environ: Mapping[str, str], folder: Path, chosen: str | None = No
         if found is not None:
             return os.path.realpath(found)
     return find_program("bash", environ, folder) or "/bin/sh"
+
+
+def describe_failed_start(command: Command, error: OSError) -> str:
+    """Return one line about a command that could not be started, with the cause and, where one is known, the remedy."""
+    return f"the command could not be started in {command.folder}: {describe(error)}"
 
 
 class ShellProcess:
@@ -232,7 +238,7 @@ class ShellProcess:
             try:
                 self._process = start_inside(launch.view, start, self._has_ended)
             except OSError as error:
-                raise MountsChangedError(f"the prepared view cannot be entered: {error.strerror}") from error
+                raise MountsChangedError(f"the prepared view cannot be entered: {cause_of(error)}") from error
         else:
             self._process = start() if launch.confine is None else run_on_thread(start)
         if self._supervisor is not None:

@@ -140,7 +140,7 @@ def _choices(agent: str | None, model: ModelName | None) -> list[Entry]:
 async def session_value(client: Client, feed: Feed, info: SessionInfo) -> SessionValue:
     """Return a session as OpenCode 2 has it."""
     totals = await feed.totals(client, info)
-    journal = feed.peek(info.id)
+    journal = await feed.known(info.id)
     agent, model = journal.last(kinds.AGENT_SWITCHED), journal.last(kinds.MODEL_SWITCHED)
     return SessionValue(
         id=info.id,

@@ -9,6 +9,7 @@ import asyncio
 import re
 import time
 from collections.abc import KeysView
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.records.stored_history import copied_messages, open_history, ordered
+from opencode_tui.engine.session.records.stored_history import copied_id, copied_messages, open_history, ordered
 from opencode_tui.engine.session.request.prefix_breaks import without_last
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses, is_unfinished, repair
 from opencode_tui.engine.session.sessions import Sessions, new_slug
@@ -208,7 +209,7 @@ class SessionForks(Struct, frozen=True):
         if not _is_empty(taken):
             await self.copies.register(source.id, info.id)
         await self.todos.copy(source.id, info.id)
-        await self.store.create(info, prefix=await self._prefix_of(source.id))
+        await self.store.create(info, prefix=await self._prefix_of(source.id, info.id))
         # The fork has messages already: the next reader finds them.
         self.store.drop(info.id)
         if not _is_empty(taken):
@@ -216,10 +217,10 @@ class SessionForks(Struct, frozen=True):
             asyncio.get_running_loop().call_soon(self.copies.resume, info.id)
         return info
 
-    async def _prefix_of(self, source_id: str) -> SessionPrefix | None:
+    async def _prefix_of(self, source_id: str, fork_id: str) -> SessionPrefix | None:
         """Return the start of the fork's requests, that of its source; in another folder its first request makes it anew."""
         found = await self.store.prefix(source_id)
-        return None if found is None else without_last(found)
+        return None if found is None else without_last(found, partial(copied_id, fork_id))
 
     def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
         now = self.clock()

@@ -44,12 +44,13 @@ class Loaded:
     is_copying: bool = False
     older: Sequence[str] = ()
 
-    def ids(self) -> Iterator[str]:
-        """Yield the ids of the messages, and of each the last part: those that new ids have to follow."""
+    def made(self) -> Iterator[tuple[str, int]]:
+        """Yield the ids of the messages and of the last part of each, which new ids have to follow, with the messages' times."""
         for message in self.messages:
-            yield message.info.id
+            created = message.info.time.created
+            yield message.info.id, created
             if message.parts:
-                yield message.parts[-1].id
+                yield message.parts[-1].id, created
 
 
 def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:

@@ -36,7 +36,7 @@ from opencode_tui.engine.session.records.request_records import KIND, RequestRec
 from opencode_tui.engine.session.records.stored_history import find_session, open_history
 from opencode_tui.engine.session.records.writer import SessionWriter, SharedRecords
 from opencode_tui.engine.waits import waiting
-from opencode_tui.schema.error import NotFoundError, StorageError, UnlockedError
+from opencode_tui.schema.error import NotFoundError, SessionError, StorageError, UnlockedError
 from opencode_tui.schema.event.event import (
     MessageRemoved,
     SessionCreated,
@@ -52,7 +52,7 @@ from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.prefix import SessionPrefix
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
@@ -425,7 +425,14 @@ class SessionStore:
         return records.parts_of(message_id) if records is not None else []
 
     async def tail(self, session_id: str, limit: int, *, is_fresh: bool = False) -> list[MessageWithParts]:
-        """Return the newest `limit` messages, oldest first, reading no others from the disk; `is_fresh` after a `refresh`."""
+        """Return the newest `limit` messages, oldest first, reading no others from the disk; `is_fresh` after a `refresh`.
+
+        Raises SessionError for a limit below 0.
+        """
+        if limit < 0:
+            raise SessionError(f"{limit} is no number of messages; give 0 or more, or no limit for all of them")
+        if limit == 0:
+            return []
         if not is_fresh:
             await self.refresh(session_id)
         while (records := self._open.get(session_id)) is not None:
@@ -529,6 +536,8 @@ class SessionStore:
                 self.drop(other)
 
     def _remember(self, info: SessionInfo) -> None:
+        if fork_origin(info) is not None:
+            self._identifier.observe_session(info.id)  # `own_from` says why
         self._projects[info.id] = info.project_id
         self._publisher.bind(info.id, info.directory)
 
@@ -563,7 +572,7 @@ class SessionStore:
             return None
 
     def _note(self, session_id: str, loaded: Loaded) -> None:
-        self._identifier.observe(loaded.ids())
+        self._identifier.observe_made(loaded.made())
         self._report_damaged(session_id, loaded)
         if loaded.is_copying and self._copy_on is not None:
             self._copy_on(session_id)

@@ -488,7 +488,13 @@ class _Settings:
         from opencode_tui.schema.api.catalog import SandboxState  # most runs list nothing
 
         found = await self._instance.folder.programs.sandbox.get().status()
-        return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode, exposed=found.exposed or None)
+        return SandboxState(
+            tier=found.tier,
+            reason=found.reason,
+            mode=found.mode,
+            exposed=found.exposed or None,
+            spelling=found.spelling or None,
+        )
 
     async def status_text(self, facts: "StatusFacts") -> str:
         folder, tui = self._instance.folder, self._instance.folder.config.settings.tui

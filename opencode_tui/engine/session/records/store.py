@@ -539,7 +539,7 @@ class SessionStore:
         if fork_origin(info) is not None:
             self._identifier.observe_session(info.id)  # `own_from` says why
         self._projects[info.id] = info.project_id
-        self._publisher.bind(info.id, info.directory)
+        self._publisher.bind(info.id, info.directory, info.parent_id)
 
     def _parse(self, key: Key, data: bytes) -> SessionInfo:
         info = self._read_info(key, data)

@@ -239,13 +239,21 @@ class _Prompts:
     async def check(self, request: PromptInput) -> None:
         self._prompts.check(request)
 
-    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
         self._admit(session_id)
-        return await self._prompts.prompt(session_id, request, policy=self._policy, stored=stored)
+        return await self._prompts.prompt(
+            session_id, request, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
-    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
         self._admit(session_id)
-        return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
+        return await self._prompts.command(
+            session_id, given, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
     async def run_check(self, session_id: str, request: "RunCheck") -> SessionInfo:
         self._admit(session_id)

@@ -126,6 +126,7 @@ class SessionServices:
             recent=core.recent,
             commands=self._slash_commands,
             agents=self._agent_trees,
+            lock=core.session_lock,
             is_isolated=self._joined_trees is not None,
         )
 
@@ -510,7 +511,7 @@ class SessionServices:
                 background=self.folder.commands_in_background,
             ),
             summaries=self.summaries.get(),
-            cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
+            cleanup=Cleanup(store=core.store, runs=core.runs, copies=core.copies),
             recover_session=self.runs.recover,
             new_id=core.identifier.ascending,
         )

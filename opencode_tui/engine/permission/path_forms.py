@@ -6,15 +6,21 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.storage.same_name import NAMES, AnySpelling, key
+
 _PERMISSIONS = ("read", "edit", "list")
 """Permissions whose patterns are paths."""
 
 
 class PathForms(Struct, frozen=True):
-    """`base` is the folder that relative patterns start at, `roots` are the spellings of the project's folder; all absolute."""
+    """`base` is the folder that relative patterns start at, `roots` are the spellings of the project's folder; all absolute.
+
+    With `ignores_spelling` the project's disk finds a file under each spelling of its name.
+    """
 
     base: str
     roots: Sequence[str]
+    ignores_spelling: bool = False
 
     def of(self, permission: str, pattern: str) -> tuple[str, ...]:
         """Return the other spellings of a path.
@@ -28,13 +34,17 @@ class PathForms(Struct, frozen=True):
         found = [path] if inner is None else [inner, *(os.path.join(root, inner) for root in self.roots)]
         texts = dict.fromkeys([pattern, *(text for text in found if text)])
         folders = [f"{text.rstrip('/')}/" for text in texts] if permission != "edit" else []
-        return tuple(text for text in (*texts, *folders) if text != pattern)
+        forms = [text for text in (*texts, *folders) if text != pattern]
+        if self.ignores_spelling:
+            forms += [AnySpelling(key(text)) for text in (pattern, *forms)]
+        return tuple(forms)
 
 
 def forms_of(directory: Path, worktree: Path) -> PathForms:
     """Return the spellings for a project; in a folder without a worktree they start at the folder. Blocks."""
     base = str(directory if str(worktree) == "/" else worktree)
-    return PathForms(base=str(worktree), roots=list(dict.fromkeys((base, os.path.realpath(base)))))
+    real = os.path.realpath(base)
+    return PathForms(str(worktree), list(dict.fromkeys((base, real))), NAMES.is_ignoring(Path(real)))
 
 
 def _below(path: str, root: str) -> str | None:

@@ -344,7 +344,7 @@ class FolderServices:
     @cached_property
     def _path_forms(self) -> PathForms:
         """The spellings of the project's paths that rules may use."""
-        return forms_of(self.project.directory, self.project.worktree)
+        return forms_of(self.project.directory, self.project.worktree, self.project.origins)
 
     def _may_read(self, context: ToolContext, path: Path) -> bool:
         """Return whether the read tool could show a file without asking."""

@@ -351,6 +351,7 @@ class SessionServices:
             unread=self._unread.consume,
             directory=project.directory,
             worktree=project.worktree,
+            origins=project.origins,
         )
 
     def _maker_of(self, kind: "type[_Step]") -> "Callable[[AssistantMessage], _Step]":
@@ -475,7 +476,7 @@ class SessionServices:
         return SessionCommands(
             commands=folder.commands,
             agents=folder.agents,
-            snippets=Snippets(shell, core.store, folder.agents, folder.permissions, project.worktree),
+            snippets=Snippets(shell, core.store, folder.agents, folder.permissions, project.worktree, project.origins),
             place=folder.references,
             hooks=folder.plugins.hooks,
             publish=core.publisher.publish,

@@ -14,6 +14,9 @@ Token = Literal["bold", "italic", "muted", "text", "accent", "success", "warning
 MAX_WIDTH = 120
 """Maximum width in cells of lines with right-aligned facts."""
 
+USUAL_COLUMNS = 80
+"""Cells of a line where the terminal does not know its width, as over a serial console."""
+
 _ATTRIBUTES: dict[Token, str] = {"bold": "1", "italic": "3", "muted": "2"}
 _DARK: dict[Token, str] = {
     "accent": "95",
@@ -80,9 +83,10 @@ class Style(Struct, frozen=True):
         if self.descriptor is None:
             return None
         try:
-            return max(20, os.get_terminal_size(self.descriptor).columns - 1)
+            columns = os.get_terminal_size(self.descriptor).columns
         except OSError:
             return None
+        return max(20, (columns or USUAL_COLUMNS) - 1)
 
     def width(self) -> int | None:
         """Return the width in cells of a line with right-aligned facts."""

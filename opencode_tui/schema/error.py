@@ -266,6 +266,10 @@ class SnapshotError(OpencodeError):
     """A snapshot cannot be recorded or restored."""
 
 
+class SnapshotUnreadableError(SnapshotError):
+    """The system could not read a snapshot now; whether it is whole is not known, so nothing may be deleted for it."""
+
+
 class GitUnavailableError(SnapshotError):
     """Git failed; the text has its reason."""
 

@@ -21,6 +21,7 @@ _TICKS_PER_MS = 4096
 _FIELD = 1 << 48
 _MASK = _FIELD - 1
 _HALF = _FIELD // 2
+_AHEAD = 24 * 3_600_000 * _TICKS_PER_MS
 _SHAPE = re.compile(r"[a-z]{3,4}_[0-9A-Za-z]{1,60}")
 _TIME_FIELD = re.compile(r"^[a-z]{3,4}_([0-9a-f]{12})")
 
@@ -39,6 +40,18 @@ def time_field(identifier: str) -> int | None:
     """Return the 48-bit field of an id, or None when its name has none (old or foreign ids)."""
     match = _TIME_FIELD.match(identifier)
     return int(match.group(1), 16) if match else None
+
+
+def session_field(identifier: str) -> int | None:
+    """Return the 48-bit field of a session's id as an ascending id would have it, None when its name has none."""
+    field = time_field(identifier)
+    return None if field is None else ~field & _MASK
+
+
+def is_made_after(identifier: str, field: int) -> bool:
+    """Return whether an id was made after a 48-bit field, by the shorter way round; False for one without a time field."""
+    own = time_field(identifier)
+    return own is not None and 0 < (own - field) % _FIELD < _HALF
 
 
 def spans_wrap(identifiers: Iterable[str]) -> bool:
@@ -88,17 +101,40 @@ class Identifier:
         return _render(prefix, ~self._next() & _MASK)
 
     def observe(self, identifiers: Iterable[str]) -> None:
-        """Advance the generator past ids that a session has, so that later ones sort after them.
+        """Advance the generator past ids, so that later ones sort after them.
 
-        They may be far ahead, because a clock was corrected, or is a client's: by up to half of the 48 bits, which is a year.
+        An id that is more than a day ahead counts as one from before the last wrap: without the time of its record it cannot be
+        known which of both it is.
         """
         fields = [field for one in identifiers if (field := time_field(one)) is not None]
-        if not fields:
-            return
         with self._lock:
             now = self.clock() * _TICKS_PER_MS
-            ahead = max((field - now) % _FIELD if (field - now) % _FIELD < _HALF else 0 for field in fields)
-            self._last = max(self._last, now + ahead)
+            ahead = max(((field - now) % _FIELD for field in fields if (field - now) % _FIELD <= _AHEAD), default=0)
+            if ahead:
+                self._last = max(self._last, now + ahead)
+
+    def observe_made(self, records: Iterable[tuple[str, int]]) -> None:
+        """Advance the generator past the ids of records, given with their own times in ms.
+
+        They may be far ahead, because a clock was corrected: by up to half of the 48 bits, which is a year. An id that does not
+        fit the time of its record, as an imported one, counts as in `observe`.
+        """
+        made, alone = list[int](), list[str]()
+        for name, created in records:
+            made.append(moment(name, created)[0])
+            off = ((time_field(name) or 0) - created * _TICKS_PER_MS) % _FIELD
+            if min(off, _FIELD - off) > _AHEAD:
+                alone.append(name)
+        self.observe(alone)
+        with self._lock:
+            most = self.clock() * _TICKS_PER_MS + _HALF
+            self._last = max(self._last, max((one for one in made if one < most), default=0))
+
+    def observe_session(self, identifier: str) -> None:
+        """Advance the generator past the id of a session, which is a descending one."""
+        field = session_field(identifier)
+        if field is not None:
+            self.observe([_render("ses", field)])
 
     def _next(self) -> int:
         with self._lock:

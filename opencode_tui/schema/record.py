@@ -19,6 +19,7 @@ from typing import (
     Any,
     ClassVar,
     Generic,
+    NamedTuple,
     Self,
     TypeVar,
     cast,
@@ -95,6 +96,17 @@ class ValidationError(ValueError):
         return self.faults
 
 
+class Kept(NamedTuple):
+    """What a stored record has that this version does not know, in words, and the values to write back: some fields, or the whole.
+
+    Source: `session/newer.py`.
+    """
+
+    what: str
+    fields: JsonObject
+    is_whole: bool = False
+
+
 class _Shape:
     """How records of a class are made and written."""
 
@@ -150,6 +162,7 @@ class Record(WithFields):
 
     if TYPE_CHECKING:
         __pydantic_extra__: JsonObject | None
+        __pydantic_private__: object
         __pydantic_fields_set__: set[str]
 
     adjust_schema: ClassVar[Callable[[JsonObject], None] | None] = None
@@ -262,7 +275,24 @@ class Record(WithFields):
             extra if extra is None else {**extra, **more},
             self.__pydantic_fields_set__ | fields.keys(),
         )
+        if self.unknown_values is not None:
+            replaced = {rows[name].alias for name in known}
+            left = {name: value for name, value in self.unknown_values.fields.items() if name not in replaced}
+            if left:
+                copy.keeping(
+                    self.unknown_values if self.unknown_values.is_whole else self.unknown_values._replace(fields=left)
+                )
         return copy
+
+    def keeping(self, kept: Kept) -> Self:
+        """Return the record itself, which is new, once it keeps what this version does not know of it."""
+        _set(self, "__pydantic_private__", kept)
+        return self
+
+    @property
+    def unknown_values(self) -> Kept | None:
+        """Return what this version does not know of a stored record; `to_json` writes it back, and nothing else has it."""
+        return cast("Kept | None", self.__pydantic_private__)
 
     @property
     def model_extra(self) -> JsonObject | None:
@@ -292,6 +322,8 @@ class Record(WithFields):
 
         Halves of characters (lone surrogates: an argument that is not UTF-8, a plugin's text) become question marks.
         """
+        if self.unknown_values is not None:
+            return _with_kept(self.to_dict(), self.unknown_values)
         try:
             return msgspec.json.format(self.to_line())
         except UnicodeEncodeError:
@@ -355,6 +387,15 @@ def _fill(record: Record, values: JsonObject, extra: JsonObject | None, present:
     _set(record, "__pydantic_extra__", extra)
     _set(record, "__pydantic_fields_set__", present)
     _set(record, "__pydantic_private__", None)
+
+
+_OWNERS = ("id", "sessionID", "messageID")
+
+
+def _with_kept(shown: JsonObject, kept: Kept) -> bytes:
+    fields = kept.fields if kept.is_whole else {**shown, **kept.fields}
+    fields = {**fields, **{name: shown[name] for name in _OWNERS if name in shown}}
+    return json.dumps(fields, ensure_ascii=False, indent=2).encode("utf-8", "replace")
 
 
 def plain(value: Any) -> Any:

@@ -14,9 +14,8 @@ from msgspec import Struct
 
 from opencode_tui.schema.api.project import ProjectInfo
 from opencode_tui.schema.error import CorruptRecordError, StorageError
-from opencode_tui.schema.record import JsonObject, ValidationError
-from opencode_tui.schema.session.message import MESSAGE
-from opencode_tui.schema.session.part import PART
+from opencode_tui.schema.record import JsonObject, Record, ValidationError
+from opencode_tui.schema.session.newer import parse_message, parse_stored_part
 from opencode_tui.storage.files import FILE_MODE, FOLDER_MODE, AtomicWriter, temporary_owner
 from opencode_tui.storage.keys import Key, is_segment, segment_of
 from opencode_tui.storage.process_identity import is_alive, is_running
@@ -26,27 +25,32 @@ from opencode_tui.storage.session_record import describe_mismatch, parse_session
 from opencode_tui.storage.storage import Storage
 
 _FOLDER_FIELDS = {"message": "sessionID", "part": "messageID"}
-_SHAPES: dict[str, Callable[[bytes], object]] = {
-    "message": MESSAGE.validate_json,
-    "part": PART.validate_json,
+_SHAPES: dict[str, Callable[[bytes], Record]] = {
+    "message": parse_message,
+    "part": parse_stored_part,
     "project": ProjectInfo.model_validate_json,
 }
 
 
-def check_record(key: Key, data: bytes, path: str) -> None:
-    """Raise CorruptRecordError when the bytes are not a valid record for this key; unknown kinds need only be JSON."""
+def check_record(key: Key, data: bytes, path: str) -> str:
+    """Return what this version does not know of a record, in words; empty where it knows all. Unknown kinds need only be JSON.
+
+    Raises CorruptRecordError when the bytes are not a valid record for this key.
+    """
     data = checked(data, path)
-    kind = key[0]
+    kind, newer = key[0], ""
     if kind == "session" and len(key) == 3:
         parse_session(data, path=path, project_id=key[1])
     elif kind in _SHAPES:
         try:
-            _SHAPES[kind](data)
+            kept = _SHAPES[kind](data).unknown_values
         except ValidationError as error:
             raise CorruptRecordError(path, describe_mismatch(error)) from error
+        newer = "" if kept is None else kept.what
     else:
-        return
+        return ""
     _check_ids(key, cast(JsonObject, json.loads(data)), path)
+    return newer
 
 
 def _check_ids(key: Key, record: JsonObject, path: str) -> None:
@@ -60,6 +64,7 @@ def _check_ids(key: Key, record: JsonObject, path: str) -> None:
 
 
 _OTHERS = 0o077
+_STALE_S = 24 * 3600
 _FRESH_S = 60
 """A temporary file lives for milliseconds; a younger one may belong to a process in another container."""
 
@@ -67,7 +72,7 @@ _FRESH_S = 60
 class Finding(Struct, frozen=True):
     """A problem: `text` is one line; `paths` are the files or folders that `repair` would change, empty when it cannot."""
 
-    kind: Literal["damaged", "leftover", "mode", "unreadable", "foreign", "killed run"]
+    kind: Literal["damaged", "leftover", "mode", "unreadable", "foreign", "newer", "killed run"]
     text: str
     paths: tuple[str, ...] = ()
 
@@ -166,9 +171,11 @@ class Doctor:
     def _examine(self, location: _Location) -> Finding | None:
         owner = temporary_owner(location.name)
         if owner is not None:
-            is_old = location.mtime < time.time() - _FRESH_S
+            age_s = time.time() - location.mtime
+            # The id of a process is used again after a while.
+            is_left = age_s > _STALE_S or (age_s > _FRESH_S and not is_running(owner))
             text = f"{location.path} is a leftover of process {owner}, which has ended"
-            return Finding("leftover", text, (location.path,)) if is_old and not is_running(owner) else None
+            return Finding("leftover", text, (location.path,)) if is_left else None
         if location.path.startswith(f"{self._paths.lock}/"):
             return self._examine_owner(location) if location.name.endswith(OWNER_SUFFIX) else None
         if not location.path.startswith(f"{self._root}/"):
@@ -183,7 +190,7 @@ class Doctor:
             return None if is_ours or location.name.startswith(".") else Finding("foreign", text)
         key = (*location.path[len(self._root) + 1 :].split("/")[:-1], segment)
         try:
-            check_record(key, self._files.read_whole(location.path), location.path)
+            newer = check_record(key, self._files.read_whole(location.path), location.path)
         except IsADirectoryError:
             return Finding("damaged", f"{location.path} is a folder where a record should be", (location.path,))
         except FileNotFoundError:
@@ -192,6 +199,8 @@ class Doctor:
             return Finding("unreadable", str(storage_error(error, "read", location.path)))
         except CorruptRecordError as error:
             return Finding("damaged", f"{location.path} is damaged ({error.reason})", (location.path,))
+        if newer:
+            return Finding("newer", f"{location.path} is from a newer version: it has {newer} (kept as it is)")
         return None
 
     def _examine_owner(self, location: _Location) -> Finding | None:

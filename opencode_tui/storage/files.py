@@ -112,6 +112,27 @@ class FileSystem:
             self.close(descriptor)
 
 
+_APPEND = os.O_RDWR | os.O_CREAT | os.O_APPEND
+
+
+def append_line(files: FileSystem, path: str, data: bytes) -> None:
+    """Append lines, which end with a line end, to a file; behind half a line, which a killed process left, on a new one.
+
+    Blocks. Raises OSError; then a part of the lines may be there.
+    """
+    descriptor = files.open(path, _APPEND)
+    try:
+        if os.lseek(descriptor, 0, os.SEEK_END) > 0:
+            os.lseek(descriptor, -1, os.SEEK_END)
+            if files.read(descriptor, 1) != b"\n":
+                data = b"\n" + data
+        rest = memoryview(data)
+        while rest:
+            rest = rest[files.write(descriptor, rest) :]
+    finally:
+        files.close(descriptor)
+
+
 # Atomic file writes: a reader sees either the whole old or the whole new content. New bytes go into a temporary file of the
 # same folder, `.{pid}.{number}.tmp`, which is then renamed to the target. Listings skip such names; `opencode-tui doctor`
 # removes those that a dead process left.
@@ -237,18 +258,20 @@ class AtomicWriter:
             if above is None or above.startswith(f"{path}/"):
                 if begin is not None:
                     begin()
-                self._sync_path(path)
+                sync_path(self._files, path)
                 paths.discard(path)
 
-    def _sync_path(self, path: str) -> None:
-        try:
-            descriptor = self._files.open(path, os.O_RDONLY)
-        except FileNotFoundError:
-            return  # removed since, nothing to sync
-        try:
-            self._files.fsync(descriptor)
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # some network file systems cannot sync a folder, and need not
-                raise
-        finally:
-            self._files.close(descriptor)
+
+def sync_path(files: FileSystem, path: str) -> None:
+    """Sync a file, or the names in a folder, to the disk; one that was removed needs none. Raises OSError."""
+    try:
+        descriptor = files.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return
+    try:
+        files.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems cannot sync a folder, and need not
+            raise
+    finally:
+        files.close(descriptor)

@@ -17,7 +17,7 @@ import msgspec
 
 from opencode_tui.schema.record import Reader
 from opencode_tui.schema.session.listed import ListedSession, read_listed
-from opencode_tui.schema.session.session import SessionInfo, fork_origin, hidden_cost
+from opencode_tui.schema.session.session import SessionInfo, fork_origin, hidden_cost, own_field
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.keys import SUFFIX
 from opencode_tui.storage.record_file import storage_error
@@ -63,8 +63,8 @@ class Columns(msgspec.Struct, frozen=True):
         return self.names[row][: -len(SUFFIX)]
 
     def begun(self, rows: Iterable[int]) -> dict[str, int]:
-        """Return for sessions by ID from when on their messages are their own: those of a fork since it was made, else all."""
-        return {self.id_of(row): self.created[row] if self.flags[row] & FORK else 0 for row in rows}
+        """Return for sessions by ID what says which of their messages are their own, as `own_from` does."""
+        return {one: own_field(one) if self.flags[row] & FORK else 0 for row in rows for one in (self.id_of(row),)}
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):

@@ -26,6 +26,7 @@ import msgspec
 
 from opencode_tui.schema.api.usage import ModelUsage, ProjectUsage
 from opencode_tui.schema.record import MOST, JsonObject
+from opencode_tui.schema.session.session import is_own, own_field
 from opencode_tui.storage.files import AtomicWriter
 from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
@@ -96,7 +97,7 @@ class _Folders:
 
 
 _HEAD = Packing("<Qqqq")
-"""What is before a kept sum: the state of the folder of the messages, and the time in ms since which they count."""
+"""What is before a kept sum: the state of the folder of the messages, and `own_from` of the session."""
 
 
 class _Use(msgspec.Struct, array_like=True, gc=False):
@@ -234,16 +235,16 @@ class SessionSums:
         self._memory = _Memory()
         self._lock = threading.Lock()
 
-    def costs(self, since: Mapping[str, int]) -> dict[str, Decimal]:
-        """Return the cost in USD of these sessions, each of its messages since a time (ms); free ones are left out. Blocks.
+    def costs(self, begun: Mapping[str, int]) -> dict[str, Decimal]:
+        """Return the cost in USD of these sessions, given with their `own_from`; free ones are left out. Blocks.
 
         Lists one folder for many, or looks at each of a few, and reads the messages of those that have changed. Raises
         StorageError.
         """
-        is_few = len(since) <= _FEW
+        is_few = len(begun) <= _FEW
         with self._working() as memory:
-            states = ((one, self._state(one)) for one in since) if is_few else self._folders().states()
-            asked = ((one, since[one], state) for one, state in states if one in since and state is not None)
+            states = ((one, self._state(one)) for one in begun) if is_few else self._folders().states()
+            asked = ((one, begun[one], state) for one, state in states if one in begun and state is not None)
             found = self._sums(memory, asked, has_tools=False, is_few=is_few)
             costs = {one.session: cost for one in found if (cost := one.sum.cost)}
             self._save(memory)
@@ -320,7 +321,7 @@ class SessionSums:
         has_tools: bool,
         is_few: bool = False,
     ) -> Iterator[_Found]:
-        """Yield the sums of sessions, of messages since a time, whose folders were in these states since this is called."""
+        """Yield the sums of sessions, of their own messages, whose folders were in these states since this is called."""
         horizon = time.time_ns() - _YOUNG_NS
         for session, begun, state in asked:
             head = _HEAD.pack(*state, begun)
@@ -349,7 +350,7 @@ class SessionSums:
             memory.seen[session] = known
         return known
 
-    def _add_up(self, memory: _Memory, session: str, since: int, horizon: int, *, has_tools: bool) -> tuple[_Sum, bool]:
+    def _add_up(self, memory: _Memory, session: str, begun: int, horizon: int, *, has_tools: bool) -> tuple[_Sum, bool]:
         """Return the sum of a session's messages, and whether one is being written; unchanged messages are not read again."""
         before = memory.messages.pop(session, {})
         folder = folder_path(self._root, ("message", session))
@@ -358,10 +359,10 @@ class SessionSums:
         for name, state in self._states(folder):
             if (message := segment_of(f"{name}{SUFFIX}")) is None:
                 continue
-            key = f"{since} {name} {state}"
+            key = f"{begun} {name} {state}"
             found, is_open = before.get(key), False
             if found is None or (has_tools and found.tools is None):
-                found, is_open = self._read_message(f"{folder}/{name}{SUFFIX}", message, since, has_tools=has_tools)
+                found, is_open = self._read_message(f"{folder}/{name}{SUFFIX}", message, begun, has_tools=has_tools)
                 memory.unsaved += 1
             total.add(found)
             is_any_open = is_any_open or is_open
@@ -371,10 +372,10 @@ class SessionSums:
             del memory.messages[next(iter(memory.messages))]
         return total, is_any_open
 
-    def _read_message(self, path: str, message: str, since: int, *, has_tools: bool) -> tuple[_Sum, bool]:
-        """Return what a message adds, and whether it is being written; nothing for a damaged one, or one from before `since`."""
+    def _read_message(self, path: str, message: str, begun: int, *, has_tools: bool) -> tuple[_Sum, bool]:
+        """Return what a message adds, and whether it is being written; nothing for a damaged one, or one that a fork copied."""
         found, tools = self._message(path), dict[str, int]()
-        if found.role not in ("user", "assistant") or _number(found.time.created) < since:
+        if found.role not in ("user", "assistant") or not is_own(message, begun):
             return _Sum(tools=tools), False
         if found.role == "user":
             return _Sum(1, tools=tools), False
@@ -529,10 +530,10 @@ def _state_of(one: os.stat_result) -> _State:
 def _asked(
     columns: Columns, folders: "_Folders", rows: Sequence[int] | None = None
 ) -> Iterator[tuple[str, int, _State]]:
-    """Yield the sessions in these rows, or in all, that have messages, from when on these are their own, and their states."""
+    """Yield the sessions in these rows, or in all, that have messages, with their `own_from` and their states."""
     names, flags = columns.names, columns.flags
     wanted = set(names if rows is None else map(names.__getitem__, rows))
-    forked = {names[row]: columns.created[row] for row, one in enumerate(flags) if one & FORK}
+    forked = {names[row]: own_field(columns.id_of(row)) for row, one in enumerate(flags) if one & FORK}
     for session, state in folders.states():
         if (name := f"{session}{SUFFIX}") in wanted:
             yield session, forked.get(name, 0), state

@@ -35,6 +35,9 @@ _VISIBLE_FORMATS = "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U0001
 _IDEOGRAPHS = range(0x20000, 0x3FFFE)
 """Planes in which unassigned characters are wide too."""
 
+_LETTERS_END = "\u2000"
+"""Where the letters of scripts end that are written with joiners; behind are symbols, which are drawn as one with them."""
+
 _JOINED = re.compile("\u200d.?", re.DOTALL)
 """A joiner and the character after it: both are drawn in the cell of the character before them."""
 
@@ -55,12 +58,25 @@ def width(text: str) -> int:
     return _cached_width(text) if len(text) < _CACHED_LENGTH else _width(text)
 
 
+def extra_cells(cluster: str) -> int:
+    """Return how many more cells than its width a terminal may draw for a character with its marks.
+
+    Many terminals, those by the C library's table among them, draw spacing vowel signs (category Mc) in a cell of their own, and a
+    letter or blank behind a joiner too; others draw them with the character before them.
+    """
+    is_symbol = cluster >= _LETTERS_END and not any(map(_is_spacing, cluster))
+    return 0 if cluster.isascii() or is_symbol else max(0, _most_width(cluster) - width(cluster))
+
+
 def fitting(text: str, room: int) -> int:
-    """Return how many characters of a text fit into the cells, marks on the last character included."""
+    """Return how many characters of a text fit into the cells, marks on the last character included.
+
+    A sign that some terminals draw in a cell of its own counts as one.
+    """
     if text.isascii():
         return min(len(text), max(0, room))
     for index, character in enumerate(text):
-        room -= _cells(character)
+        room -= _most_cells(character)
         if room < 0:
             return index
     return len(text)
@@ -180,7 +196,7 @@ def _wide_breaks(text: str, room: int, head: int) -> list[tuple[int, int]]:
     limit = head
     for match in _pieces().finditer(text):
         piece, at = match.group(), match.start()
-        cells = width(piece)
+        cells = _most_width(piece)
         if piece.isspace():
             used += cells if end > start or not found else 0
             start = match.end() if end <= start and found else start
@@ -198,7 +214,7 @@ def _wide_breaks(text: str, room: int, head: int) -> list[tuple[int, int]]:
             found.append((start, at + cut))
             at += cut
             start, used, limit = at, 0, room
-            cells = width(text[at : match.end()])
+            cells = _most_width(text[at : match.end()])
         used += cells
         end = match.end()
     if end > start or not found:
@@ -215,6 +231,20 @@ def _pieces() -> re.Pattern[str]:
 @cache
 def _wide_letter() -> re.Pattern[str]:
     return re.compile(rf"[{_WIDE}]")  # 3 ms too
+
+
+def _most_width(text: str) -> int:
+    """Return the most cells that a terminal draws for a text."""
+    return len(text) if text.isascii() else sum(map(_most_cells, text))
+
+
+def _most_cells(character: str) -> int:
+    return 1 if _is_spacing(character) else _cells(character)
+
+
+@lru_cache(4096)
+def _is_spacing(character: str) -> bool:
+    return unicodedata.category(character) == "Mc"
 
 
 def _width(text: str) -> int:

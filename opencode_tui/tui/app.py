@@ -16,6 +16,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Kind
 from opencode_tui.tui.keys.common import closes_page
+from opencode_tui.tui.keys.key_run import KeyRun
 from opencode_tui.tui.keys.router import KeyedScreen
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.prompt.editor import Editor
@@ -122,6 +123,9 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         """Pass keys to the router before the widgets; queue keys until the prompt exists."""
+        if isinstance(event, KeyRun):
+            await self._type_run(event.keys)
+            return
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             if self._is_held(event):
                 return
@@ -139,6 +143,21 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             elif isinstance(self.screen, ChatScreen) and await self.screen.paste_behind_question(event):
                 return
         await super().on_event(event)
+
+    async def _type_run(self, keys: Sequence[events.Key]) -> None:
+        """Handle keys that were typed in one go; characters that only extend the text of the prompt are inserted together."""
+        at = 0
+        while at < len(keys):
+            end = at
+            if self._early is None and self._hold is None and isinstance(self.screen, ChatScreen):
+                while end < len(keys) and self.screen.is_plain_text(keys[end]):
+                    end += 1
+            if end - at > 1:
+                await self.chat.type_text(keys[at:end])
+                at = end
+                continue
+            await self.on_event(keys[at])
+            at += 1
 
     def hold_until_shown(
         self, cancel: Callable[[], object] | None = None, *, lets_type: bool = False
@@ -231,6 +250,10 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         """Show the first frame with the text that was typed before it, or own the terminal for the last of it."""
         await self.chat.prompt.editor.written()
         self.screen.call_after_refresh(self.show_frames if event.is_last else self.acquire_after_typed)
+
+    def on_untyped_dropped(self) -> None:
+        """Have a question ignore keys for a while: the next ones may belong to what the terminal sent."""
+        self._come_back()
 
     def on_terminal_gone(self) -> None:
         """Hang up: below `nohup` the signal is ignored until this process handles it, and may have come before."""

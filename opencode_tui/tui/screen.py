@@ -48,6 +48,9 @@ TYPING = ("prompt", "completion", "recent", "chat", "app")
 COMMAND = "/"
 """What a prompt begins with that is a command."""
 
+_MEANS_MORE = "/#"
+"""Characters before which the editor may change its text."""
+
 RECALLS = ("history_previous", "history_next")
 """Actions that the prompt's box does, not its editor."""
 
@@ -230,7 +233,30 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         if is_for_prompt:
             await self.prompt.editor.written()  # in order
             self.prompt.paste(event.text)
+        elif not isinstance(self.focused, Editor):
+            self.come_back()  # the keys behind it may be a part of it
         return is_for_prompt
+
+    def is_plain_text(self, event: events.Key) -> bool:
+        """Return whether a typed character does no more than extend the text of the prompt, which has one and the focus."""
+        editor, character = self.prompt.editor, event.character
+        return (
+            self.focused is editor
+            and self.prompt.vim_mode in ("", "vim insert")
+            and bool(editor.text)
+            and character is not None
+            and character not in _MEANS_MORE
+            and not self._app.router.knows(event.key, TYPING)
+            and not self._chat.is_for_prompt(event, editor)
+        )
+
+    async def type_text(self, keys: Sequence[events.Key]) -> None:
+        """Insert characters for which `is_plain_text` holds into the prompt, behind those that are still in its queue."""
+        editor = self.prompt.editor
+        self.on_any_key(keys[-1].key, is_printable=True)
+        await editor.written()
+        editor.typed_at = int(keys[-1].time * 1000)
+        editor.put_in("".join(key.character or "" for key in keys))
 
     def begin_key(self, event: events.Key | events.Paste) -> None:
         """Decide whether a key is for the question that is shown, or was typed before it could be read."""

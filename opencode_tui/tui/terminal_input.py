@@ -1,7 +1,4 @@
-"""Input of the terminal: control characters are removed from pastes, and invalid bytes are replaced.
-
-Without this, escape sequences in a paste would be read as keys: a pasted text could press enter or answer a question.
-"""
+"""Input of the terminal. Only what the user typed becomes keys, by `typed_input.py`; invalid bytes are replaced."""
 
 import os
 import re
@@ -12,6 +9,7 @@ import time
 import tty
 from codecs import getincrementaldecoder
 from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from threading import Event
 from types import FrameType
@@ -27,9 +25,10 @@ from textual.message import Message
 
 from opencode_tui.instant import screen
 from opencode_tui.instant.job import stop_job
-from opencode_tui.tui.held_reply import ROUNDS, HeldReply
+from opencode_tui.tui.keys.key_run import with_runs
 from opencode_tui.tui.output.pictures import FREE_ALL
 from opencode_tui.tui.output.terminal_output import TerminalOutput
+from opencode_tui.tui.typed_input import Piece, Reply, TypedInput
 
 if TYPE_CHECKING:
     from opencode_tui.tui.pictures.forms import Terminal
@@ -37,18 +36,19 @@ if TYPE_CHECKING:
 
 ASK = "\x1b]11;?\x1b\\"
 
-_ANSWER = re.compile(
+_BACKGROUND = re.compile(
     r"\x1b\]11;rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})(?:/[0-9a-fA-F]{1,4})?(?:\x07|\x1b\\|\x9c)"
 )
-_BEGINNING = re.compile(r"\x1b(?:\](?:1(?:1(?:;(?:r(?:g(?:b(?:a?(?::[0-9a-fA-F/]{0,19}\x1b?)?)?)?)?)?)?)?)?)?$")
-_SURE = len("\x1b]1")
-"""Characters from which the end of a chunk is the start of a reply and not a key."""
-
-_NOT_TYPED = re.compile(r"\x1b\]11;")
 
 _EXTENDED = re.compile(r"\x1b\[([\d:]*)((?:;[\d:]*){0,2});?([u~ABCDEFHPQRS])")
 """A key of kitty's protocol: its code and alternate codes, its modifiers and kind of event with its text, the last letter."""
 _RELEASE = "3"
+
+_OTHER_KEY = re.compile(r"\x1b\[27;(\d{1,3});(\d{1,7})~")
+"""A key as xterm's `modifyOtherKeys` sends it: its modifiers and its code."""
+
+_ALT_ENTER = ("\x1b\r", "\x1b\n")
+"""What terminals without kitty's protocol send for alt+enter, and what many are set to send for shift+enter."""
 
 
 class KeyParser(XTermParser):
@@ -59,7 +59,9 @@ class KeyParser(XTermParser):
     """
 
     def _parse_extended_key(self, sequence: str) -> list[events.Key] | None:  # pyright: ignore[reportIncompatibleVariableOverride] - cached
-        plain = sequence
+        if sequence in _ALT_ENTER:
+            return [events.Key("alt+enter", None)]
+        plain = _OTHER_KEY.sub("\x1b[\\2;\\1u", sequence)
         if ":" in sequence and (match := _EXTENDED.fullmatch(sequence)) is not None:
             codes, fields, end = match.groups()
             modifiers, *text = fields.split(";")[1:] or [""]
@@ -83,89 +85,20 @@ def _ignored(sequence: str) -> list[events.Key]:
     return [events.Key(Keys.Ignore, sequence)]
 
 
-class AnswerFilter:
-    """Removes replies from the input; the possible start of one is held until `release`."""
-
-    def __init__(self) -> None:
-        self._held = HeldReply(_BEGINNING, _NOT_TYPED, _ANSWER.match)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a reply is expected, or its possible start is held."""
-        return self._held.is_waiting
-
-    def asked(self) -> None:
-        """Expect a reply: until it arrives, a single escape may be its start."""
-        self._held.rounds = ROUNDS
-
-    def feed(self, data: str) -> tuple[str, bool | None]:
-        """Return the typed text, and whether the background is dark if a reply was in the input."""
-        data = self._held.join(data)
-        background: bool | None = None
-        for found in _ANSWER.finditer(data):
-            background, self._held.rounds = is_dark(*found.groups()), 0
-        return self._held.hold(_ANSWER.sub("", data), _SURE), background
-
-    def release(self) -> str:
-        """Return what was typed of the held text, because nothing followed in time."""
-        return self._held.release()
-
-
 def is_dark(red: str, green: str, blue: str) -> bool:
     """Return whether a color is dark; each part has one to four hexadecimal digits."""
     shares = [int(part, 16) / (16 ** len(part) - 1) for part in (red, green, blue)]
     return 0.299 * shares[0] + 0.587 * shares[1] + 0.114 * shares[2] < 0.5
 
 
-PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 CHUNK = 4096
 WAIT_S = 0.1
 """Seconds between two looks whether what was read was a key: an escape alone, the start of a reply."""
+UNDECIDED_S = 0.03
+"""The same while only a pause decides whether something was typed behind a paste or a reply."""
 
 _QUIET_S = ESCAPE_DELAY + 5 * WAIT_S
 """Seconds after the last read from which nothing is left to look for."""
-
-_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-
-
-class PasteFilter:
-    """Removes control characters between the marks of a bracketed paste."""
-
-    def __init__(self) -> None:
-        self._is_pasting = False
-        self._tail = ""
-        """The possible start of a mark: already passed on outside a paste, held inside one."""
-
-    def feed(self, data: str) -> str:
-        """Return the input for the parser."""
-        passed: list[str] = []
-        while data:
-            data = self._inside(data, passed) if self._is_pasting else self._outside(data, passed)
-        return "".join(passed)
-
-    def _outside(self, data: str, passed: list[str]) -> str:
-        known = len(self._tail)
-        seen = self._tail + data
-        at = seen.find(PASTE_BEGINS)
-        if at < 0:
-            passed.append(data)
-            self._tail = seen[1 - len(PASTE_BEGINS) :]
-            return ""
-        end = at + len(PASTE_BEGINS) - known
-        passed.append(data[:end])
-        self._is_pasting, self._tail = True, ""
-        return data[end:]
-
-    def _inside(self, data: str, passed: list[str]) -> str:
-        seen, self._tail = self._tail + data, ""
-        text, mark, rest = seen.partition(PASTE_ENDS)
-        if mark:
-            self._is_pasting = False
-        else:
-            kept = next((size for size in range(len(PASTE_ENDS) - 1, 0, -1) if text.endswith(PASTE_ENDS[:size])), 0)
-            text, self._tail = text[: len(text) - kept], text[len(text) - kept :]
-        passed += [_STEERING.sub("", text), mark]
-        return rest
 
 
 class BackgroundDetected(Message):
@@ -194,6 +127,10 @@ class TypedDelivered(Message):
 
 class TerminalGone(Message):
     """The terminal was closed, and nothing more can be read from it."""
+
+
+class UntypedDropped(Message):
+    """The terminal sent what no key sends, and more of it may come: what a question gets next may not have been typed."""
 
 
 class KeyWaits(Message):
@@ -404,27 +341,35 @@ class TerminalInput(LinuxDriver):
 
     def run_input_thread(self) -> None:
         """Read until the app ends. Nothing wakes the thread while nothing is typed."""
-        parser, pastes, answers = KeyParser(self._debug), PasteFilter(), AnswerFilter()
+        parser, typed = KeyParser(self._debug), TypedInput()
         decode = getincrementaldecoder("utf-8")("replace").decode
+        replies: Replies | None = None
+
+        def deliver(pieces: Sequence[Piece]) -> None:
+            for piece in pieces:
+                if isinstance(piece, events.Paste):
+                    self.process_message(piece)
+                    continue
+                if isinstance(piece, Reply):
+                    self._deliver_reply(piece, replies)
+                    continue
+                self._deliver_keys(piece if replies is None else self._without_replies(piece, replies), parser)
+
         while (acquired := self._acquired) is not None:
             acquired.wait()
             acquired.clear()  # first: what comes while this reads sets it again
             if not self._typed:
                 continue
-            typed, is_last = self._typed.popleft()
+            early, is_last = self._typed.popleft()
             if self._typed:
                 acquired.set()
             if is_last:
                 self._acquired = None
-            data, background = answers.feed(pastes.feed(decode(typed)))
-            if background is not None:
-                self.process_message(BackgroundDetected(background))
-            for event in parser.feed(data) if data else ():
-                self.process_message(event)
+            deliver(typed.feed(decode(early)))
+            deliver(typed.flush())  # all of it was typed before: nothing decides about it any more
             self.process_message(TypedDelivered(is_last=is_last))
         wake = self._wakes[0] if self._wakes is not None else None
         read_at = time.monotonic()
-        replies: Replies | None = None
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
             if wake is not None:
@@ -432,16 +377,16 @@ class TerminalInput(LinuxDriver):
             while not (self.exit_event.is_set() or self._is_ending):
                 if self._is_to_ask:
                     self._is_to_ask = False
-                    answers.asked()
+                    typed.expect_reply()
                     self.write(ASK)
                     self.flush()
                 if self._are_pictures_to_ask:
                     self._are_pictures_to_ask = False
                     replies = self._begin_replies()
-                data = ""
-                is_waiting = answers.is_waiting or (replies is not None and replies.is_waiting)
+                is_waiting = typed.is_waiting or (replies is not None and replies.is_waiting)
                 is_quiet = wake is not None and not is_waiting and time.monotonic() > read_at + _QUIET_S
-                ready = {key.fd for key, _ in selector.select(None if is_quiet else WAIT_S)}
+                pause_s = UNDECIDED_S if typed.is_undecided else WAIT_S
+                ready = {key.fd for key, _ in selector.select(None if is_quiet else pause_s)}
                 if wake in ready:
                     _read(wake)
                 if self.fileno in ready:
@@ -451,20 +396,37 @@ class TerminalInput(LinuxDriver):
                             self.process_message(TerminalGone())
                         return
                     read_at = time.monotonic()
-                    data, background = answers.feed(pastes.feed(decode(read)))
-                    if background is not None:
-                        self.process_message(BackgroundDetected(background))
-                    if replies is not None:
-                        data, terminal = replies.feed(data)
-                        if terminal is not None:
-                            self.process_message(PicturesDetected(terminal))
+                    deliver(typed.feed(decode(read)))
                 elif not ready:
-                    data = (replies.release() if replies is not None else "") + answers.release()
-                if data:
-                    for event in parser.feed(data):
-                        self.process_message(event)
+                    if replies is not None:
+                        self._deliver_keys(replies.release(), parser)
+                    deliver(typed.pause())
                 for event in parser.tick():
                     self.process_message(event)
+
+    def _deliver_keys(self, data: str, parser: "KeyParser") -> None:
+        """Send what was typed to the app."""
+        keys = (
+            (event for event in parser.feed(data) if not isinstance(event, events.Paste)) if data else ()
+        )  # `DROP_ESCAPE`
+        for event in with_runs(keys):
+            self.process_message(event)
+
+    def _without_replies(self, data: str, replies: "Replies") -> str:
+        data, terminal = replies.feed(data)
+        if terminal is not None:
+            self.process_message(PicturesDetected(terminal))
+        return data
+
+    def _deliver_reply(self, reply: Reply, replies: "Replies | None") -> None:
+        """Send what the terminal replied to the app."""
+        background = _BACKGROUND.fullmatch(reply.text)
+        if background is not None:
+            self.process_message(BackgroundDetected(is_dark(*background.groups())))
+        elif not reply.text:
+            self.process_message(UntypedDropped())
+        elif replies is not None:
+            self._without_replies(reply.text, replies)
 
 
 def _mark_changes(early: screen.InstantScreen) -> None:

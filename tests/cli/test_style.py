@@ -60,6 +60,7 @@ def test_signs_follow_the_encoding_of_the_stream():
 
 
 def test_facts_end_before_column_120_and_the_last_cell_stays_free(terminal):
+    assert terminal(0).columns() == 79  # a serial console
     assert (terminal(100).width(), terminal(200).width(), terminal(200).columns()) == (99, 120, 199)
 
 

@@ -1,7 +1,15 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from opencode_tui.schema.ids import Identifier, is_identifier, moment, spans_wrap, time_field
+from opencode_tui.schema.ids import (
+    Identifier,
+    is_identifier,
+    is_made_after,
+    moment,
+    session_field,
+    spans_wrap,
+    time_field,
+)
 from tests.support.rows import each
 
 BEFORE_WRAP = 1_786_706_394_000
@@ -49,17 +57,39 @@ def test_the_generator_goes_on_behind_ids_of_a_clock_that_was_ahead(days: float)
         ahead = int(days * DAY)
         stored = [Identifier(lambda at=at: at).ascending("msg") for at in (now - DAY, now + ahead, now)]
         make = Identifier(lambda now=now: now)
-        make.observe([*stored, "msg_foreign"])
+        make.observe_made(zip([*stored, "msg_foreign"], (now - DAY, now + ahead, now, now), strict=True))
         names = [*stored[:2], make.ascending("msg"), make.ascending("msg")]
         assert sorted(reversed(names), key=lambda name: moment(name, now)) == [stored[0], *names[1:]]
 
 
-@each("days", [-1, -30, -365, -390, 400, 700])
-def test_an_id_that_is_behind_by_the_shorter_way_moves_nothing(days: int):
-    stored = Identifier(lambda: 1_795_142_494_440 + days * DAY).ascending("msg")
-    make = Identifier(lambda: 1_795_142_494_440)
+@each("days", [-1, -30, -365, -390, -397, -398, -400, -500, -700, -790])
+def test_an_old_session_moves_nothing(days: int):
+    now = 1_795_142_494_440
+    stored = Identifier(lambda: now + days * DAY).ascending("msg")
+    for make in (Identifier(lambda: now), Identifier(lambda: now)):
+        make.observe_made([(stored, now + days * DAY)])
+        assert make.ascending("msg").startswith("msg_1f6d4a8e8001")
     make.observe([stored])
-    assert make.ascending("msg").startswith("msg_1f6d4a8e8001")
+    assert make.ascending("msg").startswith("msg_1f6d4a8e8")
+
+
+@each("created", [-(10**18), 0, 10**15, 10**18])
+def test_a_record_with_an_absurd_time_does_not_move_the_ids_of_others(created: int):
+    make = Identifier(lambda: 1_795_142_494_440)
+    make.observe_made([(Identifier(lambda: 1_795_142_494_440 - DAY).ascending("msg"), created)])
+    assert make.ascending("msg").startswith("msg_1f6d4a8e8")
+
+
+def test_the_messages_of_a_fork_are_made_after_its_id_although_the_clock_went_back():
+    now = 1_795_142_494_440
+    copied = Identifier(lambda: now).ascending("msg")
+    make = Identifier(lambda: now - 10)
+    make.observe([copied])
+    fork = make.descending("ses")
+    later = Identifier(lambda: now - 7_200_000)
+    later.observe_session(fork)
+    field = session_field(fork) or 0
+    assert is_made_after(later.ascending("msg"), field) and not is_made_after(copied, field)
 
 
 @each(

@@ -1,4 +1,5 @@
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -87,15 +88,18 @@ def test_folder_in_a_records_place_is_set_aside_whole(healthy: Storage, paths: P
 def test_only_old_temporary_files_of_ended_processes_are_removed(healthy: Storage, paths: Paths):
     ended = fork(lambda: None)
     wait_for(ended)
-    dead, young, living = (
-        put(paths, f"todo/.{name}.tmp", b"") for name in (f"{ended}.1", f"{ended}.2", f"{os.getpid()}.3")
+    dead, young, living, stale = (
+        put(paths, f"todo/.{name}.tmp", b"")
+        for name in (f"{ended}.1", f"{ended}.2", f"{os.getpid()}.3", f"{os.getpid()}.4")
     )
-    for path in (dead, living):
-        os.utime(path, (1, 1))
+    hour_ago = time.time() - 3600
+    for path, changed in ((dead, hour_ago), (living, hour_ago), (stale, 1)):
+        os.utime(path, (changed, changed))
     findings = Doctor(healthy).inspect()
-    assert [(finding.kind, finding.paths) for finding in findings] == [("leftover", (str(dead),))]
+    left = {path for finding in findings for path in finding.paths if finding.kind == "leftover"}
+    assert left == {str(dead), str(stale)}, "the id of a process is used again after a while"
     assert Doctor(healthy).repair(findings) == []
-    assert (dead.exists(), young.exists(), living.exists()) == (False, True, True)
+    assert [path.exists() for path in (dead, young, living, stale)] == [False, True, True, False]
 
 
 def test_what_others_could_read_is_closed_to_them(healthy: Storage, paths: Paths):

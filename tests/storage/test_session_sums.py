@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from opencode_tui.schema.ids import Identifier
+from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.session import SessionInfo, own_from
 from opencode_tui.storage.paths import Paths
@@ -70,11 +70,16 @@ def test_costs_of_answers_are_added_without_rounding(paths: Paths):
 
 
 def test_what_a_fork_took_over_is_none_of_its_costs(paths: Paths):
-    fork = session("fork", created=100, metadata={"forkedFrom": {"sessionID": Identifier().descending("ses")}})
-    message(paths, fork, 1, cost=0.4, time={"created": 99})
-    message(paths, fork, 2, cost=0.1, time={"created": 100})
+    ids = Identifier()
+    copied = message(paths, session("fork"), 1, cost=0.4, time={"created": 101})
+    fork = session_info(ids.descending("ses"), metadata={"forkedFrom": {"sessionID": ids.descending("ses")}})
+    names = [Identifier(lambda: system_clock() - 1_000).ascending("msg"), ids.ascending("msg")]
+    folder = copied.parent.with_name(fork.id)
+    folder.mkdir()
+    (folder / f"{names[0]}.json").write_text(copied.read_text())
+    (folder / f"{names[1]}.json").write_text(copied.read_text().replace("0.4", "0.1").replace("101", "99"))
     sums, _ = opened(paths)
-    assert sums.costs(begun(fork)) == {"ses_fork": Decimal("0.1")}
+    assert sums.costs(begun(fork)) == {fork.id: Decimal("0.1")}
 
 
 def test_the_second_look_reads_what_changed_and_nothing_else(paths: Paths):

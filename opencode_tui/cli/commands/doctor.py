@@ -313,7 +313,7 @@ def worst(levels: Iterable[Level]) -> Level:
     return "error" if "error" in present else "warning" if "warning" in present else "ok"
 
 
-_HARMLESS = ("foreign", "leftover")
+_HARMLESS = ("foreign", "leftover", "newer")
 _REPAIRED = {
     "damaged": "moved to quarantine/",
     "leftover": "removed",

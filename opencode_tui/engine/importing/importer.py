@@ -30,7 +30,8 @@ from opencode_tui.schema.ids import Clock, is_identifier
 from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage
-from opencode_tui.schema.session.part import AnyPart, PatchPart, parse_part
+from opencode_tui.schema.session.newer import parse_stored_part
+from opencode_tui.schema.session.part import AnyPart, PatchPart
 from opencode_tui.schema.session.session import (
     COST_KEY,
     FORKED_FROM,
@@ -377,7 +378,7 @@ class Importer:
         if not isinstance(part, PatchPart) or part.after is not None:
             return part
         try:
-            known = parse_part(self._storage.read_sync(("part", part.message_id, part.id)))
+            known = parse_stored_part(self._storage.read_sync(("part", part.message_id, part.id)))
         except (StorageError, ValidationError):
             return part
         if isinstance(known, PatchPart) and known.hash == part.hash:

@@ -12,7 +12,7 @@ from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError
 from opencode_tui.schema.ids import is_identifier
-from opencode_tui.schema.session.session import SessionInfo, hidden_cost, own_from
+from opencode_tui.schema.session.session import SessionInfo, hidden_cost, own_field, own_from
 from opencode_tui.storage.keys import SUFFIX
 from opencode_tui.storage.session_columns import ARCHIVED, FORK, NONE, Columns
 
@@ -112,7 +112,7 @@ class _Families:
         for row, name in enumerate(columns.names):
             if name in wanted:
                 flags, session_id = columns.flags[row], columns.id_of(row)
-                begun = columns.created[row] if flags & FORK else 0
+                begun = own_field(session_id) if flags & FORK else 0
                 hidden = Decimal(str(columns.costs.get(session_id, 0)))
                 self.sessions[session_id] = _Session(begun, hidden, bool(flags & ARCHIVED))
         self._children |= {one: below[one] for family in families.values() for one in family if one in below}

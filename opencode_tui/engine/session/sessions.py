@@ -26,6 +26,7 @@ from opencode_tui.schema.session.session import (
     SessionTime,
     default_title,
     hidden_cost,
+    is_own,
     own_from,
 )
 from opencode_tui.schema.session.session_table import SessionTable
@@ -69,7 +70,7 @@ def _add_up(conversations: Iterable[tuple[SessionInfo, Iterable[MessageWithParts
         cost += hidden_cost(session)
         for message in messages:
             info = message.info
-            if isinstance(info, AssistantMessage) and info.time.created >= begun:
+            if isinstance(info, AssistantMessage) and is_own(info.id, begun):
                 steps += 1
                 input_tokens += info.tokens.input
                 output += info.tokens.output

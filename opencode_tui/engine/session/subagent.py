@@ -44,7 +44,7 @@ from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import AgentPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.stored_error import describe_stored
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
+from opencode_tui.schema.session.tool_state import WORK, ToolStateCompleted, ToolStateError
 
 if TYPE_CHECKING:
     from opencode_tui.engine.session.agent_worktree import AgentWorktree, AgentWorktrees
@@ -128,6 +128,7 @@ class SessionSubagents(Struct, frozen=True):
     async def start(self, assignment: SubagentTask, context: ToolContext) -> SubagentStart:
         """Start an agent in a child session, which goes on after the call."""
         job = await self._job(assignment, context)
+        after = await self._last_message(job.child.id)
 
         async def report() -> ToolResult:
             done = await self._finish(job, context, is_awaited=False)
@@ -141,7 +142,7 @@ class SessionSubagents(Struct, frozen=True):
         except BaseException:
             work.cancel()
             raise
-        return SubagentStart(job.child.id, str(job.model), adopted)
+        return SubagentStart(job.child.id, str(job.model), adopted, _work_between(after))
 
     async def _job(self, assignment: SubagentTask, context: ToolContext) -> "_Job":
         """Return the child session and the request of an agent. Raises ToolError, also when a limit is reached."""
@@ -178,15 +179,24 @@ class SessionSubagents(Struct, frozen=True):
         tools: dict[str, str] = {}
         changes = ""
         async with job.tree.working(job.child.id, context.session_id, is_awaited=is_awaited):
+            after = await self._last_message(job.child.id)
+            context.progress(job.assignment.description, _work_between(after))
             if agent_branch(job.child) is None:
                 answer = await self._work(job, context, tools, self.prompter)
             else:
                 answer, changes = await self._work_isolated(job, context, tools)
         info = answer.info
+        work = _work_between(after, info.id)
+        context.progress(job.assignment.description, work)
         if isinstance(info, AssistantMessage) and info.failure is not None:
             reason = describe_stored(info.failure, info.provider_id, info.model_id)
             raise ToolError(f"agent {job.assignment.agent} (task_id {job.child.id}) failed: {reason}{changes}")
-        return SubagentResult(job.child.id, str(job.model), _last_text(answer), tuple(tools.values()), changes)
+        return SubagentResult(job.child.id, str(job.model), _last_text(answer), tuple(tools.values()), changes, work)
+
+    async def _last_message(self, child_id: str) -> str:
+        """Return the id of the last message of an agent's session, empty without any."""
+        known = await self.store.tail(child_id, 1)
+        return known[-1].info.id if known else ""
 
     async def hand_over(self, agent: str, text: str) -> None:
         """Store a request for another agent; the run answers it after the present step."""
@@ -374,6 +384,11 @@ def _describe_changes(task_id: str, branch: AgentBranch, diff: str) -> str:
         f"\n\nIt changed {branch.files} {noun} in its worktree: the branch {branch.branch}. Your files are as they were; "
         f"task with task_id {task_id} and apply applies the changes to them.\n<diff>\n{shown}{cut}\n</diff>"
     )
+
+
+def _work_between(after: str, last: str | None = None) -> dict[str, dict[str, str]]:
+    """Return the metadata of a call: its work is what follows a message, up to the last one where that is known."""
+    return {WORK: {"after": after} if last is None else {"after": after, "last": last}}
 
 
 def _last_text(answer: MessageWithParts) -> str:

@@ -4,14 +4,10 @@ Paths are relative to the worktree, parts joined by `/`; bytes of a name that ar
 """
 
 import os
-import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeGuard
-
-TEMPORARY_NAME = re.compile(r"\.opencode-tui-[A-Za-z0-9_-]+\.tmp\Z")
-"""Names of the program's own temporary files in the worktree; they are never part of a snapshot."""
 
 PLAIN_MODE = 0o644
 EXECUTABLE_MODE = 0o755

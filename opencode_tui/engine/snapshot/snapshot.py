@@ -66,7 +66,7 @@ from opencode_tui.engine.snapshot.skipped import keep_touched
 from opencode_tui.engine.snapshot.worktree import Reverted, Worktree
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths, find_store, own_folders, why_unavailable
 from opencode_tui.engine.waits import writing
-from opencode_tui.schema.error import SnapshotError, StorageError
+from opencode_tui.schema.error import SnapshotError, SnapshotUnreadableError, StorageError
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.undo import RevertPreview, RevertReport, UndoFile
@@ -152,7 +152,7 @@ class WorktreeLock:
             lock.release()
 
     async def append(self, work: Callable[[ChangeLog], T]) -> T:
-        """Append to the change log in a thread, without the lock; raises SnapshotError, StorageError."""
+        """Append to the change log in a thread, without the worktree's lock; raises SnapshotError, StorageError."""
         if self._opened is None:
             return await self.run(lambda opened, stop: work(opened.change_log))
         return await asyncio.to_thread(work, self._opened.change_log)
@@ -270,12 +270,17 @@ class Snapshots:
         return await self.lock.run(work)
 
     async def missing(self, names: Iterable[str]) -> set[str]:
-        """Return those of these snapshots that the store lacks or cannot read."""
+        """Return those of these snapshots that the store lacks, or that are damaged.
+
+        Raises SnapshotUnreadableError where it cannot say.
+        """
         wanted = set(names)
 
         def is_there(opened: LockedWorktree, name: str) -> bool:
             try:
                 open_view(opened.worktree.store, name)
+            except SnapshotUnreadableError:
+                raise
             except SnapshotError:
                 return False
             return True
@@ -432,8 +437,8 @@ def _claimed(opened: LockedWorktree, plan: Plan, done: Collection[str]) -> Gener
     finally:
         try:
             log.end_write(key, done=is_done, time=opened.clock(), paths=done)
-        except StorageError as error:  # the files are changed; a write without an end counts for a minute
-            _log.warning("the end of an undo is not recorded: %s", error)
+        except StorageError as error:  # the files are changed; the next line of the log brings the end with it
+            _log.warning("the end of an undo is not recorded yet: %s", error)
 
 
 def _creation_of(view: View) -> Plan:
@@ -468,8 +473,8 @@ def unrecorded_paths(tree: Worktree, patches: Sequence[Patch]) -> dict[str, str]
 def _manifest(tree: Worktree, name: str | None, patch: Patch) -> Manifest:
     try:
         return open_view(tree.store, name).manifest if name else Manifest()
-    except SnapshotError:
-        if patch.files:
+    except SnapshotError as error:
+        if patch.files or isinstance(error, SnapshotUnreadableError):
             raise
         return Manifest()
 

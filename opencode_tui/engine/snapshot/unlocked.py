@@ -4,14 +4,11 @@ Written down before, so that the next process restores the modes when this one i
 """
 
 import json
-import os
 from contextlib import suppress
 
-from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.files import AtomicWriter, FileSystem, append_line
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.safe_folder import Disk, OpenFolders, restore_mode, split
-
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 class UnlockedPaths:
@@ -25,13 +22,8 @@ class UnlockedPaths:
     def add(self, path: str, mode: int, given: int) -> None:
         """Record that a path is about to get another mode, and its own."""
         self._is_used = True
-        data = memoryview((json.dumps([path, mode, given]) + "\n").encode())
         try:
-            descriptor = self._files.open(self._path, _APPEND)
-            try:
-                self._files.write(descriptor, data)
-            finally:
-                self._files.close(descriptor)
+            append_line(self._files, self._path, (json.dumps([path, mode, given]) + "\n").encode())
         except OSError as error:
             raise storage_error(error, "write", self._path) from error
 

@@ -1,7 +1,7 @@
 """The interfaces of tools: a tool, its parameters and result, and the context of a call."""
 
 import json
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
@@ -104,7 +104,7 @@ class SubagentTask(Struct, frozen=True):
 class SubagentResult(Struct, frozen=True):
     """The result of a subagent: its session, its model as `provider/model`, its last text, the tools that it ran.
 
-    `changes` says what it changed in a worktree of its own; empty where it had none.
+    `changes` says what it changed in a worktree of its own; empty where it had none. `work` is for the metadata of the call.
     """
 
     session_id: str
@@ -112,6 +112,7 @@ class SubagentResult(Struct, frozen=True):
     text: str
     tools: tuple[str, ...] = ()
     changes: str = ""
+    work: Mapping[str, Any] = {}
 
 
 class SubagentBranch(Struct, frozen=True):
@@ -122,11 +123,15 @@ class SubagentBranch(Struct, frozen=True):
 
 
 class SubagentStart(Struct, frozen=True):
-    """A subagent that runs in the background: its session, its model as `provider/model`, its ID there."""
+    """A subagent that runs in the background: its session, its model as `provider/model`, its ID there.
+
+    `work` is for the metadata of the call.
+    """
 
     session_id: str
     model: str
     id: str
+    work: Mapping[str, Any] = {}
 
 
 class Subagents(Protocol):

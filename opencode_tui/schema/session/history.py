@@ -7,7 +7,7 @@ from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, Message
 from opencode_tui.schema.session.part import AnyPart, Part
-from opencode_tui.schema.session.session import SessionInfo, hidden_cost, own_from
+from opencode_tui.schema.session.session import SessionInfo, hidden_cost, is_own, own_from
 
 
 class MessageWithParts(Record):
@@ -30,4 +30,4 @@ def session_cost(info: SessionInfo, messages: Iterable[AnyMessage]) -> Decimal:
 def own_answers(info: SessionInfo, messages: Iterable[AnyMessage]) -> Iterator[AssistantMessage]:
     """Yield the answers that a session paid: those that a fork copied were paid by its source."""
     begun = own_from(info)
-    return (one for one in messages if isinstance(one, AssistantMessage) and one.time.created >= begun)
+    return (one for one in messages if isinstance(one, AssistantMessage) and is_own(one.id, begun))

@@ -30,14 +30,16 @@ class FrozenTool(Record):
 
 
 class FrozenPrefix(Record):
-    """What all requests of one model and agent start with, from `time` (ms since 1970) on.
+    """What all requests of one model and agent start with, from the request `request` on; `time` is when that was, in ms.
 
-    `known` has a mark of each fact that it states, by its name: what differs from it now is announced in a message.
+    `known` has a mark of each fact that it states, by its name: what differs from it now is announced in a message. Starts of
+    older versions are without `request`.
     """
 
     agent: str
     model: str
     time: int
+    request: str | None = absent()
     layers: list[FrozenLayer] = Field(default_factory=list[FrozenLayer])
     tools: list[FrozenTool] = Field(default_factory=list[FrozenTool])
     known: dict[str, str] = Field(default_factory=dict[str, str])

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from opencode_tui.schema.field import Field
-from opencode_tui.schema.ids import is_identifier
+from opencode_tui.schema.ids import is_identifier, is_made_after, session_field
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import MOST, Count, Record, ValidationError, absent
 from opencode_tui.schema.session.diff import FileDiff
@@ -221,8 +221,21 @@ def origin_in(metadata: dict[str, Any] | None) -> ForkOrigin | None:
 
 
 def own_from(info: SessionInfo) -> int:
-    """Return from when on the messages of a session are its own, in ms: those of a fork since it was made, else all."""
-    return info.time.created if fork_origin(info) is not None else 0
+    """Return what `is_own` compares the ids of a session's messages with; 0 where all of them are its own.
+
+    The id of a fork is made after those of all messages that it copies, and before those of its own, whatever the clock says.
+    """
+    return own_field(info.id) if fork_origin(info) is not None else 0
+
+
+def own_field(fork_id: str) -> int:
+    """Return `own_from` of a fork by its id."""
+    return session_field(fork_id) or 0
+
+
+def is_own(message_id: str, begun: int) -> bool:
+    """Return whether a message is its session's own, and not a copy that the source of a fork paid; `begun` is `own_from`."""
+    return begun == 0 or is_made_after(message_id, begun)
 
 
 def with_origin(info: SessionInfo, origin: ForkOrigin) -> SessionInfo:

@@ -84,6 +84,9 @@ class ToolStateCompleted(Record):
     attachments: list[dict[str, Any]] | None = absent()
 
 
+WORK = "work"
+"""The key in the metadata of a call that started an agent: between which messages of the agent's session its work is."""
+
 RECORDING = "recording"
 """The key of metadata that says whether the files are being recorded before or after a call, for undo."""
 

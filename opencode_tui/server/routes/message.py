@@ -32,7 +32,7 @@ class InitInput(Record):
 
 @router.get("/session/{sessionID}/message", response_model=list[MessageWithParts])
 async def list_messages(
-    client: FolderClient, session_id: SessionId, limit: Annotated[int | None, Query(ge=1)] = None
+    client: FolderClient, session_id: SessionId, limit: Annotated[int | None, Query(ge=0)] = None
 ) -> Response:
     """Return the newest `limit` messages with their parts, oldest first."""
     await client.sessions.get(session_id)

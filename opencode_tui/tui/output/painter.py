@@ -7,6 +7,7 @@ from functools import lru_cache
 from operator import ne
 from typing import NamedTuple
 
+from opencode_tui.text.cells import extra_cells
 from opencode_tui.tui.output import hyperlink
 from opencode_tui.tui.output.canvas import PLAIN, Pen, Row, blank_row
 from opencode_tui.tui.output.pictures import CLEAR_ALL, Run, Shown, Strips, clear_row, runs_of, without_pictures
@@ -213,7 +214,11 @@ class Painter:
 
     def _row(self, y: int, old: Row | None, new: Row, tails: list[_Tail] | None = None) -> Iterator[str]:
         """Yield what turns a row into another one, but for what is added to `tails`."""
-        for start, end in _spans(old, new):
+        shifted = _shifted(new.text)
+        for start, end in _with_shifted(_spans(old, new), shifted, () if old is None else _shifted(old.text)):
+            if (start, end) in shifted:
+                yield from self._write_shifted(y, new, start, end)
+                continue
             if tails is not None and (tail := self._tail(y, new, start, end)):
                 tails.append(tail)
                 end = tail.x
@@ -226,6 +231,17 @@ class Painter:
                 while x < end and new.pens[x] == pen:
                     x += 1
                 yield from self._run(y, new, first, x, end)
+
+    def _write_shifted(self, y: int, row: Row, start: int, end: int) -> Iterator[str]:
+        """Yield cells that a terminal may draw wider than they count: on blanks, and without addressing a column between them."""
+        text = row.text
+        last = max(x for x in range(start, end) if text[x].strip()) + 1
+        for cells, stop in ([" "] * len(text), end), (text, last):
+            yield self._go(y, start)
+            for x in range(start, stop):
+                if cells[x]:
+                    yield self._turn(row.pens[x]) + cells[x]
+            self._at = (y, -1)
 
     def _tail(self, y: int, row: Row, start: int, end: int) -> _Tail | None:
         """Return the blank end of a row with what is before it in another background, if erasing it is cheaper."""
@@ -363,6 +379,45 @@ def _spans(old: Row | None, new: Row) -> list[tuple[int, int]]:
         else:
             found.append((start, end))
     return [(start - 1 if start and not new.text[start] else start, end) for start, end in found]
+
+
+def _shifted(text: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the columns from each character that may be drawn wider up to the end of the first gap that absorbs that."""
+    found: list[tuple[int, int]] = []
+    start, extra, blanks = -1, 0, 0
+    for x, cell in enumerate(text):
+        more = extra_cells(cell) if len(cell) > 1 else 0
+        if start < 0 and not more:
+            continue
+        start = x if start < 0 else start
+        extra += more
+        blanks = blanks + 1 if cell == " " else 0
+        if blanks > extra:
+            found.append((start, x + 1))
+            start, extra, blanks = -1, 0, 0
+    return [*found, (start, len(text))] if start >= 0 else found
+
+
+def _with_shifted(
+    spans: list[tuple[int, int]], shifted: Sequence[tuple[int, int]], before: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """Return the changed columns with all of each shifted part that they touch, the shifted parts apart.
+
+    `before` are those that the terminal shows: what stands there may be anywhere in them.
+    """
+    if not shifted and not before:
+        return spans
+    touched = [one for one in (*shifted, *before) if any(start < one[1] and one[0] < end for start, end in spans)]
+    columns = {x for start, end in (*spans, *touched) for x in range(start, end)}
+    own = [one for one in shifted if any(x in columns for x in range(*one))]
+    columns.difference_update(x for one in own for x in range(*one))
+    rest: list[tuple[int, int]] = []
+    for x in sorted(columns):
+        if rest and rest[-1][1] == x:
+            rest[-1] = (rest[-1][0], x + 1)
+        else:
+            rest.append((x, x + 1))
+    return sorted([*rest, *own])
 
 
 def _is_unsure(cell: str) -> bool:

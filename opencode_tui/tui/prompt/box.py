@@ -13,7 +13,7 @@ from textual.widgets.text_area import Selection
 
 from opencode_tui.tui.prompt.attachments import Attachments
 from opencode_tui.tui.prompt.draft import Attachment, Draft, read_image_file
-from opencode_tui.tui.prompt.editor import MARKER, Editor, handled, is_large, last_marker, marker_at
+from opencode_tui.tui.prompt.editor import MARKER, Editor, handled, last_marker, marker_at
 from opencode_tui.tui.prompt.history import MAX_LENGTH, History, append_history
 from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.widgets.row import Rows, strip
@@ -53,6 +53,7 @@ class PromptBox(ErrorBoundary, Horizontal):
         super().__init__()
         self._bar = Bar()
         self.editor = Editor()
+        self.editor.attach_large = self._attach_text
         self.history = History()
         self.stash: list[Draft] = []
         self.has_examples = False
@@ -117,16 +118,16 @@ class PromptBox(ErrorBoundary, Horizontal):
         self.editor.paste(text)
 
     async def on_editor_pasted(self, event: Editor.Pasted) -> None:
-        """Attach a large paste, or the image whose path was pasted; insert a path of no image."""
+        """Attach the image whose path was pasted; insert a path of no image."""
         event.stop()
-        if not is_large(event.text):
-            image = await asyncio.to_thread(read_image_file, event.text)
-            if image is None:
-                self.editor.put_in(event.text)
-            else:
-                self.attach(image)
-            return
-        self.attach(Attachment(text=event.text.replace("\r\n", "\n").replace("\r", "\n")))
+        image = await asyncio.to_thread(read_image_file, event.text)
+        if image is None:
+            self.editor.put_in(event.text)
+        else:
+            self.attach(image)
+
+    def _attach_text(self, text: str) -> None:
+        self.attach(Attachment(text=text.replace("\r\n", "\n").replace("\r", "\n")))
 
     def open_attachment(self, marker: str) -> Attachment | None:
         """Return the attachment of a marker; None if it does not exist."""
@@ -181,7 +182,7 @@ class PromptBox(ErrorBoundary, Horizontal):
     async def wait_for_typed(self, *, is_for_completions: bool) -> None:
         """Wait until what was typed or pasted is in the editor, and its completions are shown if the next key may be for them."""
         await self.editor.written()
-        await handled(self)  # a large paste is attached here
+        await handled(self)  # a picture whose path was pasted is attached here
         if is_for_completions and self._completing is not None and self._is_typed:
             await self._completing.show_now()
 

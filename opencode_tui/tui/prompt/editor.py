@@ -72,7 +72,7 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
     """Text of the prompt. The keymap maps keys to actions, which `apply` executes; characters are inserted."""
 
     class Pasted(Message):
-        """A large text was pasted, or what may be the path of an image; `text` is unsafe."""
+        """What may be the path of an image was pasted; `text` is unsafe."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -104,6 +104,8 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         self._acts = self._table()
         self.submit: Callable[[], object] = lambda: None
         """Sends the text. Called at once: in the queue of the editor, characters behind the key would be sent too."""
+        self.attach_large: Callable[[str], object] = self.put_in
+        """Inserts the marker of a large paste."""
         self.writes_out_pastes = False
 
     def on_key(self, event: events.Key) -> None:
@@ -243,10 +245,12 @@ class Editor(ErrorBoundary, TextArea, inherit_bindings=False):
         if self.writes_out_pastes or self.is_secret:
             self.put_in(text)
             return
-        if _IMAGE_PATH.fullmatch(text.strip()) or is_large(text):
+        if is_large(text):
+            self.attach_large(text)  # at once: characters behind the paste come behind its marker
+        elif _IMAGE_PATH.fullmatch(text.strip()):
             self.post_message(self.Pasted(text))
-            return
-        self.put_in(text)
+        else:
+            self.put_in(text)
 
     def _table(self) -> Mapping[str, Callable[[], object]]:
         return {

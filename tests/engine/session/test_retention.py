@@ -1,11 +1,17 @@
+import errno
+import json
+import os
+from pathlib import Path
+
 import pytest
 
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.session.revert import retention
 from opencode_tui.engine.session.revert.retention import clean_unneeded, needed_snapshots
 from opencode_tui.engine.snapshot.report import Patch
-from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.error import SnapshotError, StorageError
 from opencode_tui.schema.ids import system_clock
+from opencode_tui.storage.files import FileSystem
 from tests.support.provider.model_script import Answer, Call
 from tests.support.undo.steps import open_snapshots, patches_in, undo
 from tests.support.world.engine import opened
@@ -86,3 +92,82 @@ async def test_the_first_change_has_the_store_cleaned_in_the_background(environ,
         await instance.folder.background.wait_until_idle()
     with pytest.raises(SnapshotError):
         await open_snapshots(environ, folder).patch(old.id)
+
+
+UNKNOWN = pytest.mark.parametrize("number", [errno.EMFILE, errno.EIO, errno.EACCES], ids=["EMFILE", "EIO", "EACCES"])
+
+
+def fail_on(monkeypatch: pytest.MonkeyPatch, pattern: str, number: int, *, names: bool = False) -> None:
+    """Let the system refuse to open files, or to list folders, whose path contains a text."""
+    refused = FileSystem.names if names else FileSystem.open
+
+    def refuse(self: FileSystem, path: str, *rest: int):
+        if pattern in path:
+            raise OSError(number, os.strerror(number), path)
+        return refused(self, path, *rest)
+
+    monkeypatch.setattr(FileSystem, "names" if names else "open", refuse)
+
+
+@UNKNOWN
+@pytest.mark.parametrize("place", ["/session/", "/part/", ".pack", ".idx"])
+async def test_nothing_is_deleted_while_something_cannot_be_read(environ, folder, monkeypatch, number: int, place: str):
+    async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
+        session = await world.prompt("write")
+        patch = patches_in(await world.parts(session))[0]
+    with monkeypatch.context() as context:
+        fail_on(context, place, number)
+        with pytest.raises((SnapshotError, StorageError), match=r"cannot (read|list)"):
+            await clean_unneeded(much_later(environ, folder))
+    assert not await open_snapshots(environ, folder).missing([patch.hash, str(patch.after)])
+
+
+@UNKNOWN
+async def test_nothing_is_deleted_while_a_folder_of_parts_cannot_be_listed(environ, folder, monkeypatch, number: int):
+    async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
+        patch = patches_in(await world.parts(await world.prompt("write")))[0]
+    with monkeypatch.context() as context:
+        fail_on(context, "/part/", number, names=True)
+        with pytest.raises(StorageError, match="cannot list"):
+            await clean_unneeded(much_later(environ, folder))
+    assert not await open_snapshots(environ, folder).missing([patch.hash, str(patch.after)])
+
+
+@UNKNOWN
+async def test_an_undo_that_cannot_read_its_snapshots_says_so_and_does_not_call_them_cleaned_up(
+    environ, folder, monkeypatch, number: int
+):
+    async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
+        session = await world.prompt("write")
+    async with opened(environ, folder, policy=AUTO) as world:
+        with monkeypatch.context() as context:
+            fail_on(context, ".pack", number)
+            with pytest.raises(SnapshotError, match="cannot read"):
+                await world.client.undo.revert(session.id)
+        assert [path.path.endswith("new.txt") for path in (await world.client.undo.revert(session.id)).deleted] == [
+            True
+        ]
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '{"directory": 5}', '{"directory": "/e', ""])
+async def test_a_foreign_record_that_is_no_session_does_not_stop_the_cleaning(environ, folder, paths, content: str):
+    old = open_snapshots(environ, folder, clock=lambda: system_clock() - MONTHS_MS)
+    lost = await old.track()
+    record = paths.storage / "session" / "other" / "ses_other.json"
+    record.parent.mkdir(parents=True)
+    record.write_text(content)
+    await clean_unneeded(open_snapshots(environ, folder))
+    assert await open_snapshots(environ, folder).missing([lost.id]) == {lost.id}
+
+
+async def test_a_damaged_record_of_a_session_keeps_its_snapshots(environ, folder, paths):
+    async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
+        session = await world.prompt("write")
+        patch = patches_in(await world.parts(session))[0]
+    record = next(Path(paths.storage).glob(f"session/*/{session.id}.json"))
+    other = record.parent.with_name("other")
+    other.mkdir()
+    (other / record.name).write_text(json.dumps(json.loads(record.read_text()))[:-10])
+    record.unlink()
+    await clean_unneeded(much_later(environ, folder))
+    assert not await open_snapshots(environ, folder).missing([patch.hash, str(patch.after)])

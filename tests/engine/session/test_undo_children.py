@@ -38,7 +38,29 @@ async def send(world: UndoWorld, session: SessionInfo, request: str, child: Sess
     return own
 
 
-START = pytest.mark.parametrize("start", [delegate, send], ids=["awaited", "in the background"])
+async def delegate_by_position(world: UndoWorld, session: SessionInfo, request: str, child: SessionInfo, *names: str):
+    """Do as `delegate`, recorded by this version, while the clock goes back and forth: only positions say what belongs to it."""
+    message = await world.answer(session, request)
+    after = ["", *await world.ids(child)][-1]
+    await world.turn(child, *(world.write(name, f"{child.title} {name}") for name in names), text="work")
+    work = {"after": after, "last": (await world.ids(child))[-1]}
+    await world.tool(session, message, 10**15, task=child, work=work)
+    return message
+
+
+async def send_by_position(world: UndoWorld, session: SessionInfo, request: str, child: SessionInfo, *names: str):
+    """Do as `send`, recorded by this version, with times that say nothing."""
+    message = await world.answer(session, request)
+    after = ["", *await world.ids(child)][-1]
+    await world.tool(session, message, 10**15, task=child, background="bg1", work={"after": after})
+    return await world.turn(child, *(world.write(name, f"{child.title} {name}") for name in names), text="work")
+
+
+START = pytest.mark.parametrize(
+    "start",
+    [delegate, send, delegate_by_position, send_by_position],
+    ids=["awaited", "in the background", "awaited, by position", "in the background, by position"],
+)
 
 
 @START

@@ -166,6 +166,59 @@ def test_a_childs_work_for_a_call_is_what_it_did_meanwhile():
     assert work_of(ChildCall("ses_child", 5, 9), messages) == messages[1:3]
 
 
+def agent_conversation():
+    """Return three requests of the user in a child session with their answers, the second of which was compacted."""
+    messages = [user("one"), assistant(step_start(), "1")]
+    messages += [user("two"), assistant(step_start(), call("c1")), user(compaction()), assistant(step_start(), "2")]
+    messages += [user("three"), assistant(step_start(), "3")]
+    for at, message in enumerate(messages):
+        object.__setattr__(message, "info", message.info.changed(id=f"msg_{at:012x}00000000000000"))
+    return messages
+
+
+@pytest.mark.parametrize(
+    ("after", "last", "found"),
+    [
+        ("", 1, [0, 1]),
+        ("", None, [0, 1]),
+        (1, 5, [2, 3, 4, 5]),
+        (1, None, [2, 3, 4, 5]),
+        (5, None, [6, 7]),
+        (1, 7, [2, 3, 4, 5, 6, 7]),
+        (7, None, []),
+        (7, 7, []),
+    ],
+)
+@pytest.mark.parametrize("is_background", [False, True])
+def test_a_childs_work_is_what_stands_between_two_messages_whatever_the_clock_said(after, last, found, is_background):
+    messages = agent_conversation()
+    name = lambda at: at if not isinstance(at, int) else messages[at].info.id  # noqa: E731 - shorter than its use
+    one = ChildCall("ses_child", 10**15, 5, is_background, after=name(after), last=name(last))
+    assert [messages.index(message) for message in work_of(one, messages)] == found
+
+
+def test_a_childs_work_is_found_although_the_message_before_it_is_gone():
+    messages = agent_conversation()
+    one = ChildCall("ses_child", 1, 2, after=messages[1].info.id, last=messages[5].info.id)
+    assert work_of(one, [messages[0], *messages[2:5], *messages[6:]]) == messages[2:5]
+
+
+@pytest.mark.parametrize("metadata", [{"work": 3}, {"work": {"after": None, "last": 4}}, {}])
+def test_a_record_without_positions_or_with_other_ones_is_read_by_its_times(metadata):
+    task = call("c1", "task", details={"sessionId": "ses_child", **metadata}, start=5, end=6)
+    assert list(changes_of([task])) == [ChildCall("ses_child", 5, 6)]
+
+
+def test_by_its_times_an_answer_after_the_clock_went_back_is_part_of_the_work():
+    minute = 60_000
+    messages = [
+        at(10 * minute, user("the task")),
+        at(9 * minute, assistant(step_start(), "done")),
+        at(12 * minute, user("later")),
+    ]
+    assert work_of(ChildCall("ses_child", 10 * minute, 9 * minute + 5), messages) == messages[:2]
+
+
 LOST = {"unprotected": "it is full"}
 SAID = "what {} changed was not recorded: it is full"
 EDIT = {"filediff": {"file": "/p/a"}}

@@ -146,8 +146,12 @@ class UndoWorld:
         *,
         task: SessionInfo | None = None,
         background: str | None = None,
+        work: dict[str, str] | None = None,
     ) -> ToolPart:
-        metadata = {"sessionId": task.id} if task else {}
+        """Store a call that ended now; `work` is what a version since 0.4 records of an agent's."""
+        metadata: dict[str, Any] = {"sessionId": task.id} if task else {}
+        if work is not None:
+            metadata["work"] = work
         if background is not None:
             metadata["background"] = background
         time = ToolTime(start=started, end=self.engine.core.clock())

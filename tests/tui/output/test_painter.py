@@ -14,8 +14,10 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
+from opencode_tui.text.cells import width
 from opencode_tui.tui.output.canvas import Row, cells_of
 from opencode_tui.tui.output.painter import Abilities, Frame, Painter
+from tests.support.rows import each
 
 COLUMNS, ROWS = 24, 10
 _STYLES = [
@@ -234,6 +236,60 @@ def test_text_after_a_character_of_another_width_keeps_its_column() -> None:
     emulator = Narrow(60, 1)
     emulator.paint(lines_of("日 after"))
     assert emulator.screen.display[0][3:8] == "after"
+
+
+class Spacing(Emulator):
+    """A terminal that draws spacing vowel signs, and what follows a joiner, in cells of their own."""
+
+    def send(self, text: str) -> bool:
+        return super().send(re.sub("[\u093e\u093f\u0940\u09be\u0bbe]", "+", text).replace("\u200d", ""))
+
+
+class Joining(Emulator):
+    """A terminal that draws them with the character before them."""
+
+    def send(self, text: str) -> bool:
+        return super().send(re.sub("[\u093e\u093f\u0940\u09be\u0bbe]|\u200d[^\x1b]?", "", text))
+
+
+_INDIC = st.lists(
+    st.sampled_from(
+        ["हि", "की", "ना", "বা", "க\u0bbe", "लख", "ن\u200d ", " ", "  ", "word", "日", " " * 9, "│", "\u200d", "e\u0301"]
+    ),
+    max_size=7,
+).map(lambda pieces: Strip([Segment("".join(pieces))]))
+
+
+@each("text", ["हिन्दी में लिखा", "বাংলা ভাষা", "தமிழ் நாடு", "ខ្មែរ", "ශ්‍රී ලංකා", "می\u200dخواهم نوشت"])
+def test_no_letter_of_a_word_with_spacing_signs_is_drawn_over(text: str) -> None:
+    drawn: list[str] = []
+    emulator = Emulator(60, 1)
+    emulator.send = lambda text: drawn.append(text) or True
+    emulator.paint(lines_of(f"a {text} end"))
+    written = re.sub(r"\x1b\[[\d;]*[A-Za-z]| ", "", "".join(drawn))
+    assert written == f"a {text} end".replace(" ", "")
+
+
+@pytest.mark.parametrize("kind", [Spacing, Joining])
+@settings(max_examples=60, deadline=None)
+@given(screens=st.lists(st.lists(_INDIC, min_size=3, max_size=3), min_size=2, max_size=5), abilities=ANY_ABILITIES)
+def test_rows_with_spacing_signs_change_as_a_full_repaint_would(
+    kind: type[Emulator], screens: list[list[Strip]], abilities: Abilities
+) -> None:
+    emulator = kind(COLUMNS, 3, abilities)
+    for lines in screens:
+        rows = [row(line, COLUMNS) for line in lines]
+        emulator.paint(rows)
+        fresh = kind(COLUMNS, 3, Abilities(scrolls=False, erases=False, turns_off=False))
+        fresh.paint(rows)
+        assert emulator.screen.display == fresh.screen.display
+
+
+def test_what_is_behind_the_gap_after_such_a_word_keeps_its_column() -> None:
+    emulator = Spacing(60, 1)
+    words = "हिन्दी में          "
+    emulator.paint(lines_of(f"{words}after"))
+    assert emulator.screen.buffer[0][width(words)].data == "a"
 
 
 _COLORED = Style(color="#dcdfe6", bgcolor="#15161b")

@@ -9,6 +9,7 @@ import asyncio
 import re
 import time
 from collections.abc import KeysView
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -19,7 +20,7 @@ from opencode_tui.engine.project.repository import works_elsewhere
 from opencode_tui.engine.session.fork.worktree import ForkWorktrees
 from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.records.stored_history import copied_messages, open_history, ordered
+from opencode_tui.engine.session.records.stored_history import copied_id, copied_messages, open_history, ordered
 from opencode_tui.engine.session.request.prefix_breaks import without_last
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses, is_unfinished, repair
 from opencode_tui.engine.session.sessions import Sessions, new_slug
@@ -222,7 +223,7 @@ class SessionForks(Struct, frozen=True):
         """Let the fork's requests start as those of its source do; in another folder its first request makes that anew."""
         found = await self.store.prefix(source_id)
         if found is not None:
-            await self.store.write_prefix(fork_id, without_last(found))
+            await self.store.write_prefix(fork_id, without_last(found, partial(copied_id, fork_id)))
 
     def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
         now = self.clock()

@@ -13,8 +13,9 @@ from opencode_tui.schema.ids import moment, spans_wrap, time_field
 from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.record import ValidationError
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import MESSAGE, AnyMessage, AssistantMessage, UserMessage
-from opencode_tui.schema.session.part import AnyPart, CompactionPart, parse_part
+from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
+from opencode_tui.schema.session.newer import message_of, parse_message, parse_stored_part
+from opencode_tui.schema.session.part import AnyPart, CompactionPart
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.record_file import checked
 from opencode_tui.storage.session_record import describe_mismatch
@@ -44,12 +45,13 @@ class Loaded:
     is_copying: bool = False
     older: Sequence[str] = ()
 
-    def ids(self) -> Iterator[str]:
-        """Yield the ids of the messages, and of each the last part: those that new ids have to follow."""
+    def made(self) -> Iterator[tuple[str, int]]:
+        """Yield the ids of the messages and of the last part of each, which new ids have to follow, with the messages' times."""
         for message in self.messages:
-            yield message.info.id
+            created = message.info.time.created
+            yield message.info.id, created
             if message.parts:
-                yield message.parts[-1].id
+                yield message.parts[-1].id, created
 
 
 def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
@@ -88,7 +90,7 @@ def read_requests(
     for name in names:
         try:
             data = history.message(name)
-            info = MESSAGE.validate_json(data) if b'"user"' in data else None
+            info = parse_message(data) if b'"user"' in data else None
         except (StorageError, ValidationError):
             continue
         if isinstance(info, UserMessage):
@@ -105,7 +107,7 @@ def load_recent(storage: Storage, session_id: str, session: Key | None = None) -
 
     def info(name: str) -> AnyMessage | None:
         try:
-            return MESSAGE.validate_json(history.message(name))
+            return parse_message(history.message(name))
         except (StorageError, ValidationError):
             return None  # reading it with its parts reports it
 
@@ -203,11 +205,11 @@ def _read_message(storage: Storage, history: StoredHistory, session_id: str, nam
     """Return a message without its parts. Raises StorageError."""
     data = history.unchecked(name)
     try:
-        return MESSAGE.validate_python(decode_json(data))  # a check before would decode it, too
+        return message_of(decode_json(data))  # a check before would decode it, too
     except ValueError:
         path = storage.path_of(("message", session_id, name))
     try:
-        return MESSAGE.validate_json(checked(data, path))
+        return parse_message(checked(data, path))
     except ValidationError as error:
         raise CorruptRecordError(path, describe_mismatch(error)) from error
 
@@ -218,7 +220,7 @@ def _read_parts(storage: Storage, history: StoredHistory, message_id: str, loade
     loaded.damaged.extend(found.failures)
     for key, data in found.records:
         try:
-            parts.append(parse_part(data))
+            parts.append(parse_stored_part(data))
         except ValidationError as error:
             loaded.damaged.append(CorruptRecordError(storage.path_of(key), describe_mismatch(error)))
     names = [part.id for part in parts]

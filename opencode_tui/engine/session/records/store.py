@@ -33,7 +33,7 @@ from opencode_tui.engine.session.records.loading import (
 )
 from opencode_tui.engine.session.records.stored_history import find_session, open_history
 from opencode_tui.engine.waits import waiting
-from opencode_tui.schema.error import NotFoundError, StorageError
+from opencode_tui.schema.error import NotFoundError, SessionError, StorageError
 from opencode_tui.schema.event.event import (
     Event,
     MessageRemoved,
@@ -56,7 +56,7 @@ from opencode_tui.schema.session.message import AnyMessage, UserMessage
 from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.prefix import SessionPrefix
-from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
@@ -570,7 +570,14 @@ class SessionStore:
         return records.parts_of(message_id) if records is not None else []
 
     async def tail(self, session_id: str, limit: int, *, is_fresh: bool = False) -> list[MessageWithParts]:
-        """Return the newest `limit` messages, oldest first, reading no others from the disk; `is_fresh` after a `refresh`."""
+        """Return the newest `limit` messages, oldest first, reading no others from the disk; `is_fresh` after a `refresh`.
+
+        Raises SessionError for a limit below 0.
+        """
+        if limit < 0:
+            raise SessionError(f"{limit} is no number of messages; give 0 or more, or no limit for all of them")
+        if limit == 0:
+            return []
         if not is_fresh:
             await self.refresh(session_id)
         while (records := self._open.get(session_id)) is not None:
@@ -813,6 +820,8 @@ class SessionStore:
                 self.drop(other)
 
     def _remember(self, info: SessionInfo) -> None:
+        if fork_origin(info) is not None:
+            self._identifier.observe_session(info.id)  # `own_from` says why
         self._projects[info.id] = info.project_id
         self._publisher.bind(info.id, info.directory)
 
@@ -847,7 +856,7 @@ class SessionStore:
             return None
 
     def _note(self, session_id: str, loaded: Loaded) -> None:
-        self._identifier.observe(loaded.ids())
+        self._identifier.observe_made(loaded.made())
         self._report_damaged(session_id, loaded)
         if loaded.is_copying and self._copy_on is not None:
             self._copy_on(session_id)

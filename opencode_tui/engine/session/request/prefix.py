@@ -17,6 +17,7 @@ from msgspec import Struct
 from opencode_tui.engine.mcp.names import CALL, SEARCH
 from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.session.request.reminder import (
+    Announcement,
     Reminder,
     announcements,
     as_reminder,
@@ -25,7 +26,7 @@ from opencode_tui.engine.session.request.reminder import (
     reminder_part,
     with_parts_added,
 )
-from opencode_tui.schema.ids import Clock, Identifier
+from opencode_tui.schema.ids import Clock, Identifier, is_before
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import TextPart
@@ -148,6 +149,7 @@ class SessionPrefixes(Struct, frozen=True):
             agent=task.agent,
             model=task.model,
             time=self.clock(),
+            request=task.messages[-1].info.id if task.messages else None,
             layers=layers,
             tools=[self._stored(tool) for tool in now.tools],
             known=_marks(layers, (), now.servers),
@@ -224,9 +226,10 @@ def find_changes(
     """Return the facts that differ from the frozen start and from what messages announced, in the order of the request."""
     names = {tool.name for tool in frozen.tools}
     known, marks = dict(frozen.known), _marks(now.layers, sorted(now.off & names), now.servers)
-    for time, facts in announcements(messages):
-        for name, mark in facts.items():
-            if time >= (first if name.startswith(f"{INSTRUCTION}:") else frozen).time:
+    since_first, since_frozen = _holds_from(first, messages), _holds_from(frozen, messages)
+    for one in announcements(messages):
+        for name, mark in one.facts.items():
+            if (since_first if name.startswith(f"{INSTRUCTION}:") else since_frozen)(one):
                 known.pop(name, None)
                 if mark is not None:
                     known[name] = mark
@@ -246,6 +249,22 @@ def find_changes(
         text = f"These tools are switched off, do not call them: {off}." if off else "All tools may be called again."
         found.append(Change(_OFF, off, text))
     return found
+
+
+def _holds_from(frozen: FrozenPrefix, messages: Sequence[MessageWithParts]) -> Callable[[Announcement], bool]:
+    """Return a function that says whether an announcement was made with a frozen start or after it.
+
+    By the order of the messages, which the clock does not change; by time only for a start without its request.
+    """
+    request = frozen.request
+    if request is None:
+        return lambda one: one.time >= frozen.time
+    names = [message.info.id for message in messages]
+    if request in names:
+        at = names.index(request)
+    else:  # it was compacted or undone
+        at = next((index for index, name in enumerate(names) if is_before(request, name)), len(names))
+    return lambda one: one.at >= at
 
 
 def _tool_changes(changed: Sequence[str], marks: Mapping[str, str], now: Start, names: set[str]) -> list[Change]:

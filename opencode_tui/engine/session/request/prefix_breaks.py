@@ -7,7 +7,7 @@ the first request of another process is compared too; a break is stored at once.
 import asyncio
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import blake2b
 from itertools import takewhile
 from struct import Struct as Layout
@@ -104,9 +104,13 @@ class PrefixMonitor(Struct, frozen=True):
         )
 
 
-def without_last(prefix: SessionPrefix) -> SessionPrefix:
-    """Return what a fork or a copy keeps: the frozen starts without the requests of the session."""
-    return prefix.changed(breaks=[], requests=0, last=None)
+def without_last(prefix: SessionPrefix, rename: Callable[[str], str] = str) -> SessionPrefix:
+    """Return what a fork or a copy keeps: the frozen starts without the requests of the session.
+
+    `rename` returns the copy's id of a message.
+    """
+    frozen = [one if one.request is None else one.changed(request=rename(one.request)) for one in prefix.frozen]
+    return prefix.changed(frozen=frozen, breaks=[], requests=0, last=None)
 
 
 def _pieces(request: LlmRequest) -> Iterator[_Piece]:

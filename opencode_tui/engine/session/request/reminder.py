@@ -5,7 +5,7 @@ models know. Source: docs/internals/loop.md#reminders.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 from msgspec import Struct
 
@@ -72,23 +72,31 @@ def is_unanswered(messages: Sequence[MessageWithParts]) -> bool:
     return bool(messages) and isinstance(messages[-1].info, UserMessage)
 
 
-def announcements(messages: Sequence[MessageWithParts]) -> Iterator[tuple[int, Mapping[str, str | None]]]:
-    """Yield what stored reminders announce, oldest first: when (ms since 1970), and a mark of each fact by its name."""
-    for message in messages:
+class Announcement(NamedTuple):
+    """What a stored reminder announces: a mark of each fact by its name; its message's index (`at`), and its time in ms."""
+
+    at: int
+    time: int
+    facts: Mapping[str, str | None]
+
+
+def announcements(messages: Sequence[MessageWithParts]) -> Iterator[Announcement]:
+    """Yield what stored reminders announce, in the order of their messages."""
+    for index, message in enumerate(messages):
         if isinstance(message.info, UserMessage):
             for part in message.parts:
                 found: object = (part.metadata or {}).get(ANNOUNCED) if isinstance(part, TextPart) else None
                 if isinstance(part, TextPart) and isinstance(found, dict):
                     marks = cast("dict[str, object]", found)
                     facts = {name: mark if isinstance(mark, str) else None for name, mark in marks.items()}
-                    yield part.time.start if part.time else 0, facts
+                    yield Announcement(index, part.time.start if part.time else 0, facts)
 
 
 def mode_reminder(messages: Sequence[MessageWithParts], agent: str) -> Reminder | None:
     """Return the reminder for the newest request that plan mode is on, or has just ended; None without one."""
     if agent == PLAN_AGENT:
         return Reminder(as_reminder(read_prompt("plan").replace("{tool}", tool_with("plan"))), {MODE: PLAN_AGENT})
-    modes = [facts[MODE] for _, facts in announcements(messages) if MODE in facts]
+    modes = [one.facts[MODE] for one in announcements(messages) if MODE in one.facts]
     answers = [one.info.agent for one in messages if isinstance(one.info, AssistantMessage)]
     was_planning = modes[-1] == PLAN_AGENT if modes else PLAN_AGENT in answers
     if agent == BUILD_AGENT and was_planning:

@@ -89,10 +89,10 @@ class FileRevert:
         """Return whether background commands were started since the program started."""
         return self._background is not None and self._background.made is not None
 
-    async def wait_for_commands(self, session_id: str, since: int) -> None:
-        """Wait for the records of background commands that a session started since a time; BusyError while one runs."""
+    async def wait_for_commands(self, session_id: str, first: str) -> None:
+        """Wait for the records of background commands that a session started from a message on; BusyError while one runs."""
         if self._background is not None and self._background.made is not None:
-            await self._background.made.refuse_undo(session_id, since)
+            await self._background.made.refuse_undo(session_id, first)
 
     async def collect(self, info: SessionInfo, parts: Sequence[AnyPart]) -> RevertablePatches:
         """Return the changes of files by these parts. Raises SessionError when the session belongs to another project's folder."""

@@ -5,7 +5,7 @@ an answer, at a part with text or calls before it. Source: docs/internals/snapsh
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage, is_waiting
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, PatchPart, StepStartPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import RevertState
-from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStatePending
+from opencode_tui.schema.session.tool_state import WORK, ToolStateCompleted, ToolStatePending
 from opencode_tui.schema.tools import row_of
 
 if TYPE_CHECKING:
@@ -33,15 +33,18 @@ class Boundary(Struct, frozen=True):
 
 
 class ChildCall(Struct, frozen=True):
-    """The work of a child session for one call: its messages created from `start` to `end` (ms).
+    """The work of a child session for one call: its messages behind `after`, up to `last`, by their positions.
 
-    In the background it outlives the call: then it is its first request from `start` on, with all that answers it.
+    `after` is empty where the work begins with the first message. Without `last` the work is one request with all that answers it:
+    in the background it outlives the call. Older records have no `after`: only `start` and `end` (ms) say what the call did.
     """
 
     session_id: str
     start: int
     end: int | None
     is_background: bool = False
+    after: str | None = None
+    last: str | None = None
 
 
 class UncoveredCall(Struct, frozen=True):
@@ -164,7 +167,10 @@ def child_call(part: ToolPart) -> ChildCall | None:
     session_id, is_background = metadata.get("sessionId"), "background" in metadata
     if not isinstance(session_id, str):
         return None
-    return ChildCall(session_id, state.time.start, state.time.end, is_background)
+    work = metadata.get(WORK)
+    work = cast("dict[str, object]", work) if isinstance(work, dict) else {}
+    after, last = (one if isinstance(one, str) else None for one in (work.get("after"), work.get("last")))
+    return ChildCall(session_id, state.time.start, state.time.end, is_background, after, last)
 
 
 def _uncovered_call(part: ToolPart) -> UncoveredCall | None:
@@ -191,19 +197,36 @@ def _edited_files(metadata: Mapping[str, Any]) -> list[str]:
 
 def work_of(call: ChildCall, messages: Messages) -> list[MessageWithParts]:
     """Return the messages of a child session that belong to a call."""
-    if call.is_background:
-        requests = [
-            at
-            for at in range(len(messages))
-            if isinstance(messages[at].info, UserMessage) and _is_from_user(messages, at)
-        ]
-        own = [at for at in requests if messages[at].info.time.created >= call.start]
-        return list(messages[own[0] : own[1] if len(own) > 1 else None]) if own else []
-    end = call.end
+    if call.after is None:
+        return _work_by_time(call, messages)
+    names = [message.info.id for message in messages]
+    start = _place_behind(names, call.after) if call.after else 0
+    if call.last is not None:
+        return list(messages[start : _place_behind(names, call.last)])
+    requests = [at for at in _requests(messages) if at >= start]
+    return list(messages[start : requests[1] if len(requests) > 1 else None])
+
+
+def _work_by_time(call: ChildCall, messages: Messages) -> list[MessageWithParts]:
+    """Return the requests that were made during a call, with all that answers them; the first one only where its end is unknown.
+
+    The clock may have been set while the agent worked, so that only the times of requests are compared, and not with an end that
+    is before the start.
+    """
+    requests = _requests(messages)
+    own = [at for at in requests if messages[at].info.time.created >= call.start]
+    if call.is_background or (call.end is not None and call.end < call.start):
+        own = own[:1]
+    elif call.end is not None:
+        own = [at for at in own if messages[at].info.time.created <= call.end]
+    ends = {at: end for at, end in zip(requests, [*requests[1:], len(messages)], strict=False)}
+    return [message for at in own for message in messages[at : ends[at]]]
+
+
+def _requests(messages: Messages) -> list[int]:
+    """Return the indexes of the user's requests."""
     return [
-        message
-        for message in messages
-        if message.info.time.created >= call.start and (end is None or message.info.time.created <= end)
+        at for at in range(len(messages)) if isinstance(messages[at].info, UserMessage) and _is_from_user(messages, at)
     ]
 
 
@@ -237,6 +260,11 @@ def _place(names: Sequence[str], name: str) -> int:
     if spans_wrap([*names, name]):
         return len(names)
     return next((index for index, one in enumerate(names) if one > name), len(names))
+
+
+def _place_behind(names: Sequence[str], name: str) -> int:
+    """Return the index behind a name, which may be gone."""
+    return _place(names, name) + (name in names)
 
 
 def _is_from_user(messages: Messages, index: int) -> bool:

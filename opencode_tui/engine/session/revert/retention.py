@@ -6,12 +6,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.background import Background
-from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
@@ -70,8 +71,9 @@ async def clean_unneeded(snapshots: "Snapshots", *, is_dry_run: bool = False) ->
 def needed_snapshots(paths: Paths, worktree: Path, project_id: str) -> set[str]:
     """Return the ids of snapshots in the records of a folder's or its project's sessions, those in the trash included.
 
-    Blocks; reads all their parts. Skips records that cannot be read. Raises StorageError when a folder cannot be, or while sessions
-    are deleted and restored all the time: a session that moves could be missed.
+    Blocks; reads all their parts. The snapshots that a damaged record names count too, where its bytes say which. Raises
+    StorageError when a record or a folder cannot be read now, or while sessions are deleted and restored all the time: a session
+    that moves could be missed.
     """
     from opencode_tui.storage.trash import Trash  # a run only schedules the cleaning
 
@@ -97,20 +99,35 @@ def _snapshots_in(reader: RecordReader, worktree: str, project_id: str) -> Itera
 
 
 def _records_of(reader: RecordReader, key: Key, worktree: str, project_id: str) -> Iterator[bytes]:
-    """Yield a session's record and its parts that mention snapshots; nothing for a session of another folder."""
+    """Yield a session's record and its parts that mention snapshots; nothing for a session of another folder.
+
+    Raises StorageError when one of them cannot be read now; one that is gone, empty or no file names no snapshot.
+    """
     try:
-        data = reader.read(key)
-    except StorageError:
+        data = reader.read_unchecked(key)
+    except (NotFoundError, CorruptRecordError):
         return
-    if key[1] != project_id and not _is_in(data, worktree):
+    if key[1] != project_id and not _may_be_in(data, worktree):
         return
     yield data
     for message in reader.list(("message", key[-1])):
-        for _, part in reader.read_folder(("part", message[-1])).records:
+        found = reader.read_folder(("part", message[-1]))
+        for failure in found.failures:
+            if not isinstance(failure, CorruptRecordError):
+                raise failure
+        for _, part in found.records:
             if any(mark in part for mark in _MARKS):
                 yield part
 
 
-def _is_in(session: bytes, worktree: str) -> bool:
-    folder = os.path.realpath(str(json.loads(session).get("directory", "")))
+def _may_be_in(session: bytes, worktree: str) -> bool:
+    """Return whether a session works in a folder or below it; True where its record does not say."""
+    try:
+        record: object = json.loads(session)
+    except ValueError:
+        return True
+    directory = cast("JsonObject", record).get("directory") if isinstance(record, dict) else None
+    if not isinstance(directory, str):
+        return True
+    folder = os.path.realpath(directory)
     return folder == worktree or folder.startswith(f"{worktree}/")

@@ -180,7 +180,7 @@ class SessionRevert:
             state, _ = await self._target(await self._store.get(session_id), message_id, part_id)
             messages = await self._store.messages(session_id)
             first = next(one.info for one in messages if one.info.id == state.message_id)
-            await self._files.wait_for_commands(session_id, first.time.created)
+            await self._files.wait_for_commands(session_id, first.id)
 
     async def _target(
         self, info: SessionInfo, message_id: str | None, part_id: str | None

@@ -12,8 +12,8 @@ from contextlib import suppress
 
 from opencode_tui.engine.snapshot.objects.pack import id_head
 from opencode_tui.engine.snapshot.objects.sums import sha1
-from opencode_tui.schema.error import SnapshotError
-from opencode_tui.storage.files import FileSystem
+from opencode_tui.schema.error import SnapshotError, SnapshotUnreadableError
+from opencode_tui.storage.files import FileSystem, sync_path
 from opencode_tui.storage.record_file import storage_error
 
 try:
@@ -72,7 +72,7 @@ class KeptFiles:
         return max(0, min(limit - self.size(), free.f_bavail * free.f_frsize // _DISK_SHARE))
 
     def add(self, source: int, size: int) -> str:
-        """Keep an open file of this size, durably, and return its id.
+        """Keep an open file of this size, durably with its name, and return its id.
 
         Raises StorageError, and SnapshotError when the file changes meanwhile.
         """
@@ -80,6 +80,7 @@ class KeptFiles:
         try:
             if not self._files.exists(self.folder):
                 self._files.mkdir(self.folder)
+                sync_path(self._files, os.path.dirname(self.folder))
             target = self._files.open(temporary, _NEW)
             try:
                 name = self._fill(target, source, size)
@@ -87,6 +88,7 @@ class KeptFiles:
             finally:
                 self._files.close(target)
             self._files.replace(temporary, f"{self.folder}/{name}")
+            sync_path(self._files, self.folder)
         except OSError as error:
             raise storage_error(error, "write", temporary) from error
         finally:
@@ -108,8 +110,10 @@ class KeptFiles:
                     yield data
             finally:
                 self._files.close(descriptor)
+        except FileNotFoundError as error:
+            raise SnapshotError(f"{path} was removed; nothing was changed") from error
         except OSError as error:
-            raise SnapshotError(f"{path} cannot be read: {error.strerror}; nothing was changed") from error
+            raise SnapshotUnreadableError(f"{storage_error(error, 'read', path)}; nothing was changed") from error
         if hashed.hexdigest() != name:
             raise SnapshotError(f"{path} has changed since it was kept; it cannot be restored")
 

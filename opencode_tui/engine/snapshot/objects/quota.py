@@ -4,7 +4,6 @@ A log next to the store records every snapshot with its time; cleaning the store
 """
 
 import json
-import os
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
@@ -12,8 +11,8 @@ from opencode_tui.engine.snapshot.objects.pack import FLUSH_BYTES, PackBuilder
 from opencode_tui.engine.snapshot.objects.store import ObjectStore
 from opencode_tui.engine.snapshot.objects.tree import FOLDER
 from opencode_tui.engine.snapshot.worktree_paths import StorePaths
-from opencode_tui.schema.error import SnapshotError
-from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.schema.error import SnapshotError, SnapshotUnreadableError
+from opencode_tui.storage.files import AtomicWriter, FileSystem, append_line
 from opencode_tui.storage.record_file import storage_error
 
 _MANY_PACKS = 64
@@ -54,7 +53,6 @@ def _replace(store: ObjectStore, builder: PackBuilder, emptied: set[str]) -> Non
 
 
 _DAY_MS = 24 * 60 * 60 * 1000
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +104,7 @@ class SnapshotLog:
     def add(self, name: str, time: int) -> None:
         """Add a snapshot that was made, or made again with the same id, at this time (ms)."""
         try:
-            descriptor = self._files.open(self._path, _APPEND)
-            try:
-                self._files.write(descriptor, memoryview(f'["{name}",{time}]\n'.encode()))
-            finally:
-                self._files.close(descriptor)
+            append_line(self._files, self._path, f'["{name}",{time}]\n'.encode())
         except OSError as error:
             raise storage_error(error, "write", self._path) from error
 
@@ -160,7 +154,8 @@ def usage_of(store: ObjectStore, paths: StorePaths, settings: SnapshotSettings) 
 def clean(store: ObjectStore, paths: StorePaths, *, before: int, keep: Iterable[str]) -> None:
     """Delete the snapshots last logged before a time (ms), except those in `keep`, and merge small packs.
 
-    Needs the lock. A snapshot that is damaged is dropped. Raises SnapshotError without a log, StorageError.
+    Needs the lock. A snapshot that is damaged is dropped; nothing is deleted when one cannot be read now. Raises SnapshotError
+    without a log, SnapshotUnreadableError, StorageError.
     """
     wanted, needed = _choose(store, paths, before, keep)
     repack(store, needed)
@@ -200,6 +195,8 @@ def _choose(store: ObjectStore, paths: StorePaths, before: int, keep: Iterable[s
     for name in sorted(wanted):
         try:
             _mark(store, name, needed)
+        except SnapshotUnreadableError:  # it may be whole
+            raise
         except (SnapshotError, ValueError):
             wanted.discard(name)
     return wanted, needed

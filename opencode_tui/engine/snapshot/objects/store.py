@@ -26,7 +26,7 @@ from opencode_tui.engine.snapshot.objects.pack import (
     unpack,
 )
 from opencode_tui.engine.snapshot.objects.tree import EMPTY_TREE, Tree, decode
-from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.error import SnapshotError, SnapshotUnreadableError
 from opencode_tui.storage.files import AtomicWriter, FileSystem, temporary_owner
 from opencode_tui.storage.record_file import storage_error
 
@@ -52,7 +52,10 @@ class VerifyResult:
 
 
 class ObjectStore:
-    """Reads and writes objects; ids are 40 hexadecimal digits. Blocks; used by one thread at a time."""
+    """Reads and writes objects; ids are 40 hexadecimal digits. Blocks; used by one thread at a time.
+
+    An object that is missing or damaged raises SnapshotError, one that the system cannot read now SnapshotUnreadableError.
+    """
 
     def __init__(self, folder: Path, *, files: FileSystem | None = None) -> None:
         self._files = files or FileSystem()
@@ -82,11 +85,13 @@ class ObjectStore:
             raise storage_error(error, "prepare", str(self.folder)) from error
 
     def refresh(self) -> None:
-        """Reread the list of packs; a damaged one is logged once."""
+        """Reread the list of packs; a damaged one is logged once. Raises SnapshotUnreadableError when one cannot be read now."""
         try:
-            found = {name for name in os.listdir(self._pack_folder) if name.endswith(".idx")}
+            found = {name for name in self._files.names(self._pack_folder) if name.endswith(".idx")}
         except FileNotFoundError:
             found = set[str]()
+        except OSError as error:
+            raise self._unreadable(self._pack_folder, error) from error
         for name in set(self._packs) - found:
             del self._packs[name]
         for name in sorted(found - set(self._packs) - set(self._damaged)):
@@ -95,6 +100,8 @@ class ObjectStore:
             except (DamagedPackError, FileNotFoundError) as error:
                 self._damaged[name] = str(error)
                 _log.warning("snapshot pack left out: %s", error)
+            except OSError as error:
+                raise self._unreadable(f"{self._pack_folder}/{name}", error) from error
 
     def pack_sizes(self) -> dict[str, int]:
         """Return the sizes of the undamaged packs in bytes, by name."""
@@ -153,8 +160,10 @@ class ObjectStore:
             if offset is not None:
                 try:
                     return pack.read_packed(offset)
-                except (DamagedPackError, OSError) as error:
+                except (DamagedPackError, FileNotFoundError) as error:
                     raise SnapshotError(f"snapshot store {self.folder} is damaged: {error}") from error
+                except OSError as error:
+                    raise self._unreadable(pack.path, error) from error
         raise self._missing(name.hex())
 
     def packs(self) -> dict[str, Pack]:
@@ -237,12 +246,18 @@ class ObjectStore:
                 continue
             try:
                 return pack.read(name, offset)
-            except (DamagedPackError, OSError) as error:
+            except (DamagedPackError, FileNotFoundError) as error:
                 raise SnapshotError(
                     f"snapshot store {self.folder} is damaged: {error}; nothing was changed, "
                     "`opencode-tui debug snapshot verify` lists what is lost"
                 ) from error
+            except OSError as error:
+                raise self._unreadable(pack.path, error) from error
         raise self._missing(text)
+
+    @staticmethod
+    def _unreadable(path: str, error: OSError) -> SnapshotUnreadableError:
+        return SnapshotUnreadableError(f"{storage_error(error, 'read', path)}; nothing was changed")
 
     def _missing(self, name: str) -> SnapshotError:
         return SnapshotError(

@@ -38,12 +38,15 @@ from opencode_tui.engine.snapshot.scan.lost_files import LostFile, LostPath
 from opencode_tui.engine.snapshot.skipped import Stamps, find_touched
 from opencode_tui.engine.snapshot.snapshot import LockedWorktree, WorktreeLock
 from opencode_tui.engine.snapshot.worktree import Worktree
-from opencode_tui.schema.error import SnapshotError
+from opencode_tui.schema.error import SnapshotError, SnapshotUnreadableError
 
 
 @dataclass(slots=True)
 class _ActiveWindow:
-    """The window while commands run: the last scan, and the number of running commands of each step."""
+    """The window while commands run: the last scan, and the number of running commands of each step.
+
+    `since` is the change log's position before the scan, `begun` the moment in monotonic seconds.
+    """
 
     shell: str
     base: str
@@ -57,6 +60,7 @@ class _ActiveWindow:
 class BackgroundWindow:
     """The time in which a background command of a step runs: the last scan, and what others were found to change since.
 
+    `since` is the change log's position before the scan.
     `is_contested` is set when the run that started it has ended, `is_ended` when the changes are recorded.
     """
 
@@ -243,15 +247,15 @@ class StepRecording:
         made: list[BackgroundWindow] = []
 
         def work(opened: LockedWorktree, stop: threading.Event) -> BackgroundWindow:
-            opened.change_log.trim(now=opened.clock())
-            since = opened.clock()
+            now = opened.clock()
+            since = _begin_window(opened.change_log, now)
             view = _whole(opened.worktree.scan(stop=stop))
-            opened.snapshot_log.add(view.id, since)
+            opened.snapshot_log.add(view.id, now)
             stamps = opened.worktree.stamps(view)
-            shell = opened.change_log.begin_shell(self._window.name, time=since)
+            shell = opened.change_log.begin_shell(self._window.name, time=now)
             window = BackgroundWindow(self, program, shell, view.id, since, stamps)
             made.append(window)
-            opened.change_log.begin_step(self.message, view.id, session=self.session, time=since)
+            opened.change_log.begin_step(self.message, view.id, session=self.session, time=now)
             return window
 
         async with self._window.lock:
@@ -298,17 +302,17 @@ class StepRecording:
         """Record the changes since the last scan of the window, which then begins with the new one."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
-            tree, now = opened.worktree, opened.clock()
+            tree, now = opened.worktree, opened.change_log.position()
             base = open_view(tree.store, window.base)
             after, found = tree.changes(base, stop=stop)
             _whole(after)
             history = opened.change_log.read()
-            others = window.others | {one.path for one in history.writes if one.time >= window.since}
+            others = window.others | history.written_since(window.since)
             changes = {path: change for path, change in found.items() if path not in others and is_certain(change)}
             stamps = tree.stamps(after)
             touched = find_touched(base.manifest.skipped, after.manifest.skipped, window.stamps, stamps)
             touched = {path: reason for path, reason in touched.items() if path not in others}
-            is_doubtful = window.is_contested or history.has_other_shell(self._window.name, since=window.since)
+            is_doubtful = window.is_contested or history.may_have_other_shell(self._window.name, since=window.since)
             beside = {one.program.name for one in self._window.background if one is not window}
             self._accumulator.add(
                 ChangeSet(
@@ -323,7 +327,7 @@ class StepRecording:
                     times=tree.times_before(changes),
                 )
             )
-            opened.snapshot_log.add(after.id, now)
+            opened.snapshot_log.add(after.id, opened.clock())
             self.result = store_changes(opened, self._accumulator, ObjectWriter(tree.store))
             self._window.exclude(changes)
             window.base, window.since, window.stamps, window.others = after.id, now, stamps, set()
@@ -360,9 +364,9 @@ class StepRecording:
 
     async def _open_window(self, lost: Sequence[LostPath]) -> _ActiveWindow:
         def work(opened: LockedWorktree, stop: threading.Event) -> _ActiveWindow:
-            opened.change_log.trim(now=opened.clock())
-            since, begun = opened.clock(), time.monotonic()
-            shell = opened.change_log.begin_shell(self._window.name, time=since)
+            now, begun = opened.clock(), time.monotonic()
+            since = _begin_window(opened.change_log, now)
+            shell = opened.change_log.begin_shell(self._window.name, time=now)
             try:
                 view = _whole(opened.worktree.scan(stop=stop))
                 if lost:
@@ -370,8 +374,8 @@ class StepRecording:
             except BaseException:
                 opened.change_log.end_shell(shell, time=opened.clock())
                 raise
-            opened.change_log.begin_step(self.message, view.id, session=self.session, time=since)
-            opened.snapshot_log.add(view.id, since)
+            opened.change_log.begin_step(self.message, view.id, session=self.session, time=now)
+            opened.snapshot_log.add(view.id, now)
             stamps = opened.worktree.stamps(view)
             self._window.active = _ActiveWindow(shell, view.id, since, begun, stamps)
             return self._window.active
@@ -403,10 +407,10 @@ class StepRecording:
         """Record the changes since the last scan; after a cancel the step stays in the window, so that `finalize` can do it."""
 
         def work(opened: LockedWorktree, stop: threading.Event) -> None:
-            now, begun = opened.clock(), time.monotonic()
+            now, begun = opened.change_log.position(), time.monotonic()
             interval = Interval(active.begun, begun)
             after = self._scan_changes(opened, active, interval, stop)
-            opened.snapshot_log.add(after.id, now)
+            opened.snapshot_log.add(after.id, opened.clock())
             self.result = store_changes(opened, self._accumulator, ObjectWriter(opened.worktree.store))
             active.base, active.since, active.begun = after.id, now, begun
 
@@ -430,14 +434,14 @@ class StepRecording:
         after, found = tree.changes(base, stop=stop)
         _whole(after)
         history = opened.change_log.read()
-        foreign = {one.path for one in history.writes if one.session != self.session and one.time >= active.since}
+        foreign = history.written_since(active.since, but=self.session)
         written = self._accumulator.written_since(active.begun) - foreign
         changes = {path: change for path, change in found.items() if path not in foreign and is_certain(change)}
         stamps = tree.stamps(after)
         touched = find_touched(base.manifest.skipped, after.manifest.skipped, active.stamps, stamps)
         touched = {path: reason for path, reason in touched.items() if path not in foreign | written}
         active.stamps = stamps
-        is_doubtful = history.has_other_shell(self._window.name, since=active.since)
+        is_doubtful = history.may_have_other_shell(self._window.name, since=active.since)
         written_beside, kept = self._written_beside(tree, changes.keys())
         changes = {path: change for path, change in changes.items() if path not in written_beside}
         change_set = ChangeSet(
@@ -505,6 +509,13 @@ class StepRecording:
             await self._lock.append(lambda claims: claims.end_write(key, done=done, time=now))
 
 
+def _begin_window(log: ChangeLog, now: int) -> int:
+    """Return the log's position before a window's first scan, once what dead processes left open in it is closed."""
+    log.close_left(now=now)
+    log.trim(now=now)
+    return log.position()
+
+
 def _identity(tree: Worktree, path: str) -> tuple[int, int] | None:
     status = tree.status(path)
     return None if status is None else (status.st_dev, status.st_ino)
@@ -533,9 +544,12 @@ async def sessions_of_steps(lock: WorktreeLock) -> set[str]:
 
 async def runs_elsewhere(lock: WorktreeLock, family: str) -> bool:
     """Return whether a command of a family of sessions, by its root, runs in a living process; raises as above."""
-    return await lock.run(
-        lambda opened, stop: any(one.session == family and one.ended is None for one in opened.change_log.read().shells)
-    )
+
+    def work(opened: LockedWorktree, stop: threading.Event) -> bool:
+        opened.change_log.close_left(now=opened.clock())
+        return any(one.session == family and one.ended is None for one in opened.change_log.read().shells)
+
+    return await lock.run(work)
 
 
 async def collect_orphaned_steps(lock: WorktreeLock, sessions: Collection[str]) -> list[OrphanedStep]:
@@ -559,8 +573,10 @@ async def collect_orphaned_steps(lock: WorktreeLock, sessions: Collection[str]) 
 def _files(opened: LockedWorktree, history: ChangeHistory, step: OpenStep, stop: threading.Event) -> list[str]:
     try:
         _, changes = opened.worktree.changes(open_view(opened.worktree.store, step.before), stop=stop)
+    except SnapshotUnreadableError:  # the step stays open, for the next look
+        raise
     except SnapshotError:  # the snapshot before was deleted by `clean`
         return []
-    foreign = {claim.path for claim in history.writes if claim.session != step.session and claim.time >= step.started}
+    foreign = history.written_since(step.begun, but=step.session)
     certain = {path for path, change in changes.items() if is_certain(change)}
     return [opened.worktree.absolute(path) for path in sorted(certain - foreign)]

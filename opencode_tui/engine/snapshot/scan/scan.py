@@ -1,6 +1,7 @@
 """From the files of a worktree to a snapshot.
 
-Only what changed since the last scan is read (`stat_cache`). `.git`, our own folders and temporary files are never part of it;
+Only what changed since the last scan is read (`stat_cache`). `.git`, our own folders and temporary files are never part of it, and
+temporary files that a killed process left are removed;
 large and special files, and ignored ones beyond `kept`, are listed as skipped unless they are forced (`forced_paths`). Links are
 never followed. Blocks; a stop flag is checked for every folder.
 """
@@ -11,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter
@@ -28,7 +30,6 @@ from opencode_tui.engine.snapshot.entry import (
     OWN_DATA,
     PLAIN_MODE,
     REPOSITORY,
-    TEMPORARY_NAME,
     UNREADABLE,
     Entry,
     special_entry,
@@ -52,6 +53,7 @@ from opencode_tui.engine.snapshot.scan.stat_cache import (
 )
 from opencode_tui.engine.snapshot.scan.stat_file import HUGE_BYTES
 from opencode_tui.engine.snapshot.scan.stat_index import StatIndex
+from opencode_tui.engine.snapshot.temporary import is_left_over, is_temporary
 from opencode_tui.schema.error import SnapshotError
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders
 
@@ -530,9 +532,14 @@ class Scan:
     def _meet_file(self, frame: FolderFrame, opened: OpenFolder, name: str, status: os.stat_result) -> None:
         """Record a new or changed file or link, or the reason why it is skipped."""
         path = frame.join(name)
-        if name == ".git" or TEMPORARY_NAME.match(name):
-            if name == ".git" and frame.path:
+        if name == ".git":
+            if frame.path:
                 self._skip(frame, name, REPOSITORY)
+            return
+        if is_temporary(name):
+            if is_left_over(name, status, now_ns=self._intake.started_ns):
+                with suppress(OSError):  # the next scan tries again
+                    opened.remove(name)
             return
         reason = self._intake.reason_against(frame, path, name, status)
         whole = self._wanted.whole.get(path) if reason is None else None

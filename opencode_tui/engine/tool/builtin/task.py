@@ -76,14 +76,19 @@ class TaskTool:
                     f"Started in the background as {started.id} (task_id: {started.session_id}). You get its report once it "
                     "has ended, with your next request or the result of a later call; bash_output waits for it or stops it."
                 ),
-                metadata={"sessionId": started.session_id, "model": started.model, "background": started.id},
+                metadata={
+                    "sessionId": started.session_id,
+                    "model": started.model,
+                    "background": started.id,
+                    **started.work,
+                },
             )
         done = await agents.run(assignment, context)
         report = done.text.strip() or "(the agent ended without a report)"
         return ToolResult(
             title=arguments.description,
             output=task_output(done.session_id, report) + done.changes,
-            metadata={"sessionId": done.session_id, "model": done.model, "tools": list(done.tools)},
+            metadata={"sessionId": done.session_id, "model": done.model, "tools": list(done.tools), **done.work},
         )
 
     async def _apply(self, task_id: str | None, agents: Subagents, context: ToolContext) -> ToolResult:

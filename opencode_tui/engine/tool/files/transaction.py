@@ -7,7 +7,6 @@ import contextlib
 import errno
 import logging
 import os
-import secrets
 import shutil
 import stat
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.engine.snapshot.record.write import FileWrite
+from opencode_tui.engine.snapshot.temporary import temporary_name
 from opencode_tui.engine.tool.files.read_guard import Stamp, stamp_of
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.system_error import meaning_of
@@ -75,7 +75,7 @@ class _Prepared:
 
 @dataclass(slots=True)
 class FileTransaction:
-    """Changes that happen together. Temporary files have names with `.opencode-tui-` and are in the files' own folders."""
+    """Changes that happen together. Temporary files are in the files' own folders; `snapshot/temporary.py` names them."""
 
     changes: Sequence[Change]
     _prepared: list[_Prepared] = field(default_factory=list[_Prepared])
@@ -188,7 +188,7 @@ def _write_new(prepared: _Prepared, status: os.stat_result | None) -> None:
     content = prepared.change.content
     if content is None:
         return
-    name = f".opencode-tui-{secrets.token_hex(8)}.tmp"
+    name = temporary_name("tmp")
     descriptor = prepared.folder.create(name, 0o600 if status else 0o666)
     prepared.new = name
     with open(descriptor, "wb") as file:
@@ -208,7 +208,7 @@ def _place(prepared: _Prepared, *, keep: bool) -> None:
     name = prepared.change.path.name
     status = _check(prepared)
     if keep and status:
-        prepared.kept = f".opencode-tui-{secrets.token_hex(8)}.old"
+        prepared.kept = temporary_name("old")
         _keep(prepared.folder, name, prepared.kept)
     if prepared.new is not None:
         prepared.folder.rename(prepared.new, name)

@@ -38,7 +38,7 @@ from opencode_tui.schema.error import BusyError, NotFoundError, OpencodeError, T
 from opencode_tui.schema.event.event import Event
 from opencode_tui.schema.event.folder_event import BackgroundUpdated
 from opencode_tui.schema.event.screen_event import ScreenToastShown
-from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.ids import Clock, is_before
 from opencode_tui.schema.record import JsonObject
 
 RUNNING_LIMIT = 16
@@ -350,10 +350,14 @@ class BackgroundCommands:
         """Return those that run now."""
         return [job.info for job in self._visible() if job.info.is_running]
 
-    async def refuse_undo(self, session_id: str, since: int) -> None:
-        """Raise BusyError when a command of the session that was started since a time runs; wait for the records of others."""
+    async def refuse_undo(self, session_id: str, first: str) -> None:
+        """Raise BusyError when a command of the session that a message from `first` on started runs; wait for others' records.
+
+        The messages of the session's agents count by the order of their ids, as its own do.
+        """
         owner = await self._root_of(session_id)
-        for job in [job for job in self._jobs.values() if job.info.session_id == owner and job.info.started >= since]:
+        own = [job for job in self._jobs.values() if job.info.session_id == owner]
+        for job in [job for job in own if not is_before(job.info.message_id, first)]:
             if job.info.is_running:
                 raise BusyError(
                     f"the {job.info.noun} {program_name(job.info)}, which this would undo, still runs; "

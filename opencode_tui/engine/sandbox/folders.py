@@ -303,6 +303,42 @@ def find_named(written: Iterable[str], home: Path, worktree: Path, origins: Sequ
     return [Path(name) for name in found]
 
 
+def hides(written: Iterable[str], home: Path, worktree: Path, origins: Sequence[Path], path: str) -> bool:
+    """Return whether settings name a path or a folder above it, whether it exists or not. Pure."""
+    parts = path.split("/")
+    for text in written:
+        name = os.path.normpath(home / text[2:] if text == "~" or text.startswith("~/") else worktree / text)
+        mapped = (_below_origin(name, origin) for origin in origins)
+        for one in (name, *(os.path.normpath(worktree / inner) for inner in mapped if inner is not None)):
+            if _names(one.split("/"), parts):
+                return True
+    return False
+
+
+def _names(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Return whether the segments of a pattern match a path, or a folder above it."""
+    reached = {0}
+    for at in range(len(parts) + 1):
+        reached = {step for state in reached for step in _past(pattern, state)}
+        if len(pattern) in reached:
+            return True
+        if at < len(parts):
+            reached = {
+                state if pattern[state] == "**" else state + 1
+                for state in reached
+                if pattern[state] == "**" or fnmatch.fnmatchcase(parts[at], pattern[state])
+            }
+    return False
+
+
+def _past(pattern: Sequence[str], state: int) -> Iterable[int]:
+    """Yield a state, and those after each `**` that may stand for no folder."""
+    yield state
+    while state < len(pattern) and pattern[state] == "**":
+        state += 1
+        yield state
+
+
 def _below_origin(name: str, origin: Path) -> str | None:
     """Return the rest of a path or pattern below a folder; None where it is not below it."""
     parts = name.split("/")

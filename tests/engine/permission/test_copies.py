@@ -133,17 +133,20 @@ async def test_a_rule_about_a_file_holds_in_each_copy(projects: dict[str, Projec
         ("bash", "git show HEAD:secrets/key.txt"),
         ("bash", f"cat {projects[kind].worktree}/secrets/key.txt"),
     )
-    found = {
-        (written, call): await action(projects, kind, written, *call)
-        for written in SPELLINGS
-        for call in calls
-    }
+    found = {(written, call): await action(projects, kind, written, *call) for written in SPELLINGS for call in calls}
     assert [one for one, decision in found.items() if decision != "deny"] == []
 
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_rule_about_another_project_does_not(projects: dict[str, Project], kind: str) -> None:
-    for written in ("HOME/other/secrets/*", "~/proj2/secrets/*", "HOME/proj-other/secrets/key.txt", "secret", "key.txt", "secrets/k/"):
+    for written in (
+        "HOME/other/secrets/*",
+        "~/proj2/secrets/*",
+        "HOME/proj-other/secrets/key.txt",
+        "secret",
+        "key.txt",
+        "secrets/k/",
+    ):
         assert await action(projects, kind, written, "read", "secrets/key.txt") == "allow"
 
 

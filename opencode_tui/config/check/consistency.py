@@ -330,8 +330,11 @@ def check_providers(settings: Settings, origins: Origins) -> Iterator[Notice]:
             if model.limit is not None:
                 yield from _check_limit(model.limit, (*path, "models", model_id, "limit"), settings, origins)
     yield from _check_references(settings, origins)
+    timeout = settings.experimental.mcp_timeout if settings.experimental else None
+    yield from _check_short(timeout, ("experimental", "mcp_timeout"), origins)
     for name, server in (settings.mcp or {}).items():
         url, headers = getattr(server, "url", None), getattr(server, "headers", None)
+        yield from _check_short(getattr(server, "timeout", None), ("mcp", name, "timeout"), origins)
         if url is not None:
             yield from _check_address(url, ("mcp", name, "url"), origins, has_secret=bool(headers))
 
@@ -362,6 +365,11 @@ def _check_lists(provider: ProviderSettings, path: KeyPath, origins: Origins) ->
         yield origins.notice((*path, "whitelist"), "an empty list leaves no model; add one, or remove the key")
 
 
+def _check_short(value: int | bool | None, path: KeyPath, origins: Origins) -> Iterator[Notice]:
+    if value and value < _SHORT_MS:
+        yield origins.notice(path, f"is in milliseconds: {value} ms = {value / 1000:g} s")
+
+
 def _check_options(provider: ProviderSettings, path: KeyPath, origins: Origins) -> Iterator[Notice]:
     options = provider.options
     has_secret = options is not None and bool(options.apiKey or options.headers)
@@ -373,8 +381,7 @@ def _check_options(provider: ProviderSettings, path: KeyPath, origins: Origins) 
     if options.baseURL is not None:
         yield from _check_address(options.baseURL, (*here, "baseURL"), origins, has_secret=has_secret, is_base=True)
     for key, value in (("timeout", options.timeout), ("chunkTimeout", options.chunkTimeout)):
-        if value and value < _SHORT_MS:
-            yield origins.notice((*here, key), f"is in milliseconds: {value} ms = {value / 1000:g} s")
+        yield from _check_short(value, (*here, key), origins)
     proxy = (options.model_extra or {}).get("proxy")
     if proxy is not None and not isinstance(proxy, bool) and not _is_address(proxy):
         yield origins.notice((*here, "proxy"), "expected true, or an address that begins with http:// or https://")

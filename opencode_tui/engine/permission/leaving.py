@@ -1,9 +1,9 @@
 """The one decision about whether the content of a file may leave: in a request that a command of the user makes, or in a record.
 
-What a tool reads is asked about when it reads. A review, the proposed message of a commit, the changes of a session and those of an
-agent's worktree take the content of files without a tool: each goes through `Leaving`, and `tests/engine/permission/test_leaving.py`
-lists them. A file with secrets, one that settings hide and one that a rule keeps from being read is named, without its content; what
-looks like a key in the rest is masked.
+What a tool reads is asked about when it reads. A review, the proposed message of a commit, the changes of a session and those of
+an agent's worktree take the content of files without a tool: each goes through `Leaving`, and `test_leaving.py` lists them. A file
+with secrets, one that settings hide and one that a rule keeps from being read is named, without its content; what looks like a key
+in the rest is masked.
 """
 
 import posixpath

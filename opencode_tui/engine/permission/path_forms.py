@@ -9,16 +9,22 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from opencode_tui.storage.same_name import NAMES, AnySpelling, key
+
 PERMISSIONS = ("read", "edit", "list")
 """Permissions whose patterns are paths."""
 
 
 class PathForms(Struct, frozen=True):
     """`base` is the folder that relative patterns start at, `roots` are the spellings of the project's folder, and the folders that
-    it is a copy of; all absolute."""
+    it is a copy of; all absolute.
+
+    With `ignores_spelling` the project's disk finds a file under each spelling of its name.
+    """
 
     base: str
     roots: Sequence[str]
+    ignores_spelling: bool = False
 
     def of(self, permission: str, pattern: str) -> tuple[str, ...]:
         """Return the other spellings of a path.
@@ -32,7 +38,10 @@ class PathForms(Struct, frozen=True):
         found = [path] if inner is None else [inner, *(os.path.join(root, inner) for root in self.roots)]
         texts = dict.fromkeys([pattern, *(text for text in found if text)])
         folders = [f"{text.rstrip('/')}/" for text in texts] if permission != "edit" else []
-        return tuple(text for text in (*texts, *folders) if text != pattern)
+        forms = [text for text in (*texts, *folders) if text != pattern]
+        if self.ignores_spelling:
+            forms += [AnySpelling(key(text)) for text in (pattern, *forms)]
+        return tuple(forms)
 
 
 def forms_of(directory: Path, worktree: Path, origins: Sequence[Path]) -> PathForms:
@@ -41,8 +50,9 @@ def forms_of(directory: Path, worktree: Path, origins: Sequence[Path]) -> PathFo
     `origins` are the work trees that it is a copy of.
     """
     base = str(directory if str(worktree) == "/" else worktree)
-    roots = (base, os.path.realpath(base), *map(str, origins))
-    return PathForms(base=str(worktree), roots=list(dict.fromkeys(roots)))
+    real = os.path.realpath(base)
+    roots = (base, real, *map(str, origins))
+    return PathForms(str(worktree), list(dict.fromkeys(roots)), NAMES.is_ignoring(Path(real)))
 
 
 def patterns_of(pattern: str, *, allows: bool) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tools import permission_of
+from opencode_tui.storage.same_name import AnySpelling, key
 
 
 class BuiltInRule(Rule):
@@ -82,6 +83,8 @@ def is_about(rule: Rule, permission: str, texts: Sequence[str], command: Command
 
 def _holds(pattern: str, action: Action, text: str) -> bool:
     """Return whether a pattern matches a text; that of a rule that does not allow also if only the direction of slashes differs."""
+    if isinstance(text, AnySpelling):
+        return action != "allow" and matches(key(pattern), text)
     if matches(pattern, text):
         return True
     return action != "allow" and "\\" in text and matches(pattern, text.replace("\\", "/"))

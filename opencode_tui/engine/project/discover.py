@@ -23,6 +23,7 @@ from opencode_tui.schema.error import ConfigError, GitUnavailableError
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.same_name import canonical
 from opencode_tui.storage.task_folders import task_origin
 
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
@@ -54,7 +55,7 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
 
     Raises ConfigError when the folder does not exist. If git is missing or fails, the project is `global`, with a warning.
     """
-    real = Path(os.path.realpath(directory))
+    real = canonical(directory)
     if not real.is_dir():
         raise ConfigError(f"{directory} is not a directory")
     repository = find_repository(real)

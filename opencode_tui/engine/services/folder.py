@@ -295,6 +295,7 @@ class FolderServices:
             home=self.core.paths.home,
             agents=[agent.name for agent in self.agents.all() if agent.mode != "primary" and not agent.hidden],
             resources=lambda: programs.mcp.get().resources() if programs.uses_mcp else (),
+            templates=lambda: programs.mcp.get().templates() if programs.uses_mcp else (),
         )
 
     @cached_property

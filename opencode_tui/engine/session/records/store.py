@@ -266,10 +266,19 @@ class Publisher:
     def __init__(self, *, bus: Bus) -> None:
         self._bus = bus
         self._directories: dict[str, str] = {}
+        self._parents: dict[str, str] = {}
+        self._guests: dict[str, frozenset[str]] = {}
 
-    def bind(self, session_id: str, directory: str) -> None:
+    def bind(self, session_id: str, directory: str, parent_id: str | None = None) -> None:
         """Publish the events of this session under the instance of `directory` from now on."""
         self._directories[session_id] = directory
+        if parent_id is not None:
+            self._parents[session_id] = parent_id
+
+    def admit(self, session_id: str, directory: str) -> None:
+        """Publish the events of this session, and of its agents, to the readers of `directory` too: it works from there."""
+        if directory != self._directories.get(session_id):
+            self._guests[session_id] = self._guests.get(session_id, frozenset()) | {directory}
 
     def directory_of(self, session_id: str) -> str:
         """Return the folder that a session is bound to, empty without one."""
@@ -277,7 +286,16 @@ class Publisher:
 
     def publish(self, event: Event) -> None:
         """Publish; returns at once."""
-        self._bus.publish(event, directory=self._directories.get(session_of(event), ""))
+        session_id = session_of(event)
+        guests = self._guests_of(session_id) if self._guests else frozenset[str]()
+        self._bus.publish(event, directory=self._directories.get(session_id, ""), guests=guests)
+
+    def _guests_of(self, session_id: str) -> frozenset[str]:
+        found, seen = self._guests.get(session_id, frozenset()), {session_id}
+        while (session_id := self._parents.get(session_id, "")) and session_id not in seen:
+            found |= self._guests.get(session_id, frozenset())
+            seen.add(session_id)
+        return found
 
 
 logger = logging.getLogger(__name__)
@@ -823,7 +841,7 @@ class SessionStore:
         if fork_origin(info) is not None:
             self._identifier.observe_session(info.id)  # `own_from` says why
         self._projects[info.id] = info.project_id
-        self._publisher.bind(info.id, info.directory)
+        self._publisher.bind(info.id, info.directory, info.parent_id)
 
     def _parse(self, key: Key, data: bytes) -> SessionInfo:
         info = self._read_info(key, data)

@@ -239,13 +239,21 @@ class _Prompts:
     async def check(self, request: PromptInput) -> None:
         self._prompts.check(request)
 
-    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
         self._admit(session_id)
-        return await self._prompts.prompt(session_id, request, policy=self._policy, stored=stored)
+        return await self._prompts.prompt(
+            session_id, request, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
-    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
         self._admit(session_id)
-        return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
+        return await self._prompts.command(
+            session_id, given, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
     async def run_check(self, session_id: str, request: "RunCheck") -> SessionInfo:
         self._admit(session_id)
@@ -749,7 +757,7 @@ class _Files:
         project = self._project
         if project.repository is None:
             return []
-        git = SafeGit(project.worktree, environ=self._core.environ)
+        git = SafeGit(project.worktree, environ=self._core.environ, repository=project.repository)
         return await changed_files(git, project.repository, directory=project.directory)
 
 

@@ -41,7 +41,7 @@ class Review:
 
     @property
     def _git(self) -> SafeGit:
-        return SafeGit(self._repository.worktree, environ=self._environ)
+        return SafeGit(self._repository.worktree, environ=self._environ, repository=self._repository)
 
     async def changes(self) -> TreeChanges:
         """Return all changes of the work tree."""

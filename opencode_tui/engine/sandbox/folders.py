@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.project.repository import Repository, read_small
+from opencode_tui.engine.project.repository import Repository, names_worktree
 from opencode_tui.programs import Lead, follow
 from opencode_tui.storage.paths import real_path
 
@@ -70,7 +70,7 @@ _HARMLESS_FILES = (
 _INCLUDED = re.compile(
     r"^[ \t]*(?:path|excludesfile|attributesfile|template)[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t\r]*$", re.I | re.M
 )
-_CREDENTIAL = re.compile(
+CREDENTIAL = re.compile(
     r"://[^/\s@]+@|authorization|extraheader|password|passphrase|privatekey|_auth|\btoken\b|_token\b|secret", re.I
 )
 _INCLUDE_DEPTH = 3
@@ -152,7 +152,7 @@ def harmless_files(around: Surroundings) -> tuple[Path, ...]:
         path, depth = waiting.pop()
         real = around.find(path)
         text = None if real is None else _read(real)
-        if text is None or _CREDENTIAL.search(text):
+        if text is None or CREDENTIAL.search(text):
             continue
         found.append(path)
         if depth < _INCLUDE_DEPTH and "git" in path.parts[-1] + path.parts[-2]:
@@ -165,18 +165,11 @@ def harmless_files(around: Surroundings) -> tuple[Path, ...]:
 def git_folder(repository: Repository | None, project: Path) -> tuple[Path, ...]:
     """Return the git folder outside the project that belongs to this work tree, if any: of a linked work tree or a submodule.
 
-    A `.git` file alone proves nothing, as a command can write it; the folder must name this work tree in turn. Blocks.
+    The folder must name this work tree in turn. Blocks.
     """
     if repository is None or repository.common_dir.is_relative_to(project):
         return ()
-    git_dir, common = repository.git_dir, repository.common_dir
-    back = (read_small(git_dir / "gitdir") or "").strip()
-    if git_dir.parent == common / "worktrees" and back and _is_same(git_dir / back, repository.worktree / ".git"):
-        return (common,)
-    work = re.search(r"^\s*worktree\s*=\s*\"?(.+?)\"?\s*$", read_small(git_dir / "config") or "", re.M)
-    if git_dir == common and work is not None and _is_same(git_dir / work[1], repository.worktree):
-        return (common,)
-    return ()
+    return (repository.common_dir,) if names_worktree(repository) else ()
 
 
 def _followed(path: Path, around: Surroundings) -> Iterator[Path]:
@@ -257,10 +250,6 @@ def _is_private(path: Path, around: Surroundings) -> bool:
     named = [around.home / name for name in (".config", ".local/share", ".local/state")]
     shared = {*named, *map(real_path, named)}
     return any(path.is_relative_to(one) for one in around.private() if one not in shared)
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _listed(environ: Mapping[str, str], name: str) -> list[Path]:

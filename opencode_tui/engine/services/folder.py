@@ -13,6 +13,7 @@ from opencode_tui.config.auth import CHATGPT
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.notice import describe
 from opencode_tui.config.permission import compile_wildcard
+from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.families import ModelPrompts
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry, useless_settings
@@ -27,6 +28,7 @@ from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.git_reach import GitSite, name_site
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.spending import Spending
@@ -90,6 +92,9 @@ class FolderServices:
         self.skills = skills
         self.commands = commands
         self.background = Background()
+        experimental = config.settings.experimental
+        sandbox = (experimental.sandbox if experimental else None) or SandboxSettings()
+        name_site(GitSite(project.worktree, project.repository, core.paths.home, sandbox))
 
     def follow_prompts(self) -> None:
         """Let the commands have the prompts of MCP servers."""

@@ -34,7 +34,7 @@ from opencode_tui.engine.session.step.processor import NewMessages, StepProcesso
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
 from opencode_tui.engine.session.step.unread import Unread
-from opencode_tui.engine.session.subagent import Prompter, SessionSubagents
+from opencode_tui.engine.session.subagent import EndCommands, Prompter, SessionSubagents
 from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.storage.task_folders import has_tasks
 
@@ -126,6 +126,7 @@ class SessionServices:
             recent=core.recent,
             commands=self._slash_commands,
             agents=self._agent_trees,
+            lock=core.session_lock,
             is_isolated=self._joined_trees is not None,
         )
 
@@ -276,14 +277,15 @@ class SessionServices:
         return AgentWorktrees(folder.project, folder.snapshots, self._core.environ)
 
     @asynccontextmanager
-    async def _isolate(self, child: "SessionInfo") -> "AsyncGenerator[tuple[Prompter, AgentWorktree]]":
+    async def _isolate(self, child: "SessionInfo") -> "AsyncGenerator[tuple[Prompter, AgentWorktree, EndCommands]]":
         """Make a worktree for an agent's session, and yield what runs its turns there; on leaving both are gone."""
         from opencode_tui.engine.services.isolated import IsolatedFolder
 
         async with self._agent_worktrees.get().made(child) as made:
             folder = IsolatedFolder(self.folder, made.project)
             try:
-                yield SessionServices(self._core, folder, trees=self._agent_trees).prompts, made
+                prompts = SessionServices(self._core, folder, trees=self._agent_trees).prompts
+                yield prompts, made, folder.background.close
             finally:
                 await run_to_completion(folder.background.close())
 
@@ -509,7 +511,7 @@ class SessionServices:
                 background=self.folder.commands_in_background,
             ),
             summaries=self.summaries.get(),
-            cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks, copies=core.copies),
+            cleanup=Cleanup(store=core.store, runs=core.runs, copies=core.copies),
             recover_session=self.runs.recover,
             new_id=core.identifier.ascending,
         )

@@ -335,13 +335,13 @@ class SessionSummaries(Struct, frozen=True):
         old = user.summary or UserSummary.trusted()
         summary = old.changed(title=old.title or title_of(parts, user.id), diffs=_stored(diffs))
         if summary != user.summary:
-            await self.store.update_message(user.changed(summary=summary))
+            await self.store.writer(user.session_id).update_message(user.changed(summary=summary))
         return diffs
 
     async def _keep(self, session_id: str, diffs: Sequence[FileDiff]) -> None:
         stored = _stored(diffs)
         if stored != await self.store.diff(session_id):
-            await self.store.write_diff(session_id, stored)
+            await self.store.writer(session_id).write_diff(stored)
             self.publish(SessionDiff(session_id=session_id, diff=list(diffs)))
 
 

@@ -121,7 +121,8 @@ class Instance(Struct, frozen=True):
             return ConfinedRun("none", ended.exit_code, (), limit)
         changes = await sandbox.changes(confined)
         changed = tuple((str(one.path), one.kind) for one in changes)
-        return ConfinedRun(confined.tier, ended.exit_code, changed, limit, confined.messages)
+        messages = (*confined.messages, *await asyncio.to_thread(sandbox.new_messages))
+        return ConfinedRun(confined.tier, ended.exit_code, changed, limit, messages)
 
     async def close(self) -> None:
         """Stop background tasks, deliver the last events to the plugins, and close the providers' connections and processes."""

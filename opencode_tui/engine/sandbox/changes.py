@@ -35,13 +35,14 @@ from opencode_tui.engine.permission.protected_files import (
 from opencode_tui.engine.project.git_entries import GitEntries
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
-FOLDER_LIMIT = 50_000
+FOLDER_LIMIT = 200_000
+"""More folders are not searched: then commands start only where the settings name what to hide."""
 BEFORE_S = 0.1
 """How long the search before a command may compare known folders with the disk; the one after it is complete."""
 
 _KEPT_BYTES = 64 * 1024
 _KEPT_FILES = 2_000
-_FILE_LIMIT = 20_000
+_FILE_LIMIT = 200_000
 _POINTER_BYTES = 4096
 """Most bytes of a file by which a worktree and its repository name each other."""
 _TICK_NS = 20_000_000
@@ -111,12 +112,15 @@ class ProjectFiles:
         *,
         git_folder: Path | None = None,
         more: Sequence[Path] = (),
+        remembered: Sequence[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`git_folder` is the project's git folder where it is outside, as that of a linked worktree.
 
-        `more` are files that are protected although their names do not show it.
+        `more` are files that are protected although their names do not show it, `remembered` the folders with something that
+        counts (`folders_of_interest`) when an earlier process looked.
         """
+        self._remembered = remembered
         self._more = more
         self._root = str(root)
         self._git_folder = git_folder
@@ -126,6 +130,8 @@ class ProjectFiles:
         self._entries: dict[Path, GitEntries] = {}
         self.is_complete = True
         """Whether the last whole search has reached all folders."""
+        self.is_recorded = True
+        """Whether `record` has reached all protected files."""
 
     def refresh(self, *, limit_s: float | None = None) -> None:
         """List the folders that changed, the upper ones first; after the limit, folders that are known count as unchanged.
@@ -143,11 +149,19 @@ class ProjectFiles:
                 alive.add(path)
                 waiting.extend(folder.folders)
         self.is_complete = not waiting
+        if not self.is_complete:
+            for path in self._remembered:
+                if path not in self._known:
+                    self._listed(path, None)
         for path in self._known.keys() - alive:
             known = self._known[path]
             # Beyond the limit what was found is kept: a command could make many folders so that it is missed.
             if self.is_complete or not known.is_of_interest or self._listed(path, known) is None:
                 self._known.pop(path, None)
+
+    def folders_of_interest(self) -> list[str]:
+        """Return the folders in which something counts, sorted."""
+        return sorted(path for path, folder in self._known.items() if folder.is_of_interest)
 
     def secret(self) -> tuple[Path, ...]:
         """Return the files with secrets that were found."""
@@ -195,6 +209,7 @@ class ProjectFiles:
         only_named = frozenset(files.keys() - itself)
         planted = self._planted()
         self._record_all(map(Path, planted), files)
+        self.is_recorded = len(files) < _FILE_LIMIT
         heads: dict[str, Signature] = {}
         self._record_all((path for one in self._repositories() for path in _head_files(one)), heads)
         kept = {path: self._contents[path][1] for path in (*files, *heads) if path in self._contents}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Tier
@@ -31,6 +32,8 @@ class Launch(Struct, frozen=True):
     """A filter of system calls that the program gets from a descriptor with its option `--seccomp`."""
     is_held: bool = False
     """Whether a supervisor in a namespace of its own starts the program (`bubblewrap.hold` says how to talk to it)."""
+    reaper: tuple[str, ...] = ()
+    """The command line of the process that starts the program and ends with all below it (`tiers/reaper.py`); empty without one."""
     options_at: int = 1
     """Where in `argv` the options are added that name descriptors."""
     mounts: "Mounts | None" = None
@@ -77,7 +80,11 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
     if tier == "landlock":
         from opencode_tui.engine.sandbox.tiers import landlock
 
-        return Launch(tuple(argv), environ, folder, confine=landlock.confinement(policy))
+        if not is_held:
+            return Launch(tuple(argv), environ, folder, confine=landlock.confinement(policy))
+        reaper, needed = landlock.reaper()
+        readable = replace(policy, read=(*policy.read, *needed))
+        return Launch(tuple(argv), environ, folder, confine=landlock.confinement(readable), reaper=reaper)
     if tier == "seatbelt":
         from opencode_tui.engine.sandbox.tiers import seatbelt
 

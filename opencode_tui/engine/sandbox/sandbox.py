@@ -51,6 +51,7 @@ from opencode_tui.engine.sandbox.temp import (
     temp_folder,
 )
 from opencode_tui.engine.sandbox.tier import Tier, choose
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.safe_folder import own_folder
 from opencode_tui.storage.same_name import NAMES, canonical
@@ -73,8 +74,11 @@ _TOOLCHAIN_KEEP_S = 60.0
 _MOST_NAMED = 3
 _SHARED_MEMORY = Path(os.path.realpath("/dev/shm"))
 _MANY_FOLDERS = (
-    f"The project has more than {FOLDER_LIMIT} folders: protected files and files like .env are not searched for in all of them. "
-    "Name what to hide in experimental.sandbox.hidden, as `**/.env`."
+    f"the project has more than {FOLDER_LIMIT:,} folders, so files like .env and protected files are not found in all of them; "
+    "delete what was generated, or name what to hide in experimental.sandbox.hidden, as `**/.env`"
+)
+_MANY_FILES = (
+    "the project has more protected files than can be compared, so changes are not found; delete the generated ones"
 )
 
 
@@ -175,6 +179,7 @@ class Sandbox:
         self._copying = threading.Lock()
         self._status: SandboxStatus | None = None
         self._files: ProjectFiles | None = None
+        self._remembered: tuple[str, ...] = ()
         self._git: tuple[Path, ...] = ()
         self._toolchains: _Toolchains | None = None
         self._own_known: tuple[object, float, OwnProgram] | None = None
@@ -239,7 +244,7 @@ class Sandbox:
         confined = await asyncio.to_thread(
             self._confine, status.tier, argv, session_id, folder, environ, is_read_only, access
         )
-        messages += self._new_messages()
+        messages += self.new_messages()
         return replace(confined, messages=messages) if messages else confined
 
     async def confine_helper(self, program: "Program") -> Launch | None:
@@ -403,6 +408,9 @@ class Sandbox:
                 self._cleaner.start()
             files = self._project_files()
             files.refresh(limit_s=BEFORE_S)
+            if (fault := self._find_gap(files)) and not self._names_what_to_hide():
+                raise OSError(fault)
+            self._remember(files)
             policy = self._policy(session_id, environ, files, is_read_only=is_read_only)
             if access is not None:
                 port = self._proxy_address if isinstance(self._proxy_address, int) else RELAY_PORT
@@ -549,11 +557,11 @@ class Sandbox:
             self._left_out.setdefault(line, True)
         return named
 
-    def _new_messages(self) -> tuple[str, ...]:
-        """Return the lines about what the settings or the size of the project leave without effect, each once."""
+    def new_messages(self) -> tuple[str, ...]:
+        """Return the lines about what the settings or the size of the project leave without effect, each once. Blocks."""
         with self._guard:
-            if not self._project_files().is_complete:
-                self._left_out.setdefault(_MANY_FOLDERS, True)
+            if fault := self._find_gap(self._project_files()):
+                self._left_out.setdefault(f"{fault[0].upper()}{fault[1:]}.", True)
             lines = tuple(line for line, is_new in self._left_out.items() if is_new)
             self._left_out.update(dict.fromkeys(lines, False))
         return lines
@@ -578,9 +586,44 @@ class Sandbox:
         if self._files is None:
             self._git = folders.git_folder(self._project.repository, self._project.worktree)
             self._files = ProjectFiles(
-                self._project.worktree, git_folder=next(iter(self._git), None), more=self._known.protected
+                self._project.worktree,
+                git_folder=next(iter(self._git), None),
+                more=self._known.protected,
+                remembered=self._read_remembered(),
             )
         return self._files
+
+    @staticmethod
+    def _find_gap(files: ProjectFiles) -> str:
+        """Return what of the project was not looked at, and the remedy, in one line; empty where all was."""
+        return _MANY_FOLDERS if not files.is_complete else "" if files.is_recorded else _MANY_FILES
+
+    def _names_what_to_hide(self) -> bool:
+        """Return whether the settings hide files wherever they are: then the user knows that not all are found."""
+        return any(name.startswith("**/") for name in self._settings.hidden or ())
+
+    @property
+    def _memory(self) -> Path:
+        """The file with the folders in which something counts, where no command can write it."""
+        return self._paths.data / "sandbox" / self._name
+
+    def _read_remembered(self) -> tuple[str, ...]:
+        try:
+            names = self._memory.read_bytes().split(b"\0")
+        except OSError:  # no command has run here yet
+            return ()
+        self._remembered = tuple(os.path.normpath(self._project.worktree / os.fsdecode(name)) for name in names)
+        return self._remembered
+
+    def _remember(self, files: ProjectFiles) -> None:
+        """Store the folders in which something counts: a later process finds them, however many others there are then."""
+        found = tuple(files.folders_of_interest())
+        if found == self._remembered:
+            return
+        data = b"\0".join(os.fsencode(os.path.relpath(path, self._project.worktree)) for path in found)
+        ensure(self._memory.parent)
+        AtomicWriter(FileSystem()).write(str(self._memory), data)
+        self._remembered = found
 
     def _find_toolchains(self, environ: Mapping[str, str]) -> _Toolchains:
         """Return what was found for the same environment in the last minute, else search."""
@@ -605,6 +648,7 @@ class Sandbox:
         with self._guard:
             files = self._project_files()
             files.refresh()
+            self._remember(files)
             after = files.record()
             found = compare(confined.before, after)
             git = self._git_access()

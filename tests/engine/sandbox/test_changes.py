@@ -109,6 +109,34 @@ def test_very_many_folders_do_not_hide_what_was_found_before(repo: Repo, monkeyp
     assert files.secret() == ()
 
 
+def test_very_many_folders_do_not_hide_what_an_earlier_process_had_found(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier = ProjectFiles(repo.path)
+    earlier.refresh()
+    monkeypatch.setattr(changes, "FOLDER_LIMIT", 2)
+    for number in range(5):
+        (repo.path / f"a/{number}").mkdir(parents=True)
+    later = ProjectFiles(repo.path, remembered=earlier.folders_of_interest())
+    later.refresh()
+    assert not later.is_complete
+    later.refresh()
+    assert named(later.secret(), repo.path) == named(earlier.secret(), repo.path) == ["src/deep/.env"]
+
+
+def test_more_protected_files_than_can_be_compared_are_said(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    files.record()
+    assert files.is_recorded
+    monkeypatch.setattr(changes, "_FILE_LIMIT", 10)
+    for number in range(20):
+        repo.write(f".idea/{number}.xml", "x")
+    files.refresh()
+    files.record()
+    assert not files.is_recorded
+
+
 def test_a_search_with_a_limit_lists_new_folders_and_compares_known_ones_later(repo: Repo) -> None:
     now = [0.0]
     files = ProjectFiles(repo.path, clock=lambda: now[0])

@@ -15,6 +15,7 @@ import errno
 import os
 import stat
 import struct
+import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import cache
@@ -27,6 +28,7 @@ from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
 from opencode_tui.engine.sandbox.tiers import seccomp
 from opencode_tui.engine.sandbox.tiers.seccomp import call, call_prctl
+from opencode_tui.storage.paths import real_path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
 _VERSION_FLAG, _PATH_BENEATH, _NET_PORT, _NO_NEW_PRIVILEGES = 1, 1, 2, 38
@@ -100,6 +102,14 @@ def confinement(policy: Policy) -> Callable[[], None]:
             maker.serve(listener)
 
     return confine
+
+
+@cache
+def reaper() -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Return the command line before the arguments of `reaper.py`, and what it needs to read."""
+    python = os.path.realpath(sys.executable)
+    source = Path(__file__).with_name("reaper.py").read_text()
+    return (python, "-I", "-S", "-c", source), (Path(python), *map(real_path, (sys.base_prefix, sys.base_exec_prefix)))
 
 
 def _truncate_version() -> int:

@@ -151,7 +151,9 @@ class CommandRun(Struct, frozen=True):
         try:
             async with sandbox.shared(), self.context.commands(self.lost):
                 ended = await self.follow(replace(self.command, launch=confined.launch), output)
-            if files := {_relative(change, self.context): change for change in await sandbox.changes(confined)}:
+            changes = await sandbox.changes(confined)
+            messages = [*messages, *await asyncio.to_thread(sandbox.new_messages)]
+            if files := {_relative(change, self.context): change for change in changes}:
                 protected = [ProtectedChange(path=path, change=change.kind) for path, change in files.items()]
                 facts = facts.changed(protected=protected)
                 undone, lines = await self._undo_unless_approved(files, confined.tier, sandbox)

@@ -275,7 +275,8 @@ class LimitWatch:
         found: list[_Process] = []
         others: dict[int, list[_Process]] = {}
         for one in _processes(self._tree.is_older):
-            if one.session in self._sessions or self._known.get(one.pid) == one.identity:
+            is_below = self._tree.reaper and one.parent == self._tree.reaper
+            if is_below or one.session in self._sessions or self._known.get(one.pid) == one.identity:
                 found.append(one)
             else:
                 others.setdefault(one.parent, []).append(one)

@@ -150,6 +150,7 @@ class ShellProcess:
         self._poll = select.poll()
         self._is_open = True
         self._supervisor: _Supervisor | None = None
+        self._reaper: _Reaper | None = None
         self._is_released = False
         self._uncovered: Sequence[str] = ()
         self._limits = self._command.limits.for_command(self._command.folder)
@@ -202,6 +203,8 @@ class ShellProcess:
             os.close(self._life)
             if self._supervisor is not None:
                 self._supervisor.close()
+            if self._reaper is not None:
+                self._reaper.close()
 
     def _spawn(self, writing_end: int, life_end: int, watch: int) -> None:
         """Start the shell; its descendants inherit `life_end`, so that the pipe closes when the last one has ended.
@@ -214,13 +217,16 @@ class ShellProcess:
         launch = command.launch or Launch(line, command.environ, command.folder)
         self._supervisor = _Supervisor(launch.filter) if launch.is_held else None
         argv = launch.argv if self._supervisor is None else launch.with_options(*self._supervisor.options)
-        is_watched = command.is_watched and self._supervisor is None
+        self._reaper = _Reaper(launch.reaper, self._mark) if launch.reaper else None
+        is_watched = command.is_watched and self._supervisor is None and self._reaper is None
         watching = ("/bin/sh", "-c", _WATCHED, "sh") if is_watched else ()
         own_input = watch if is_watched else subprocess.DEVNULL
 
         def start() -> "subprocess.Popen[bytes]":
             if launch.confine is not None:
                 launch.confine()
+            if self._reaper is not None:
+                return self._reaper.start(argv, launch, writing_end, life_end)
             return subprocess.Popen(
                 (*watching, *argv),
                 stdin=own_input if self._supervisor is None else self._supervisor.held_end,
@@ -243,16 +249,18 @@ class ShellProcess:
             self._process = start() if launch.confine is None else run_on_thread(start)
         if self._supervisor is not None:
             self._supervisor.close_passed_ends()
+        shell = self._process.pid
+        if self._reaper is not None:
+            shell, self._tree.reaper = self._reaper.shell(self._process, argv), shell
         if self._supervisor is None:
-            self._limits.apply(self._process.pid)
-        self._tree.set_shell(self._process.pid)
-        self._watch = LimitWatch(
-            self._limits, self._process.pid, launch.folder, mark=self._mark, life=self._life, tree=self._tree
-        )
+            self._limits.apply(shell)
+        self._tree.set_shell(shell)
+        self._watch = LimitWatch(self._limits, shell, launch.folder, mark=self._mark, life=self._life, tree=self._tree)
 
     def _supervise(self) -> Ended:
         exit_watch = _watch_exit(self._process.pid)
-        report = None if self._supervisor is None else self._supervisor.report
+        reporter = self._supervisor or self._reaper
+        report = None if reporter is None else reporter.report
         for descriptor in (self._pipe, self._cancel, exit_watch, report):
             if descriptor is not None:
                 self._poll.register(descriptor, select.POLLIN)
@@ -269,6 +277,8 @@ class ShellProcess:
         if self._supervisor is not None and not self._is_released and self._reason == "exit":
             self._check_view()
         code = self._process.returncode
+        if self._reaper is not None:
+            code = self._reaper.exit_code(code)
         if self._supervisor is not None:
             code = self._supervisor.exit_code(code)
             self._feed_errors(code)
@@ -285,7 +295,7 @@ class ShellProcess:
     def _follow(self, longest_wait_s: float) -> None:
         """Read until the shell has ended; end it after its timeout or a cancel."""
         self._deadline = time.monotonic() + self._command.timeout_ms / 1000
-        while self._process.poll() is None and not (self._supervisor and self._supervisor.is_holding):
+        while not self._has_shell_ended():
             left_s = self._deadline - time.monotonic()
             if self._reason == "exit" and self._watch.check():
                 self._reason, self._deadline = "limit", math.inf
@@ -298,6 +308,10 @@ class ShellProcess:
                 self._tree.signal_group(signal.SIGKILL)
                 self._deadline = math.inf
 
+    def _has_shell_ended(self) -> bool:
+        reporter = self._supervisor or self._reaper
+        return self._process.poll() is not None or (reporter is not None and reporter.is_holding)
+
     def _terminate(self, reason: Reason, grace_s: float) -> None:
         self._reason = reason
         if not self._end_crowd():
@@ -309,9 +323,11 @@ class ShellProcess:
         return self._watch.end_crowd() if sys.platform == "linux" and self._tree.may_be_crowded else []
 
     def _kill_rest(self) -> None:
-        """End the shell; with a supervisor, end it and so the whole namespace."""
+        """End the shell; with a supervisor, end it and so the whole namespace, with a reaper, all that is below it."""
         if self._process.poll() is None:
             self._tree.signal_group(signal.SIGKILL)
+            if self._reaper is not None:
+                self._reaper.let_go()
             self._process.wait()
 
     def _clear(self) -> tuple[str, ...]:
@@ -365,6 +381,9 @@ class ShellProcess:
                 self._terminate("cancel", CANCEL_GRACE_S)
             elif self._mounts is not None and descriptor == self._mounts.descriptor:
                 self._check_mounts(self._mounts)
+            elif self._reaper is not None and descriptor == self._reaper.report:
+                if not self._reaper.read():
+                    self._poll.unregister(descriptor)
             elif self._supervisor is None or descriptor != self._supervisor.report:
                 pass  # the process has ended
             elif not self._supervisor.read():
@@ -479,6 +498,76 @@ class _Supervisor:
     def errors(self) -> bytes:
         """What was reported besides the exit code."""
         return _HELD_CODE.sub(b"", self._text).removeprefix(_READY)
+
+
+class _Reaper:
+    """The pipes to the reaper of a command; see `engine/sandbox/tiers/reaper.py`."""
+
+    def __init__(self, argv: tuple[str, ...], mark: str) -> None:
+        self._argv = argv
+        self._mark = mark
+        self._held_end, self._hold = os.pipe()
+        self.report, self._report_end = os.pipe()
+        self._open = {self._held_end, self._hold, self.report, self._report_end}
+        self._text = b""
+
+    def start(self, argv: Sequence[str], launch: Launch, output: int, life: int) -> "subprocess.Popen[bytes]":
+        """Start the reaper with a command line. Raises OSError."""
+        return subprocess.Popen(
+            (*self._argv, str(self._report_end), MARK, self._mark, *argv),
+            stdin=self._held_end,
+            stdout=output,
+            stderr=output,
+            cwd=launch.folder,
+            env=launch.environ,
+            start_new_session=True,
+            pass_fds=(life, self._report_end),
+        )
+
+    def shell(self, process: "subprocess.Popen[bytes]", argv: Sequence[str]) -> int:
+        """Return the process of the command, which has started. Raises OSError where it could not be. Blocks until then."""
+        self._close(self._held_end)
+        self._close(self._report_end)
+        while b"\n" not in self._text and self.read():
+            pass
+        line, _, self._text = self._text.partition(b"\n")
+        if line.startswith(b"P"):
+            return int(line[1:])
+        process.wait()
+        if not line.startswith(b"E"):
+            raise OSError(f"the process that watches over it ended with {process.returncode}")
+        raise OSError(int(line[1:]), os.strerror(int(line[1:])), argv[0])
+
+    def read(self) -> bool:
+        """Read what was reported; return whether more may come. Blocks until something does."""
+        data = os.read(self.report, _PIECE_BYTES)
+        self._text += data
+        return bool(data)
+
+    @property
+    def is_holding(self) -> bool:
+        """Whether the shell has ended."""
+        return self._text.endswith(b"\n")
+
+    def exit_code(self, code: int) -> int:
+        """Return the exit code of the shell, given that of the reaper, which a command may have ended."""
+        while _is_ready(self.report, 0) and self.read():
+            pass
+        return int(self._text[1:]) if self.is_holding else code
+
+    def let_go(self) -> None:
+        """Let the reaper kill all that is left, and end."""
+        self._close(self._hold)
+
+    def close(self) -> None:
+        """Close all pipes."""
+        for descriptor in tuple(self._open):
+            self._close(descriptor)
+
+    def _close(self, descriptor: int) -> None:
+        if descriptor in self._open:
+            self._open.remove(descriptor)
+            os.close(descriptor)
 
 
 def _is_ready(pipe: int, wait_s: float) -> bool:

@@ -2,8 +2,8 @@
 
 A process belongs to the tree when it runs in the shell's session, descends from a known member, or carries the call's mark in its
 environment: this finds background jobs, `nohup`, `setsid` and double forks. On Linux, `end_holders` finds what has left all that by
-a pipe that it inherited. Not found: a process that has closed every descriptor as well, and one whose id belonged to a process
-from before the call.
+a pipe that it inherited. What has closed every descriptor as well is below the `reaper` of a confined command. Not found: such a
+process of an unconfined one, and one whose id belonged to a process from before the call.
 
 Everything here blocks for some milliseconds and belongs on a thread.
 """
@@ -40,6 +40,8 @@ class ProcessTree:
         self._shell = 0
         self.supervisor = 0
         """The process that leads the session of a shell in a namespace, once it is known; else the started one."""
+        self.reaper = 0
+        """The process whose children are all members, other than itself, once it is known."""
         self._older = frozenset(psutil.pids())
         self._known: set[psutil.Process] = set()
         self._dead: set[psutil.Process] = set()
@@ -111,7 +113,9 @@ class ProcessTree:
         return (pid for pid in psutil.pids() if pid not in self._older)
 
     def _belongs(self, process: psutil.Process, leaders: Container[int]) -> bool:
-        return process in self._known or os.getsid(process.pid) in leaders or self._is_marked(process)
+        if process in self._known or os.getsid(process.pid) in leaders:
+            return True
+        return (self.reaper != 0 and process.ppid() == self.reaper) or self._is_marked(process)
 
     def _is_marked(self, process: psutil.Process) -> bool:
         try:

@@ -40,7 +40,7 @@ _PLAIN = re.compile(
     r"(?P<path>[\w@~+%.-]{0,200}(?:/[\w@+%.\[\]-]{1,200}){1,40}|[\w@+.-]{1,200}\.\w{1,12}|[A-Z]\w{3,30}file)"
     r"(?:(?::|, line |\(|#L| line )(?P<line>\d{1,7})(?:[:,](?P<column>\d{1,5}))?)?"
 )
-_GREP_LINE = re.compile(r"  Line (\d+):")
+_GREP_LINE = re.compile(r"  (?:Line (\d+)(:|-)|--$)")
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 
 
@@ -51,7 +51,8 @@ def references_in(text: str) -> list[FileReference]:
     for line in text.split("\n"):
         number = _GREP_LINE.match(line)
         if number is not None and heading:
-            found[FileReference(heading, int(number[1]))] = None
+            if number[2] == ":":
+                found[FileReference(heading, int(number[1]))] = None
             continue
         heading = line[:-1] if line.endswith(":") and not line.startswith(" ") else ""
         for one in _in_line(line[:LONGEST]):

@@ -1,6 +1,7 @@
 """The rules of the format of skills, https://agentskills.io/specification."""
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
@@ -8,14 +9,15 @@ from typing import cast
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.record import JsonObject
 
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_NAME = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
 _NAME_LENGTH, _DESCRIPTION_LENGTH, _COMPATIBILITY_LENGTH = 64, 1_024, 500
 """Most characters, as agentskills.io specifies."""
 
 
 def find_faults(name: str, description: str, folder: str, values: Mapping[str, object]) -> Iterator[str]:
     """Yield what breaks the rules of the format, with the remedy; `values` is the front matter, `folder` the name of the folder."""
-    if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name):
+    name, folder = (unicodedata.normalize("NFKC", text) for text in (name, folder))
+    if len(name) > _NAME_LENGTH or not _NAME.fullmatch(name) or name != name.lower():
         yield f"the name {name!r} is not 1 to 64 lowercase letters, digits and single hyphens; other programs skip it"
     elif name != folder:
         yield f"the name {name!r} is not that of its folder, {folder!r}; rename one of them"
@@ -28,7 +30,9 @@ def find_faults(name: str, description: str, folder: str, values: Mapping[str, o
     if isinstance(compatibility, str) and not 0 < len(compatibility) <= _COMPATIBILITY_LENGTH:
         yield "`compatibility` must have 1 to 500 characters"
     metadata = values.get("metadata", {})
-    if not isinstance(metadata, dict) or not all(isinstance(one, str) for one in cast("JsonObject", metadata).values()):
+    if not isinstance(metadata, dict) or not all(
+        isinstance(one, str | int | float) for one in cast("JsonObject", metadata).values()
+    ):
         yield "`metadata` must be a map of texts"
 
 

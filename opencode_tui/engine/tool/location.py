@@ -5,6 +5,7 @@ Links are resolved before permission is asked: the path in the question is the p
 
 import asyncio
 import os
+import unicodedata
 from pathlib import Path
 
 from msgspec import Struct
@@ -79,6 +80,29 @@ def similar_paths(path: Path) -> list[str]:
     contained = [name for name in names if wanted in name.lower() or name.lower() in wanted]
     close = nearest(path.name, names, _SIMILAR_NAMES)
     return [str(path.parent / name) for name in dict.fromkeys(close + contained)][:_SIMILAR_NAMES]
+
+
+def same_looking(path: Path) -> Path | None:
+    """Return the only file in the folder of a missing one whose name differs in blanks or the Unicode form alone. Blocks.
+
+    A model cannot write some of these names: those of screenshots on macOS have a blank that looks like the usual one.
+    """
+    try:
+        names = os.listdir(path.parent)
+    except OSError:
+        return None
+    wanted = _looks(path.name)
+    found = [name for name in names if _looks(name) == wanted]
+    return path.parent / found[0] if len(found) == 1 and found[0] != path.name else None
+
+
+def describe_twin(path: Path, twin: Path) -> str:
+    """Return the message that another file was meant than the written one."""
+    return f"(There is no {path.name!a}; this is {twin.name!a}, the only file whose name looks the same.)"
+
+
+def _looks(name: str) -> str:
+    return "".join(" " if unicodedata.category(one) == "Zs" else one for one in unicodedata.normalize("NFC", name))
 
 
 async def ask_outside(location: Location, context: ToolContext) -> None:

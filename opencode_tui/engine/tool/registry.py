@@ -10,7 +10,7 @@ from msgspec import Struct
 from opencode_tui.engine.lazy import service
 from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.tool.kit import ToolKit
-from opencode_tui.engine.tool.parameter_schema import describe, parse
+from opencode_tui.engine.tool.parameter_schema import describe, parse, unused
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult, read_tool_file
 from opencode_tui.schema.tools import TOOLS, EditForm, Need, row_of
 
@@ -48,6 +48,8 @@ class LazyTool:
         """Run the tool and return its result."""
         return await self._tool.get().run(arguments, context)
 
+
+_MOST_IGNORED, _NAME_CHARACTERS = 5, 40
 
 AnyTool = Tool[Any]
 """A tool with its own type of parameters, which `validate` returns."""
@@ -128,11 +130,19 @@ class ToolRegistry:
 
         return describe_misfit(tool.name, parsed, self._spec(tool).parameters)
 
-    def describe_unknown(self, name: str, switched_off: Collection[str]) -> str:
+    def describe_unknown(self, name: str, switched_off: Collection[str], written: Mapping[str, Any]) -> str:
         """Return the answer to a call of a tool that does not exist; no tool in `switched_off` is suggested."""
         from opencode_tui.engine.tool.wrong_call import describe_unknown  # most calls name a tool
 
-        return describe_unknown(name, self.specs(lambda one: one not in switched_off))
+        return describe_unknown(name, self.specs(lambda one: one not in switched_off), written)
+
+    @staticmethod
+    def ignored(tool: AnyTool, written: Mapping[str, Any]) -> str:
+        """Return the sentence about arguments of a call that have no effect, empty when there are none."""
+        names = unused(tool.parameters, written)
+        more = f" and {len(names) - _MOST_IGNORED} more" if len(names) > _MOST_IGNORED else ""
+        shown = ", ".join(name[:_NAME_CHARACTERS] for name in names[:_MOST_IGNORED])
+        return f"Ignored: {shown}{more}." if names else ""
 
     def _spec(self, tool: AnyTool) -> ToolSpec:
         if isinstance(tool, LazyTool):

@@ -14,6 +14,9 @@ _QUOTED_CHARACTERS = 40
 _MOST_FAULTS = 3
 _CLOSE = 0.7
 
+_EDITORS = ("strreplace", "texteditor", "editor")
+_VERBS = {"view": "read", "create": "write", "str_replace": "edit", "insert": "edit"}
+"""What an editor of Anthropic's form does, by its argument `command`."""
 _PARALLEL = "paralleltooluse"
 _KINDS = {
     "int": "an integer",
@@ -26,15 +29,17 @@ _KINDS = {
 }
 
 
-def describe_unknown(name: str, specs: Sequence[ToolSpec]) -> str:
-    """Return the answer to a call of a tool that does not exist; `specs` are those that do."""
+def describe_unknown(name: str, specs: Sequence[ToolSpec], written: Mapping[str, Any] | None = None) -> str:
+    """Return the answer to a call of a tool that does not exist, with the arguments `written`; `specs` are those that do."""
     shown = repr(_cut(name))
     plain = _plain(name.rpartition(".")[2] or name)
     if plain == "parallel" or _plain(name).endswith(_PARALLEL):
         return (
             f"There is no tool {shown}. Call each tool by its own name; several calls in one answer run side by side."
         )
-    spec = _find_meant(plain, specs)
+    verb = (written or {}).get("command")
+    meant = _VERBS.get(verb, plain) if isinstance(verb, str) and plain.startswith(_EDITORS) else plain
+    spec = _find_meant(meant, specs)
     if spec is not None:
         return _with_form(f"There is no tool {shown}; call {spec.name}", spec.parameters)
     answer = f"There is no tool {shown}. Use one of: "

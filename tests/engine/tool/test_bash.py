@@ -64,6 +64,11 @@ async def test_what_cannot_run_is_an_error_for_the_model(
         await shell.run(command, **more)
 
 
+async def test_a_time_limit_below_a_second_is_one_in_seconds(shell: ShellBench) -> None:
+    assert (await shell.run("sleep 0.2; echo done", timeout=60)).metadata["exit"] == 0
+    assert "timeout of 100 ms" in (await shell.run("sleep 60", timeout_ms=100)).output
+
+
 async def test_a_timeout_is_reported_with_the_output_so_far(shell: ShellBench) -> None:
     result = await shell.run("echo begun; sleep 60", timeout=1000)
     assert result.output == (

@@ -36,7 +36,7 @@ async def test_a_command_that_ends_leaves_nothing_running(name: str, shell: Shel
 
 @pytest.mark.parametrize("name", ["setsid", "TERM ignored", "daemon", "stopped"])
 async def test_a_timeout_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
-    result = await shell.run(f"({TREES[name].format(n=token)}); sleep {token}", timeout=300)
+    result = await shell.run(f"({TREES[name].format(n=token)}); sleep {token}", timeoutMs=300)
     assert survivors(token) == []
     assert result.metadata["exit"] is None
 
@@ -61,7 +61,7 @@ async def test_what_left_the_group_is_found_without_what_only_linux_has(
     if end == "by itself":
         await shell.run(command)
     elif end == "timeout":
-        await shell.run(f"({command}); sleep {token}", timeout=300)
+        await shell.run(f"({command}); sleep {token}", timeoutMs=300)
     else:
         task = asyncio.create_task(shell.run(f"({command}); exec -a last sleep {token}"))
         await until_running(f"last {token}")
@@ -137,7 +137,7 @@ async def test_nothing_of_ours_stays_open(shell: ShellBench) -> None:
     before = len(os.listdir("/proc/self/fd")), own_threads()
     for command in ("true", "sleep 9 &", "exit 3"):
         await shell.run(command)
-    await shell.run("sleep 9", timeout=50)
+    await shell.run("sleep 9", timeoutMs=50)
     assert (len(os.listdir("/proc/self/fd")), own_threads()) == before
 
 

@@ -13,7 +13,7 @@ from opencode_tui.engine.tool.builtin.grep import GrepTool
 from opencode_tui.engine.tool.builtin.list import ListTool
 from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, require_ripgrep
-from opencode_tui.engine.tool.search.search import FileSearch
+from opencode_tui.engine.tool.search.search import FileSearch, LineSearch
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 from tests.support.world.tools import Workbench
@@ -227,7 +227,7 @@ HITS_IN_ODD_FILES = {
 async def test_a_line_of_any_file_is_found(bench: Workbench, search: FileSearch, name: str) -> None:
     content, line = HITS_IN_ODD_FILES[name]
     (bench.folder / "a").write_bytes(content)
-    found = (await search.lines(bench.folder, "needle", include=None, is_file=False)).found
+    found = (await search.lines(bench.folder, LineSearch("needle"), is_file=False)).found
     assert [(match.path, match.line) for match in found] == [("a", line)]
 
 
@@ -236,7 +236,7 @@ async def test_a_line_of_utf_16_is_found(bench: Workbench, search: FileSearch, e
     (bench.folder / "a").write_bytes(
         ("\ufeff" + "one \N{EURO SIGN}\r\nneedle \N{EURO SIGN}\r\n" * 90_000).encode(encoding)
     )
-    found = (await search.lines(bench.folder / "a", "needle", include=None, is_file=True)).found
+    found = (await search.lines(bench.folder / "a", LineSearch("needle"), is_file=True)).found
     assert [match.line for match in found] == [2 * number for number in range(1, 2_001)]
 
 

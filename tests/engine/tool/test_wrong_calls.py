@@ -48,6 +48,18 @@ BASH = "call bash {command: string, "
         ("spawn_agent", "call task {description: string, prompt: string, subagent_type: string"),
         ("applypatch", "call apply_patch {patchText: string}."),
         ("todo_read", "call todoread {}."),
+        *(
+            (name, "call todowrite {todos: [")
+            for name in ("TaskCreate", "TaskUpdate", "TaskList", "TaskGet", "SetTodoList")
+        ),
+        ("ExitPlanMode", "call plan_exit {}."),
+        *((name, BASH) for name in ("execute_bash", "shell_command", "run_ipython", "run_commands", "run")),
+        *(
+            (name, "call bash_output {id: string")
+            for name in ("BashOutput", "KillShell", "TaskOutput", "TaskStop", "write_stdin")
+        ),
+        ("StrReplaceFile", EDIT),
+        ("read_files", READ),
         ("multi_tool_use.parallel", "several calls in one answer run side by side."),
         ("parallel", "several calls in one answer run side by side."),
         ("calculator", "Use one of: bash, bash_output, read"),
@@ -99,17 +111,16 @@ class Everything(Parameters):
         ({"text": "a", "number": 1.5}, "number must be an integer, not 1.5."),
         ({"text": "a", "share": "half"}, "share must be a number, not 'half'."),
         ({"text": "a", "flag": "perhaps"}, "flag must be true or false, not 'perhaps'."),
-        ({"text": "a", "names": "one"}, "names must be a list, not 'one'."),
         ({"text": "a", "names": "one, two"}, "names must be a list, not 'one, two'."),
         ({"text": "a", "names": [1]}, "names.0 must be a string, not 1."),
         ({"text": "a", "names": {"a": 1}}, "names must be a list, not {'a': 1}."),
         ({"text": "a", "items": "x"}, "items must be a list, not 'x'."),
         ({"text": "a", "items": ["x"]}, "items.0 must be an object, not 'x'."),
         ({"text": "a", "items": [{}]}, "items.0.name is missing."),
-        ({"text": "a", "items": {"name": "x"}}, "items must be a list, not {'name': 'x'}."),
+        ({"text": "a", "items": {"nam": "x"}}, "items.0.name is missing."),
         ({"text": "a", "inner": "x"}, "inner must be an object, not 'x'."),
         ({"text": "a", "items": [1, 2, 3, 4, 5]}, "items.2 must be an object, not 3 and 2 more."),
-        ({"text": "a", "names": "x" * 5_000}, "names must be a list, not 'xxx"),
+        ({"text": "a", "names": "x," * 5_000}, "names must be a list, not 'x,x"),
     ],
 )
 def test_a_wrong_input_names_the_field_and_the_form(written: dict[str, object], words: str) -> None:

@@ -185,7 +185,7 @@ class ToolCalls(Struct, frozen=True):
             tool, call = inner.tool, replace(call, input=inner.arguments)
         arguments, asked = None, ""
         if problem is None and tool is None:
-            problem = self.tools.describe_unknown(call.tool, scope.switched_off)
+            problem = self.tools.describe_unknown(call.tool, scope.switched_off, call.input)
         elif problem is None and tool is not None and not scope.switched_off.isdisjoint((name, tool.name)):
             problem = f"The tool {tool.name} is switched off for this request."
         elif problem is None and tool is not None:
@@ -263,6 +263,8 @@ class ToolCalls(Struct, frozen=True):
             if is_loop:
                 await _ask_to_repeat(tool.name, given, context)
             result = await tool.run(arguments, context)
+            if ignored := self.tools.ignored(tool, given):
+                result = replace(result, output=f"{result.output}\n\n{ignored}")
             result = await change_result(
                 self.hooks,
                 result,

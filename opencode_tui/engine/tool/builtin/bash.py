@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import asdict, replace
 
@@ -22,7 +22,7 @@ from opencode_tui.engine.tool.process.process import (
 from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
-from opencode_tui.schema.field import Field
+from opencode_tui.schema.field import UNLISTED, Field
 from opencode_tui.schema.session.sandbox import KEY
 from opencode_tui.schema.session.tool_state import KEPT_LINES
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 
 DEFAULT_TIMEOUT_MS = 120_000
+_LEAST_MS = 1_000
 _FRAME_S = 1 / 15
 """Pause between two updates of the output on the screen. Source: docs/internals/screen.md#output."""
 
@@ -42,6 +43,8 @@ class BashParameters(Parameters):
     workdir: str | None = None
     description: str = Field(default="", description="in 5 to 10 words")
     background: bool | None = None
+    timeout_ms: Annotated[int | None, UNLISTED] = None
+    """`timeout` under the name that other agents have for it, of any size."""
 
 
 _SHOWN_PATH = 200
@@ -181,7 +184,12 @@ def _folder(arguments: BashParameters, context: ToolContext) -> Path:
 
 
 def _timeout_ms(arguments: BashParameters) -> int:
-    timeout_ms = DEFAULT_TIMEOUT_MS if arguments.timeout is None else arguments.timeout
+    """Return the time limit; a `timeout` below a second is one in seconds, as other agents count. Raises ToolError."""
+    written = arguments.timeout
+    in_seconds = written is not None and 0 < written < _LEAST_MS
+    timeout_ms = written * 1_000 if in_seconds and written is not None else written or arguments.timeout_ms
+    if timeout_ms is None:
+        timeout_ms = DEFAULT_TIMEOUT_MS if written is None else written
     if timeout_ms <= 0:
         raise ToolError(
             f"timeout is {timeout_ms}; give a number of milliseconds above 0, or none for {DEFAULT_TIMEOUT_MS}"

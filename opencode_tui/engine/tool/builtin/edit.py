@@ -34,7 +34,9 @@ class EditTool:
 
     async def run(self, arguments: EditParameters, context: ToolContext) -> ToolResult:
         """Make the replacement; raises ToolError when the text is absent, not unique, or the file unknown to the session."""
-        done = await self._editor.edit(arguments.file_path, context, partial(rewrite, arguments))
+        done = await self._editor.edit(
+            arguments.file_path, context, partial(rewrite, arguments), quotes=bool(arguments.old_string)
+        )
         return ToolResult(done.location.relative, f"Edited {done.location.relative}.{done.note}", done.metadata)
 
 

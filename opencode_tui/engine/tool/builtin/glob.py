@@ -1,5 +1,7 @@
 """The glob tool: files by name pattern, newest first. Source: docs/internals/tools.md#glob."""
 
+from typing import Annotated
+
 from opencode_tui.engine.tool.files.text_format import presentable
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search.glob_pattern import matcher, split_fixed
@@ -15,6 +17,7 @@ from opencode_tui.engine.tool.search.search import (
 )
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.field import UNLISTED
 
 
 class GlobParameters(Parameters):
@@ -22,6 +25,7 @@ class GlobParameters(Parameters):
 
     pattern: str
     path: str | None = None
+    respect_git_ignore: Annotated[bool | None, UNLISTED] = None
 
 
 class GlobTool:
@@ -44,7 +48,8 @@ class GlobTool:
         await ask_to_search("glob", arguments.pattern, location, context, arguments)
         if not location.is_folder:
             raise ToolError(f"{location.path} is a file; give a folder, or read the file")
-        files = await self._search.files(location.real, accept=matcher(pattern))
+        is_all = arguments.respect_git_ignore is False
+        files = await self._search.files(location.real, accept=matcher(pattern), ignored_too=is_all)
         ordered = await newest_first(location.real, files.paths)
         shown, hidden = first_readable(ordered, readable_below("glob", location, self._readable, context))
         is_cut = len(shown) + hidden < len(ordered) or files.more

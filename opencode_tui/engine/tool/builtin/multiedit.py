@@ -43,7 +43,8 @@ class MultieditTool:
 
     async def run(self, arguments: MultieditParameters, context: ToolContext) -> ToolResult:
         """Make all replacements; raises ToolError, with the file unchanged, when one does not match."""
-        done = await self._editor.edit(arguments.file_path, context, partial(rewrite, arguments.edits))
+        quotes = bool(arguments.edits[0].old_string)
+        done = await self._editor.edit(arguments.file_path, context, partial(rewrite, arguments.edits), quotes=quotes)
         count = len(arguments.edits)
         output = (
             f"Edited {done.location.relative} ({count} {'replacement' if count == 1 else 'replacements'}).{done.note}"

@@ -9,21 +9,23 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.cancellation import to_cancellable_thread
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.files.media_type import media_type
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp, stamp_of
-from opencode_tui.engine.tool.files.text_format import detect, is_binary, presentable
+from opencode_tui.engine.tool.files.text_format import TextFormat, detect, is_binary, presentable
 from opencode_tui.engine.tool.files.transaction import explain
 from opencode_tui.engine.tool.kit import DirectoryInstructions, ToolKit
-from opencode_tui.engine.tool.location import Location, ask_outside, locate, similar_paths
+from opencode_tui.engine.tool.location import Location, ask_outside, describe_twin, locate, same_looking, similar_paths
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.engine.tool.truncate import MAX_BYTES, MAX_LINES
 from opencode_tui.schema.error import MissingFileError, ToolError
-from opencode_tui.schema.field import Field
+from opencode_tui.schema.field import UNLISTED, Field
 from opencode_tui.storage.safe_folder import open_folder
 
 LINE_LIMIT_CHARACTERS = 2_000
@@ -33,12 +35,16 @@ _PIECE_CHARACTERS = 64 * 1024
 
 
 class Window(Struct, frozen=True):
-    """Lines of a file without their ends. `total` counts all lines when the end was reached; `full`: the byte limit was hit."""
+    """Lines of a file without their ends. `total` counts all lines when the end was reached; `full`: the byte limit was hit.
+
+    `note` says how the bytes were read, where that is not as usual.
+    """
 
     lines: list[str]
     stamp: Stamp
     total: int | None
     full: bool = False
+    note: str = ""
 
 
 class Media(Struct, frozen=True):
@@ -95,16 +101,34 @@ def _read_file(descriptor: int, path: Path, lines: tuple[int, int], stop: thread
         found = detect(sample, is_whole=len(sample) < _SAMPLE_BYTES)
         file.seek(len(found.mark))
         errors = found.errors if found.errors != "strict" else "replace"
-        text = TextIOWrapper(file, encoding=found.encoding, errors=errors, newline="\n")
-        return _collect(text, lines, stamp_of(status), stop)
+        shown = sample[len(found.mark) :].decode(found.encoding, errors)
+        end = "\r" if "\r" in shown and "\n" not in shown else "\n"
+        text = TextIOWrapper(file, encoding=found.encoding, errors=errors, newline=end)
+        window = _collect(partial(_next_line, text, end, stop), lines, stamp_of(status), stop)
+        return replace(window, note=_note(found, end))
 
 
-def _collect(text: TextIOWrapper, lines: tuple[int, int], stamp: Stamp, stop: threading.Event) -> Window:
+def _note(found: TextFormat, end: str) -> str:
+    """Return what the model must know about the bytes of a text that is not UTF-8, or has other line ends than all others."""
+    if found.errors != "strict":
+        note = "Some bytes are not UTF-8; they are shown as U+FFFD, and an edit keeps them."
+    elif found.mark and found.encoding != "utf-8":
+        note = f"Read as {found.encoding}, as its mark says; an edit keeps it."
+    elif found.encoding != "utf-8":
+        note = f"Not UTF-8: read as {found.encoding}, which may be wrong; an edit keeps the bytes of other lines."
+    else:
+        note = ""
+    return f"{note} Its lines end in CR alone.".strip() if end == "\r" else note
+
+
+def _collect(
+    next_line: Callable[[], str | None], lines: tuple[int, int], stamp: Stamp, stop: threading.Event
+) -> Window:
     offset, limit = lines
     kept: list[str] = []
     number, used = 0, 0
     while not stop.is_set():
-        line = _next_line(text, stop)
+        line = next_line()
         if line is None:
             return Window(kept, stamp, total=number)
         number += 1
@@ -119,13 +143,13 @@ def _collect(text: TextIOWrapper, lines: tuple[int, int], stamp: Stamp, stop: th
     return Window(kept, stamp, total=None)
 
 
-def _next_line(text: TextIOWrapper, stop: threading.Event) -> str | None:
+def _next_line(text: TextIOWrapper, end: str, stop: threading.Event) -> str | None:
     """Return the next line, cut when it is over-long, or None at the end."""
     piece = text.readline(_PIECE_CHARACTERS)
     if not piece:
         return None
     line = piece
-    while not piece.endswith("\n") and not stop.is_set():
+    while not piece.endswith(end) and not stop.is_set():
         piece = text.readline(_PIECE_CHARACTERS)
         if not piece:
             break
@@ -142,6 +166,23 @@ class ReadParameters(Parameters):
     file_path: str
     offset: int = 1
     limit: int = Field(default=MAX_LINES, ge=1)
+    end_line: Annotated[int | None, UNLISTED] = None
+    """The last line, which other agents name in the place of `limit`."""
+    view_range: Annotated[list[int] | None, UNLISTED] = None
+    """The first and the last line, -1 for the file's; wins over the others."""
+
+    def lines(self) -> tuple[int, int]:
+        """Return the first line and the number of lines. Raises ToolError."""
+        first, last = self.offset, self.end_line
+        if self.view_range:
+            first, last = self.view_range[0], self.view_range[1] if len(self.view_range) > 1 else -1
+        if first < 1:
+            raise ToolError(f"offset is {first}, but lines count from 1", "give 1 or more")
+        if last is None or last == -1:
+            return first, self.limit
+        if last < first:
+            raise ToolError(f"the last line, {last}, is before the first, {first}", "give a later one")
+        return first, min(self.limit, last - first + 1)
 
 
 class ReadTool:
@@ -167,12 +208,15 @@ class ReadTool:
 
     async def run(self, arguments: ReadParameters, context: ToolContext) -> ToolResult:
         """Return the lines, the entries, or the attachment; asks for `read` also when the path does not exist."""
-        if arguments.offset < 1:
-            raise ToolError(f"offset is {arguments.offset}, but lines count from 1", "give 1 or more")
+        offset, limit = arguments.lines()
+        arguments = arguments.changed(offset=offset, limit=limit, end_line=None, view_range=None)
         place = await locate(arguments.file_path, context)
         await ask_outside(place, context)
         await context.ask("read", place.read_patterns, always=grantable(place.read_patterns))
-        found = await to_cancellable_thread(partial(open_window, place.real, arguments.offset, arguments.limit))
+        found = await to_cancellable_thread(partial(open_window, place.real, offset, limit))
+        if found is None and (twin := await asyncio.to_thread(same_looking, place.path)) is not None:
+            result = await self.run(arguments.changed(file_path=str(twin)), context)
+            return replace(result, output=f"{result.output}\n{describe_twin(place.path, twin)}")
         match found:
             case None:
                 raise await asyncio.to_thread(_missing, place)
@@ -212,6 +256,7 @@ def _show_lines(place: Location, window: Window, arguments: ReadParameters) -> T
         status = f"(Output truncated at {MAX_BYTES} bytes. Read on with offset={end + 1})"
     else:
         status = f"(File has more lines. Read on with offset={end + 1})"
+    status = f"{status}\n({window.note})" if window.note else status
     numbered = [f"{arguments.offset + index}: {line}" for index, line in enumerate(window.lines)]
     return ToolResult(
         place.relative,

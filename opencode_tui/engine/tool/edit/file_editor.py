@@ -4,6 +4,7 @@ The path is locked from the first read to the write, so that two calls on one fi
 """
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from opencode_tui.engine.tool.files.files import TextFile, WorktreeFiles
 from opencode_tui.engine.tool.files.read_guard import ReadGuard
 from opencode_tui.engine.tool.files.text_format import TextFormat, presentable
 from opencode_tui.engine.tool.files.transaction import Change
-from opencode_tui.engine.tool.location import Location, ask_outside, locate
+from opencode_tui.engine.tool.location import Location, ask_outside, describe_twin, locate, same_looking
 from opencode_tui.engine.tool.tool import ToolContext
 
 _KEPT_TEXT_CHARACTERS = 1_000_000
@@ -61,6 +62,10 @@ class Edited(Struct, frozen=True):
         }
 
 
+def _twin_of(location: Location) -> Path | None:
+    return None if os.path.lexists(location.path) else same_looking(location.path)
+
+
 def shown_texts(before: str, after: str) -> tuple[str, str]:
     """Return both texts as metadata keeps them: empty when they are too large."""
     if len(before) + len(after) > _KEPT_TEXT_CHARACTERS:
@@ -90,14 +95,25 @@ class FileEditor:
         self._stamps = stamps
 
     async def edit(
-        self, written: str, context: ToolContext, rewrite: Callable[[Path, TextFile | None], Rewrite]
+        self,
+        written: str,
+        context: ToolContext,
+        rewrite: Callable[[Path, TextFile | None], Rewrite],
+        *,
+        quotes: bool = False,
     ) -> Edited:
         """Replace the text of the file that `written` names by the result of `rewrite`, in a thread, and return the edit.
 
+        One that `quotes` a text is about a file that exists: where there is none, the only one whose name looks the same is meant.
         Raises ToolError when the file is unknown to the session or cannot be written, or `rewrite` does.
         """
         location = await locate(written, context)
         await ask_outside(location, context)
+        meant = ""
+        if quotes and (twin := await asyncio.to_thread(_twin_of, location)) is not None:
+            meant = f"\n{describe_twin(location.path, twin)}"
+            location = await locate(str(twin), context)
+            await ask_outside(location, context)
         async with self._files.exclusively(location.real):
             old = await self._files.read(location.real)
             if old is not None:
@@ -118,5 +134,5 @@ class FileEditor:
         through = f"\nNote: {location.relative} is {alias}; {location.real} was written." if alias else ""
         written_change = FileChange(location.real, before if old else None, new.text)
         report = await self._check([written_change], context.session_id)
-        note = new.note + (old.note if old else "") + through + report.message
+        note = new.note + meant + (old.note if old else "") + through + report.message
         return Edited(location, before, new.text, diff, old is not None, note, report)

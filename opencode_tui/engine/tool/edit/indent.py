@@ -76,6 +76,8 @@ class Reindent(Struct, frozen=True):
         return bool(others) and all(length * len(theirs) % (2 * len(mine)) == 0 for length in others)
 
     def _translate(self, indent: str) -> str | None:
+        if (self.delta or self.takes) and set(indent) - set("".join([*self.known, *self.known.values()])):
+            return None  # tabs beside blanks: how wide are they?
         if self.delta is not None:
             return self.delta + indent
         if self.takes is not None:
@@ -136,7 +138,7 @@ def reindent_new(written: Sequence[str], found: Sequence[str], new: Sequence[str
     if heads[:1] in ([], [""]) and all(len(indent) >= max(least, 1) for indent in heads[1:]):
         return Reindent({"": theirs} | {indent: indent for indent in heads[1:]})
     if heads[:1] == [""] and kept <= {next(line for line in new if line.strip())}:
-        return Reindent({}, delta=theirs)
+        return Reindent({"": theirs}, delta=theirs)
     return None
 
 

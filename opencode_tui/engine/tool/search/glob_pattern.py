@@ -1,5 +1,6 @@
-"""File name patterns (`*`, `?`, `[…]`, `{a,b}`, and `**` for any number of folders).
+"""File name patterns (`*`, `?`, `[…]`, `{a,b}`, and `**` for any number of folders; `\\` before one of their signs is that sign).
 
+Names with brackets are common, as routes of a web framework are: a pattern with `[…]` also is for names that have these brackets.
 A pattern comes from the model. It is compiled to a state machine, so that a match takes linear time for every pattern and path.
 """
 
@@ -15,6 +16,7 @@ PATTERN_LIMIT = 4_096
 _NESTING_LIMIT = 20
 _CACHED_STEPS = 20_000
 
+_SIGNS = "*?[]{},!\\"
 _MAGIC = re.compile(r"[*?\[{]")
 
 
@@ -29,7 +31,9 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     anchored = pattern.lstrip("!").removeprefix("./")
     if "/" not in anchored:
         anchored = f"**/{anchored}"
-    machine = _Machine(anchored.removeprefix("/"))
+    plain = anchored.removeprefix("/")
+    readings = [_parse(plain), *([_parse(plain, has_sets=False)] if "[" in plain else [])]
+    machine = _Machine([_Choice(readings)] if len(readings) > 1 else readings[0])
     return (lambda path: not machine.matches(path)) if is_inverted else machine.matches
 
 
@@ -79,10 +83,10 @@ _END = 1
 class _Machine:
     """A pattern as a state machine: a set of positions is a number, one bit each. Sets and their successors are cached."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, sequence: _Sequence) -> None:
         self._sets: list[_Set | None] = [None]  # bit 0 is the end, where no character fits
         self._next: list[int] = [0]
-        self._start = self._add(_parse(pattern), _END)
+        self._start = self._add(sequence, _END)
         self._fitting: dict[str, int] = {}
         self._known: dict[int, dict[str, int]] = {}
         self._cached = 0
@@ -145,16 +149,19 @@ class _Machine:
         return 1 << (len(self._sets) - 1)
 
 
-def _parse(pattern: str) -> _Sequence:
-    """Return the pattern's sequence; a group that is not closed ends with the pattern."""
+def _parse(pattern: str, *, has_sets: bool = True) -> _Sequence:
+    """Return the pattern's sequence; a group that is not closed ends with the pattern. Without sets a bracket is itself."""
     sequence: _Sequence = []
     outer: list[tuple[_Sequence, _Choice]] = []
     last_brace = pattern.rfind("}")
     at = 0
     while at < len(pattern):
         sign = pattern[at]
-        closing = pattern.find("]", at + 2) if sign == "[" else -1
-        if pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] in "/{,"):
+        closing = pattern.find("]", at + 2) if sign == "[" and has_sets else -1
+        if sign == "\\" and pattern[at + 1 : at + 2] and pattern[at + 1] in _SIGNS:
+            at += 1
+            sequence.append(_Set(((pattern[at], pattern[at]),)))
+        elif pattern.startswith("**/", at) and (at == 0 or pattern[at - 1] in "/{,"):
             if not (sequence and isinstance(sequence[-1], _Folders)):
                 sequence.append(_Folders())
             at += 2

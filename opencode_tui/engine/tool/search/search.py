@@ -38,7 +38,7 @@ _OPTIONS = (
     "--glob=!.git",
     "--null",
 )
-_MATCH = re.compile(rb"(.+?)\0(\d+):(.*)", re.DOTALL)
+_MATCH = re.compile(rb"(.+?)\0(\d+)([:-])(.*)", re.DOTALL)
 
 
 class Files(Struct, frozen=True):
@@ -54,6 +54,24 @@ class Match(Struct, frozen=True):
     path: str
     line: int
     text: str
+    is_context: bool = False
+    """Whether it only is beside one that matches."""
+
+
+class LineSearch(Struct, frozen=True):
+    """How lines are searched: of files that match `include` and have the `type` (a name of ripgrep), `before` and `after` around.
+
+    In `multiline` a match may span lines, and a dot is a line end, too. `once` returns a file's first match alone.
+    """
+
+    pattern: str
+    include: str | None = None
+    type: str | None = None
+    ignore_case: bool = False
+    multiline: bool = False
+    before: int = 0
+    after: int = 0
+    once: bool = False
 
 
 class Matches(Struct, frozen=True):
@@ -75,9 +93,18 @@ class FileSearch:
         return [await asyncio.to_thread(require_ripgrep, self._directory, self._environ), *_OPTIONS]
 
     async def files(
-        self, folder: Path, *, accept: Callable[[str], bool], exclude: Sequence[str] = (), limit: int = FILE_LIMIT
+        self,
+        folder: Path,
+        *,
+        accept: Callable[[str], bool],
+        exclude: Sequence[str] = (),
+        limit: int = FILE_LIMIT,
+        ignored_too: bool = False,
     ) -> Files:
-        """Return up to `limit` files that `accept` accepts and no `exclude` pattern matches."""
+        """Return up to `limit` files that `accept` accepts and no `exclude` pattern matches.
+
+        With `ignored_too` those that git ignores are among them.
+        """
         paths: list[str] = []
 
         def consume(records: list[bytes]) -> bool:
@@ -86,16 +113,17 @@ class FileSearch:
             return len(paths) < limit
 
         globs = [f"--glob=!{pattern}" for pattern in exclude]
+        globs += ["--no-ignore"] if ignored_too else []
         command = [*await self._command(), "--files", *globs, "./"]
         ending = await run_search(command, folder, separator=b"\0", consume=consume)
         return Files(paths[:limit], more=ending.stopped)
 
-    async def lines(self, target: Path, pattern: str, *, include: str | None, is_file: bool) -> Matches:
-        """Return up to 2,000 matching lines, cut to 2,000 bytes, of one file or of a folder's files that match `include`.
+    async def lines(self, target: Path, search: LineSearch, *, is_file: bool) -> Matches:
+        """Return up to 2,000 matching lines and those around them, cut to 2,000 bytes, of one file or of a folder's files.
 
         `target` is a real path. Lines that only a link made meanwhile leads to are left out.
         """
-        accept = matcher(include) if include and not is_file else None
+        accept = matcher(search.include) if search.include and not is_file else None
         folder, file = (target.parent, target.name) if is_file else (target, None)
         found: list[Match] = []
 
@@ -106,18 +134,27 @@ class FileSearch:
             found.extend(match for match, is_there in zip(matches, there, strict=True) if is_there)
             return len(found) < MATCH_LIMIT
 
-        command = [*await self._command(), *_line_options(pattern, include), "--", f"./{file or ''}"]
+        command = [*await self._command(), *_line_options(search), "--", f"./{file or ''}"]
         ending = await run_search(command, folder, separator=b"\n", consume=consume)
         return Matches(found[:MATCH_LIMIT], more=ending.stopped, complete=ending.complete)
 
 
-def _line_options(pattern: str, include: str | None) -> list[str]:
+def _line_options(search: LineSearch) -> list[str]:
     """Return ripgrep's options. Its own `--glob` would include files that git ignores, hence the file type for plain names."""
     options = ["--line-number", "--with-filename", "--no-heading", f"--max-columns={LINE_LENGTH}"]
-    options += ["--max-columns-preview", f"--regexp={pattern}"]
-    if r"\n" in pattern or "\n" in pattern:
+    options += ["--max-columns-preview", f"--regexp={search.pattern}"]
+    if search.multiline:
+        options += ["--multiline", "--multiline-dotall"]
+    elif r"\n" in search.pattern or "\n" in search.pattern:
         options.append("--multiline")
-    if include and "/" not in include and not include.startswith("!"):
+    options += ["--ignore-case"] if search.ignore_case else []
+    options += ["--max-count=1"] if search.once else []
+    options += [f"--before-context={search.before}"] if search.before else []
+    options += [f"--after-context={search.after}"] if search.after else []
+    include = search.include
+    if search.type:
+        options.append(f"--type={search.type}")
+    elif include and "/" not in include and not include.startswith("!") and not {"[", "\\"}.intersection(include):
         options += [f"--type-add=wanted:{include}", "--type=wanted"]
     return options
 
@@ -127,7 +164,8 @@ def _parse(record: bytes, is_file: bool) -> Match | None:
     if match is None:
         return None
     path = "" if is_file else match.group(1).decode("utf-8", "surrogateescape").removeprefix("./")
-    return Match(path, int(match.group(2)), match.group(3).decode("utf-8", "replace").rstrip("\r"))
+    text = match.group(4).decode("utf-8", "replace").rstrip("\r")
+    return Match(path, int(match.group(2)), text, is_context=match.group(3) == b"-")
 
 
 async def choose_location(written: str | None, context: ToolContext) -> Location:

@@ -82,7 +82,7 @@ class BashRenderer(ToolRenderer):
         return ""
 
 
-_FOUND_LINE = re.compile(r"  Line (\d+): (.*)")
+_FOUND_LINE = re.compile(r"  Line (\d+)[:-] (.*)")
 
 
 class GrepRenderer(ToolRenderer):

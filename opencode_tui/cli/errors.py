@@ -5,6 +5,7 @@ file, to stderr only with `--log-level debug`.
 """
 
 import os
+import select
 import sys
 import time
 import traceback
@@ -32,8 +33,9 @@ def report_error(error: BaseException, environ: Mapping[str, str], *, is_debuggi
         from opencode_tui.tasks import first_error  # slow: not for the help
 
         error = first_error(cast("BaseExceptionGroup[BaseException]", error))
-    if isinstance(error, BrokenPipeError):
-        return _close_broken_output()
+    if isinstance(error, BrokenPipeError):  # of a list: what was asked for was written
+        drop_closed_output()
+        return DONE
     if isinstance(error, KeyboardInterrupt | click.Abort):
         say("interrupted")
         return INTERRUPTED
@@ -144,8 +146,17 @@ def _keep_traceback(error: BaseException, environ: Mapping[str, str]) -> str:
     return f"details in {path}"
 
 
-def _close_broken_output() -> int:
-    """Exit silently when the reader of the output closed it (`| head`), also when Python flushes at exit."""
-    with suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return DONE
+def drop_closed_output() -> None:
+    """Write nothing more to an output whose reader closed it (`| head`, `2>&1 | head`), also when Python flushes at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            if stream is sys.stdout or _has_no_reader(stream.fileno()):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _has_no_reader(descriptor: int) -> bool:
+    if not hasattr(select, "poll"):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(events & select.POLLERR for _, events in poll.poll(0))

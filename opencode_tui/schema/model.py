@@ -15,6 +15,9 @@ Adapter = Literal[FormatName, "chatgpt", "litellm", "demo"]
 MODEL_TITLE = "Model"
 """The title of messages to the user about the model that answers; `run` prints them too."""
 
+LANGUAGES_TITLE = "Language servers"
+"""The title of messages to the user about what language servers did not find in time; `run` prints them too."""
+
 
 COPILOT = "github-copilot"
 COPILOT_WARNING = (

@@ -1,6 +1,7 @@
 """`run` on a terminal of 100 columns, with a pipe that closes, on a full disk."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -105,16 +106,55 @@ def test_a_program_that_shows_the_answer_on_the_same_terminal_is_not_drawn_over(
 
 
 def test_when_the_reader_goes_away_the_turn_ends_in_order(line, server, paths):
-    server.script(Answer(text="first"), Answer(text="never"))
-    server.script(*[replace(bash("true"), text="more")] * 20)
+    server.script(replace(bash("sleep 60"), text="first"), Answer(text="never"))
     process = line.start("run", "-m", line.model, "go <<tool bash {}>>")
     try:
         process.stdout.close()
         process.stdout = None
-        assert process.wait(PATIENCE_S) == 0
+        assert process.wait(PATIENCE_S) == 1
+        said = process.stderr.read().decode()
     finally:
         kill_session(process)
     assert read_store(paths.storage).unfinished == []
+    assert said.splitlines()[-1].startswith(
+        "opencode-tui: the reader closed standard output, so the turn was interrupted"
+    )
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+@pytest.mark.parametrize("style", ["default", "json"])
+def test_the_exit_code_is_that_of_the_turn_when_its_output_has_no_reader(line, server, style, is_whole):
+    """One that was interrupted fails; by default both outputs go to one pipe."""
+    server.script(Answer(text="all") if is_whole else replace(bash("sleep 60"), text="part"), Answer(text="never"))
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "opencode_tui", "run", "--format", style, "-m", line.model, "go"],
+        cwd=line.folder,
+        env=line.variables(),
+        stdin=subprocess.DEVNULL,
+        stdout=write,
+        stderr=write if style == "default" else subprocess.DEVNULL,
+        check=False,
+    )
+    os.close(write)
+    assert done.returncode == (0 if is_whole else 1)
+
+
+def test_a_list_whose_reader_goes_away_is_done(line, server):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "opencode_tui", "models"],
+        cwd=line.folder,
+        env=line.variables(),
+        stdin=subprocess.DEVNULL,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_full_disk_is_a_one_line_error(line, server):

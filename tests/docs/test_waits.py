@@ -67,6 +67,9 @@ CASES_ELSEWHERE = {
     "engine/session/test_runs.py::test_closing_answers_and_closes_the_records_of_a_run_that_does_not_end": "a run without end",
     "tui/test_shared_engine.py::test_when_the_engine_ends_by_a_kill_or_by_quitting_another_terminal_replaces_it": "a kill",
     "client/test_remote.py::test_a_stream_that_broke_is_opened_again_and_readers_are_told": "a stream that breaks",
+    "engine/lsp/test_language_servers.py::test_the_end_of_a_turn_names_a_server_that_is_still_starting": "a server that is held",
+    "cli/test_piped.py::test_a_pipe_that_nobody_closes_does_not_hold_a_message": "a pipe that stays open",
+    "cli/test_mcp.py::test_a_run_has_the_tools_of_a_server_that_was_never_listed": "a server that starts slowly",
     "engine/search/test_kill.py::test_a_kill_leaves_an_index_that_is_right": "a kill of the build, for which nothing waits",
 }
 """Tests outside of `tests/faults/` that make a wait last or break it, and how: they need the world of their folder."""

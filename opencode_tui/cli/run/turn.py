@@ -4,7 +4,8 @@ import asyncio
 import base64
 import os
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -14,7 +15,7 @@ from msgspec import Struct
 from opencode_tui.cancellation import consume_error
 from opencode_tui.cli.engine_access import with_client, with_server, with_session_client
 from opencode_tui.cli.environment import say_warnings
-from opencode_tui.cli.errors import CHECK_FAILS, DONE
+from opencode_tui.cli.errors import CHECK_FAILS, DONE, FAILED, drop_closed_output
 from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.run.json_report import JsonReporter
 from opencode_tui.cli.run.piped import NAMED_AFTER_S, piped_text
@@ -39,6 +40,7 @@ from opencode_tui.schema.error import (
     OpencodeError,
     OutsideRefusedError,
     PermissionRefused,
+    RunAborted,
 )
 from opencode_tui.schema.event.event import (
     BusLagged,
@@ -188,6 +190,9 @@ def _with_data(given: FileInput, data: bytes) -> FileInput:
 TITLE_LENGTH = 50
 _NEWEST = 20
 """Messages among which the last request usually is."""
+
+LAST_WORDS_MS = 500
+"""Milliseconds in which a turn may end whose output has no reader any more."""
 
 ABORT_GRACE_MS = 2_000
 """Milliseconds that an interrupted turn gets to close its records."""
@@ -344,6 +349,14 @@ async def _end_background(client: "Client") -> None:
 
 def run_turn(options: TurnOptions) -> int:
     """Run one turn and return the exit code. Ctrl-C aborts it cleanly and raises KeyboardInterrupt."""
+    try:
+        return _run_turn(options)
+    except BrokenPipeError:  # before the turn, or after it
+        drop_closed_output()
+        return FAILED
+
+
+def _run_turn(options: TurnOptions) -> int:
     terminal = open_terminal()
     policy = choose_policy(auto=options.auto, has_terminal=terminal is not None)
     if options.style == "json":
@@ -445,7 +458,8 @@ async def answer(
 ) -> int:
     """Send the request and show events until the session is idle; return the exit code.
 
-    If interrupted, or if the output is closed, abort the turn cleanly, show the remaining events, and raise.
+    If interrupted, abort the turn cleanly, show the remaining events, and raise. If the reader of the output closed it, abort the
+    turn too, unless it has ended: then its end decides about the code.
     """
     with client.events() as events:
         scope = RunScope()
@@ -455,18 +469,47 @@ async def answer(
         try:
             await asyncio.wait({follower, turn}, return_when=asyncio.FIRST_COMPLETED)
         finally:
+            if _has_closed(follower):  # often with the last words
+                await asyncio.wait({turn}, timeout=LAST_WORDS_MS / 1000)
             await _end(client, session, follower, turn)
-            if follower.cancelled():
-                _show_rest(events, scope, reporter, turn)
-            else:
-                reporter.close()
-        if not follower.cancelled():
+            if _has_closed(follower):
+                drop_closed_output()
+            with dropping_closed_output():
+                if follower.cancelled():
+                    _show_rest(events, scope, reporter, turn)
+                else:
+                    reporter.close()
+        if _has_closed(follower) and _was_interrupted(turn):
+            say(CLOSED)
+            return FAILED
+        if not (follower.cancelled() or _has_closed(follower)):
             follower.result()
         info = turn.result().info
     if not isinstance(info, AssistantMessage) or info.shown_error is None:
         return 0
     say(describe_stored(info.shown_error, info.provider_id, info.model_id))
     return 0 if info.failure is None else 1
+
+
+CLOSED = 'the reader closed standard output, so the turn was interrupted; `opencode-tui run -c "go on"` continues it'
+
+
+def _has_closed(follower: "asyncio.Task[None]") -> bool:
+    """Return whether the events could not be shown because nobody reads the output any more."""
+    return follower.done() and not follower.cancelled() and isinstance(follower.exception(), BrokenPipeError)
+
+
+def _was_interrupted(turn: "asyncio.Task[MessageWithParts]") -> bool:
+    return turn.cancelled() or isinstance(turn.exception(), RunAborted)
+
+
+@contextmanager
+def dropping_closed_output() -> Generator[None]:
+    """Write nothing more when the reader of the output closes it inside the context."""
+    try:
+        yield
+    except BrokenPipeError:
+        drop_closed_output()
 
 
 async def _belongs(client: "Client", session_id: str, asking: str) -> bool:

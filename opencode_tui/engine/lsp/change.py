@@ -36,7 +36,7 @@ class EditReport(Struct, frozen=True):
         shown = f"\n\nThis change brought new errors:\n{self.text}" if self.text else ""
         if self.unchecked:
             names = ", ".join(self.unchecked)
-            shown += f"\n\nNot checked yet: {names} is starting; the errors that it finds come with a later result."
+            shown += f"\n\nNot checked yet: {names} is starting; its errors come with a later result or at the end of the turn."
         return shown
 
 

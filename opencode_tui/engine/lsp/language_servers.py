@@ -162,24 +162,62 @@ class LanguageServers:
 
         return await _guarded(check(), limit_s)
 
-    async def after_turn(self, paths: Sequence[Path], *, limit_s: float = TURN_BUDGET_S) -> EditReport:
-        """Return the errors that the edits of a turn brought, with mode "turn"; of warm servers in time, never raises.
+    async def after_turn(self, paths: Sequence[Path], session_id: str, *, limit_s: float = TURN_BUDGET_S) -> EditReport:
+        """Return the errors that the edits of a turn brought and that no edit has reported; never raises.
 
-        `paths` are the files of the edits. What was reported is not reported again.
+        With mode "turn" those of all its files, `paths`; with "edit" those that servers could not check when the edits were made.
+        Servers that are starting are waited for, at most `limit_s` in all; `unchecked` names those that were not ready.
         """
-        if self._options.mode != "turn" or self._is_closed:
+        if self._is_closed or not paths:
             return EditReport()
+        match self._options.mode:
+            case "turn":
+                work = self._check_turn(paths, limit_s)
+            case "edit" if session_id in self._late:
+                work = self._check_rest(session_id, limit_s)
+            case _:
+                return EditReport()
+        return await _guarded(work, limit_s + BUDGET_S)
 
-        async def check() -> EditReport:
-            for task in tuple(self._tasks):  # edits that servers do not know yet
-                if task.get_name().endswith(_AFTER_EDIT):
-                    await asyncio.wait({task})
-            slots = [slot for slot in self._slots.values() if slot.server is not None]
-            chosen = [(slot, [path for path in paths if path.is_relative_to(slot.root)]) for slot in slots]
-            checked = await asyncio.gather(*(self._check_again(slot, its, limit_s) for slot, its in chosen))
-            return self._report(paths, checked)
+    async def _check_turn(self, paths: Sequence[Path], limit_s: float) -> EditReport:
+        end = asyncio.get_running_loop().time() + limit_s
+        if making := {task for task in self._tasks if task.get_name().endswith(_AFTER_EDIT)}:
+            await asyncio.wait(making, timeout=limit_s)  # edits that servers do not know yet
+        its = {slot: [path for path in paths if path.is_relative_to(slot.root)] for slot in self._slots.values()}
+        its = {slot: below for slot, below in its.items() if below and (slot.server is not None or slot.off)}
+        late = await self._wait_warm([*its], end - asyncio.get_running_loop().time())
+        left = max(BUDGET_S, end - asyncio.get_running_loop().time())
+        checked = await asyncio.gather(*(self._check_again(slot, below, left) for slot, below in its.items()))
+        return replace(self._report(paths, checked), unchecked=late)
 
-        return await _guarded(check(), limit_s)
+    async def _check_rest(self, session_id: str, limit_s: float) -> EditReport:
+        waiting = self._late[session_id]
+        late = await self._wait_warm([*waiting], limit_s)
+        checked = await asyncio.gather(
+            *(self._check_late(waiting, slot, BUDGET_S) for slot in list(waiting) if slot in waiting)
+        )
+        return replace(self._report([], checked), unchecked=late)
+
+    async def _wait_warm(self, slots: Sequence[_Slot], limit_s: float) -> list[str]:
+        """Wait until servers know the changes that were made; return those that do not after `limit_s`, with the reason."""
+        waits = {slot: asyncio.ensure_future(self._warm(slot)) for slot in slots if not slot.off}
+        if waits:
+            await asyncio.wait(waits.values(), timeout=max(0.0, limit_s))
+        for wait in waits.values():
+            wait.cancel()
+        await asyncio.gather(*waits.values(), return_exceptions=True)
+        return [
+            f"{slot.found.server.id} ({slot.off or 'it is still starting'})"
+            for slot in slots
+            if slot.server is None or not slot.server.is_warm
+        ]
+
+    async def _warm(self, slot: _Slot) -> None:
+        name = f"{slot.found.server.id}{_AFTER_EDIT}"
+        if making := {task for task in self._tasks if task.get_name() == name}:
+            await asyncio.wait(making)
+        if slot.server is not None and not slot.server.is_gone:
+            await slot.server.wait_warm()
 
     def files_changed(self, paths: Sequence[Path]) -> None:
         """Report files that a command changed, made or deleted to the servers that run, in the background."""

@@ -156,6 +156,12 @@ class LanguageServer:
         """Whether a change is on its way to the server in the background, so that it may not know it yet."""
         return any(task.get_name().startswith(_WARM_UP) for task in self._tasks)
 
+    async def wait_warm(self) -> None:
+        """Return when it has started, or failed to, and knows the changes that are on their way to it."""
+        await self.start_ended.wait()
+        if warming := {task for task in self._tasks if task.get_name().startswith(_WARM_UP)}:
+            await asyncio.wait(warming)
+
     def unchecked_of(self, paths: Collection[Path]) -> list[Path]:
         """Return those of these files whose changes the server knows and whose errors no check has reported."""
         return [path for path in paths if path in self._unchecked]

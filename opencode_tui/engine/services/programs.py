@@ -226,8 +226,8 @@ class FolderPrograms:
 
     @property
     def checks_turns(self) -> bool:
-        """Whether errors are reported when a turn would end."""
-        return self.has_languages and self._diagnostics_mode == "turn"
+        """Whether errors are reported when a turn would end: all, or those of servers that were starting before."""
+        return self.has_languages and self._diagnostics_mode != "off"
 
     def server_table(self) -> "ServerTable":
         """Return the language servers of the settings and the known ones, and which are installed here. Blocks."""

@@ -451,17 +451,21 @@ class SessionServices:
     def _make_turn_errors(self) -> "TurnErrors":
         from opencode_tui.engine.lsp.change import EditReport
         from opencode_tui.engine.session.turn_errors import TurnErrors
+        from opencode_tui.schema.model import LANGUAGES_TITLE
 
         folder = self.folder
 
-        async def check(paths: Sequence[Path]) -> EditReport:
+        async def check(paths: Sequence[Path], session_id: str) -> EditReport:
             servers = folder.programs.languages.made
             if servers is None:
                 return EditReport()
-            found, secrets = await servers.after_turn(paths), folder.programs.secrets.get()
-            return EditReport(secrets.redact(found.text), secrets.redact_value(found.diagnostics))
+            found, secrets = await servers.after_turn(paths, session_id), folder.programs.secrets.get()
+            names = [secrets.redact(one) for one in found.unchecked]
+            return EditReport(secrets.redact(found.text), secrets.redact_value(found.diagnostics), names)
 
-        return TurnErrors(store=self._core.store, messages=self._messages, check=check)
+        return TurnErrors(
+            store=self._core.store, messages=self._messages, check=check, say=partial(folder.say, title=LANGUAGES_TITLE)
+        )
 
     @cached_property
     def _slash_commands(self) -> SessionCommands:

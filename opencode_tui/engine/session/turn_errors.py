@@ -1,4 +1,7 @@
-"""The errors that the edits of a turn brought, for the model, when the turn would end: `experimental.lsp_diagnostics` "turn"."""
+"""The errors that the edits of a turn brought, for the model, when the turn would end.
+
+With `experimental.lsp_diagnostics` "turn" all of them, with "edit" those of servers that were starting when the edits were made.
+"""
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
@@ -12,15 +15,22 @@ from opencode_tui.schema.session.message import UserMessage
 
 
 class TurnErrors(Struct, frozen=True):
-    """Asks the model to correct the errors of a turn. `check` returns those that edits of these files brought."""
+    """Asks the model to correct the errors of a turn. `check` returns those that edits of these files in a session brought.
+
+    `say` shows the user a line about the turn of a session.
+    """
 
     store: SessionStore
     messages: NewMessages
-    check: Callable[[Sequence[Path]], Awaitable[EditReport]]
+    check: Callable[[Sequence[Path], str], Awaitable[EditReport]]
+    say: Callable[[str, str], object]
 
     async def ask(self, request: UserMessage, edited: Collection[str]) -> bool:
         """Store the new errors of files as a request like this one; return whether there are any."""
-        report = await self.check([Path(name) for name in edited]) if edited else EditReport()
+        session_id = request.session_id
+        report = await self.check([Path(name) for name in edited], session_id) if edited else EditReport()
+        if report.unchecked:
+            self.say(session_id, f"Not all errors of this turn's edits are known: {', '.join(report.unchecked)}")
         if not report.text:
             return False
         message = self.messages.request_like(request)

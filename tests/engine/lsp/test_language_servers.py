@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.engine.lsp.change import FileChange
+from opencode_tui.engine.lsp.change import EditReport, FileChange
 from opencode_tui.engine.lsp.connection import ServerGoneError
 from opencode_tui.engine.lsp.diagnostics import FileErrors, errors_of, new_errors
 from opencode_tui.engine.lsp.document import MAX_BYTES
@@ -333,12 +333,12 @@ async def test_nothing_is_reported_before_the_end_of_a_turn_where_it_is_set_so(
         assert [(await world.edit("a.bug", text)).text for text in texts] == [""] * 3
         assert (await world.edit("b.bug", "still fine\n")).text == ""
         assert (await world.edit("c.bug", "BUG\n")).text == ""
-        report = await world.servers.after_turn(paths, limit_s=PATIENCE_S)
+        report = await world.servers.after_turn(paths, "ses_1", limit_s=PATIENCE_S)
         lines = ["a.bug:2:5: a bug [bug]", "(1 older error in a.bug not shown)", "c.bug:1:1: a bug [bug]"]
         assert report.text.splitlines() == lines
         assert list(report.diagnostics) == [str(paths[0]), str(paths[2])]
-        assert (await world.servers.after_turn(paths, limit_s=PATIENCE_S)).text == ""
-        assert (await world.servers.after_turn([], limit_s=PATIENCE_S)).text == ""
+        assert (await world.servers.after_turn(paths, "ses_1", limit_s=PATIENCE_S)).text == ""
+        assert (await world.servers.after_turn([], "ses_1", limit_s=PATIENCE_S)).text == ""
 
 
 @pytest.mark.parametrize("mode", ["edit", "off"])
@@ -349,7 +349,7 @@ async def test_the_end_of_a_turn_reports_nothing_in_other_modes(
         path = world.write("a.bug", "fine\n")
         await world.read("a.bug")
         assert bool((await world.edit("a.bug", "BUG\n")).text) == (mode == "edit")
-        assert (await world.servers.after_turn([path], limit_s=PATIENCE_S)).text == ""
+        assert (await world.servers.after_turn([path], "ses_1", limit_s=PATIENCE_S)).text == ""
         assert world.log.exists() == (mode == "edit")
 
 
@@ -443,3 +443,44 @@ def test_errors_at_impossible_positions_are_kept() -> None:
 def test_the_lines_of_a_symbol(start: tuple[int, int], end: tuple[int, int], lines: tuple[int, int]) -> None:
     places = [dict(zip(("line", "character"), place, strict=True)) for place in (start, end)]
     assert FoundSymbol("f", 12, {"start": places[0], "end": places[1]}).lines == lines
+
+
+@pytest.mark.parametrize("kind", ["pull", "push", "silent"])
+@pytest.mark.parametrize("mode", ["edit", "turn"])
+async def test_the_end_of_a_turn_waits_for_a_server_that_is_starting(
+    tmp_path: Path, environ: dict[str, str], mode: Mode, kind: str
+) -> None:
+    async with bench(tmp_path, environ, kind, "held", options=ServerOptions(mode=mode)) as world:
+        path = world.write("a.bug", "old BUG\n")
+        assert (await world.edit("a.bug", "old BUG\nnew BUG\n")).text == ""
+        ending = asyncio.create_task(world.servers.after_turn([path], "ses_1", limit_s=PATIENCE_S))
+        done, _ = await asyncio.wait({ending}, timeout=0.05)
+        assert not done
+        world.let_start()
+        report = await ending
+        assert report.text.splitlines()[0] == "a.bug:2:5: a bug [bug]"
+        assert list(report.unchecked) == []
+        assert (await world.servers.after_turn([path], "ses_1", limit_s=PATIENCE_S)).text == ""
+
+
+@pytest.mark.parametrize("mode", ["edit", "turn"])
+async def test_the_end_of_a_turn_names_a_server_that_is_still_starting(
+    tmp_path: Path, environ: dict[str, str], mode: Mode
+) -> None:
+    async with bench(tmp_path, environ, "pull", "held", options=ServerOptions(mode=mode)) as world:
+        path = world.write("a.bug", "old BUG\n")
+        await world.edit("a.bug", "old BUG\nnew BUG\n")
+        report = await world.servers.after_turn([path], "ses_1", limit_s=0.05)
+        assert (report.text, list(report.unchecked)) == ("", ["scripted (it is still starting)"])
+        assert (await world.servers.after_turn([], "ses_1", limit_s=0.05)).unchecked == ()
+        world.let_start()
+        later = await world.servers.after_turn([path], "ses_1", limit_s=PATIENCE_S)
+        assert later.text.splitlines()[0] == "a.bug:2:5: a bug [bug]"
+
+
+async def test_the_end_of_a_turn_of_another_session_waits_for_nothing(tmp_path: Path, environ: dict[str, str]) -> None:
+    async with bench(tmp_path, environ, "pull", "held") as world:
+        path = world.write("a.bug", "old BUG\n")
+        await world.edit("a.bug", "old BUG\nnew BUG\n")
+        assert await world.servers.after_turn([path], "ses_2", limit_s=PATIENCE_S) == EditReport()
+        world.let_start()

@@ -51,6 +51,16 @@ class McpServerStatus(Record):
                 return {"status": self.state, "error": self.error or "the server failed"}
 
 
+LISTS_S = 30.0
+"""Seconds that a turn without a screen waits for servers whose tools are not known yet: as long as one may start."""
+
+
+class McpWait(Record):
+    """How many seconds the lists of servers are waited for."""
+
+    seconds: float
+
+
 class McpTool(Record):
     """A tool of an MCP server. `name` is the server's own name of it, `id` the one by which the model and rules name it."""
 

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.records.store import Publisher
+from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.stored_history import ForkHistory, find_session, open_fork, unfinished
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, OpencodeError, StorageError
 from opencode_tui.schema.event.event import SessionUpdated

@@ -1,11 +1,13 @@
 """Loading of the settings of a directory: every source in order, checked, gated by trust, merged.
 
-A wrong value raises ConfigError; a doubtful one is a warning; a setting of a repository that needs trust has no effect and is
-listed in `ignored`. Nothing is fetched, started, imported or written.
+A wrong value in a file of the user raises ConfigError; a doubtful one is a warning. A wrong definition (an agent, a command) and
+what is wrong in a repository is left out with a warning, unless permission rules that the user relies on would go with it. A setting
+of a repository that needs trust has no effect and is listed in `ignored`. Nothing is fetched, started, imported or written.
 """
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,7 +23,18 @@ from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.notice import Notice, dotted
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.config.sources.folder import Extension, find_extensions, find_foreign_files, read_markdown
-from opencode_tui.config.sources.layer import MCP_FILE, Layer, Origins, parse_layer, parse_value, read_layer, visit
+from opencode_tui.config.sources.jsonc import KeyPath
+from opencode_tui.config.sources.layer import (
+    MCP_FILE,
+    Layer,
+    Origins,
+    holds_rules,
+    parse_layer,
+    parse_value,
+    read_layer,
+    read_repository_file,
+    visit,
+)
 from opencode_tui.config.sources.locations import (
     SettingsSource,
     find_linked_rules,
@@ -37,6 +50,9 @@ from opencode_tui.config.trust.store import TrustedFolder, TrustStore, Verdict, 
 from opencode_tui.schema.error import ConfigError, TrustError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
+
+_MAPS = frozenset({"agent", "command", "mcp", "mode", "provider", "formatter", "lsp", "keybinds"})
+"""The sections whose members are right or wrong each by itself."""
 
 NAMED = "well_known"
 """The key below `experimental` in the administrator's files with the addresses of servers."""
@@ -71,9 +87,22 @@ def load_config(
 ) -> LoadedConfig:
     """Return the settings of a directory; raises ConfigError. Blocks for a few milliseconds.
 
-    `draft` is the path of a source with the text to read instead of the file.
+    What is wrong in a folder that is not trusted is left out with a warning. `draft` is the path of a source with the text to read
+    instead of the file.
     """
-    return _Loading(paths=paths, flags=flags, directory=directory, environ=environ, draft=draft).load()
+    loading = _Loading(paths=paths, flags=flags, directory=directory, environ=environ, draft=draft)
+    try:
+        return loading.load()
+    except ConfigError as error:
+        if draft is not None or not loading.may_lack_repository:
+            raise
+        without = _Loading(paths=paths, flags=flags, directory=directory, environ=environ, with_repository=False)
+        try:
+            loaded = without.load()
+        except ConfigError:  # it is not the fault of the repository
+            raise error from None
+        fault = Notice(str(loaded.worktree), "", f"its settings are left out ({error})")
+        return replace(loaded, warnings=[*loaded.warnings, fault])
 
 
 class _Loading:
@@ -84,9 +113,11 @@ class _Loading:
         flags: Flags,
         directory: Path,
         environ: Mapping[str, str],
-        draft: tuple[Path, str] | None,
+        draft: tuple[Path, str] | None = None,
+        with_repository: bool = True,
     ) -> None:
         self._draft = draft
+        self._with_repository = with_repository
         self._paths = paths
         self._flags = flags
         self._directory = directory
@@ -102,8 +133,6 @@ class _Loading:
         self._filled: set[str] = set()
         self._extensions: list[Extension] = []
         self._named: tuple[str, ...] = ()
-        self._trusted: TrustedFolder | None = None
-        self._is_trust_read = False
 
     def load(self) -> LoadedConfig:
         sources = list_sources(paths=self._paths, flags=self._flags, directory=self._directory, worktree=self._worktree)
@@ -111,7 +140,8 @@ class _Loading:
         servers = self._read_servers(credentials)
         hooks = self._read_plugins()
         for source in sources:
-            self._read_source(source)
+            if self._with_repository or source.origin != "repository":
+                self._read_source(source)
         self._add_flags()
         for event, groups, name in hooks:
             self._merged.put_first("hooks", event, groups, name)
@@ -244,25 +274,46 @@ class _Loading:
     def _read_source(self, source: SettingsSource) -> None:
         for layer in self._layers(source):
             try:
+                if layer.fault:
+                    raise ConfigError(layer.fault)
                 self._add(layer)
             except ConfigError as error:
-                if (
-                    source.path.name != MCP_FILE
-                ):  # of other programs too: a wrong one must not keep this one from its start
+                if not self._may_leave_out(source, layer):
                     raise
-                self._warnings.append(Notice(layer.source, "", f"its MCP servers are left out ({error})"))
+                what = "its MCP servers are left out" if source.path.name == MCP_FILE else "it is left out"
+                reason = str(error).removeprefix(layer.source).lstrip(": ")
+                self._warnings.append(Notice(layer.source, "", f"{what} ({reason})"))
         if source.kind == "folder":
             self._add_extensions(source)
             self._warnings += find_foreign_files(source.path, source.origin)
+
+    @property
+    def may_lack_repository(self) -> bool:
+        """Whether the settings of the repository may be left out: the user does not trust it."""
+        return not self._is_trusted
+
+    def _may_leave_out(self, source: SettingsSource, layer: Layer) -> bool:
+        """Return whether a wrong source may be left out: not where that would lift permission rules that the user relies on."""
+        if source.path.name == MCP_FILE:  # of other programs too
+            return True
+        if self._draft is not None and source.path == self._draft[0]:
+            return False
+        if source.origin == "repository" and not self._is_trusted:
+            return True
+        is_one_of_many = source.kind == "folder" and source.origin == "user"
+        has_rules = layer.has_rules or holds_rules(layer.value)
+        return (is_one_of_many or source.origin == "repository") and not has_rules
 
     def _layers(self, source: SettingsSource) -> Iterator[Layer]:
         match source.kind:
             case "text":
                 yield parse_layer(source.text, source=source.name, origin=source.origin, folder=source.path)
             case "folder":
-                yield from read_markdown(source.path, source.origin)
+                yield from read_markdown(source.path, source.origin, root=self._root_of(source))
             case "file" if self._draft is not None and source.path == self._draft[0]:
                 yield parse_layer(self._draft[1], source=source.name, origin=source.origin, folder=source.path.parent)
+            case "file" if source.origin == "repository":
+                yield from read_repository_file(source.path)
             case "file":
                 layer = read_layer(source.path, source.origin)
                 if layer is not None:
@@ -271,6 +322,10 @@ class _Loading:
                     raise ConfigError(
                         f"{source.name}: the file {source.path} does not exist; correct or unset the variable"
                     )
+
+    def _root_of(self, source: SettingsSource) -> Path | None:
+        """Return the folder that links of a source must stay in, None for those of the user."""
+        return self._worktree if source.origin == "repository" else None
 
     def _add(self, layer: Layer) -> None:
         """Check one layer and merge it over the earlier ones."""
@@ -281,7 +336,7 @@ class _Loading:
         ]
         layer = replace(layer, value=migrate(layer.value))
         if layer.origin == "repository":
-            layer = self._gate(layer)
+            layer = self._without_wrong_parts(self._gate(layer))
         if Path(layer.source).name == MCP_FILE:
             layer = self._without_wrong_servers(layer)
         self._report_unsupported(layer)
@@ -316,6 +371,39 @@ class _Loading:
                 right[name] = entry
         return replace(layer, value={"mcp": right} if right else {})
 
+    def _without_wrong_parts(self, layer: Layer) -> Layer:
+        """Return the layer of a repository without the settings that are wrong, each of which is a warning.
+
+        One with permission rules is kept in a trusted folder, so that it is an error.
+        """
+        is_one_part = Path(layer.source).suffix == ".md"
+        is_elsewhere = Path(layer.source).name == MCP_FILE or self._draft is not None
+        if is_one_part or is_elsewhere or self._find_fault(layer) is None:
+            return layer
+        wrong: list[KeyPath] = []
+        for key, value in layer.value.items():
+            is_map = key in _MAPS and isinstance(value, dict)
+            parts: list[tuple[KeyPath, JsonObject]] = [((key,), {key: value})]
+            if is_map:
+                parts = [((key, name), {key: {name: inner}}) for name, inner in cast("JsonObject", value).items()]
+            for path, one in parts:
+                fault = self._find_fault(replace(layer, value=one))
+                if fault is None or (self._is_trusted and holds_rules(one)):
+                    continue
+                wrong.append(path)
+                self._warnings.append(layer.notice(path, f"it is left out ({fault})"))
+        return replace(layer, value=without(layer.value, wrong))
+
+    def _find_fault(self, layer: Layer) -> str | None:
+        """Return what is wrong in a layer, without the name of its source."""
+        try:
+            filled = replace(layer, value=migrate(self._substitution.apply(layer).value))
+            visit(filled.value, filled.error)
+            validate_settings(filled, written=layer.value)
+        except ConfigError as error:
+            return str(error).removeprefix(layer.source).lstrip(": ")
+        return None
+
     def _report_unsupported(self, layer: Layer) -> None:
         known = {notice.key for notice in self._unsupported}
         self._unsupported += [notice for notice in find_unsupported(layer) if notice.key not in known]
@@ -347,7 +435,8 @@ class _Loading:
         return replace(layer, value=without(layer.value, [one.path for one in inert]))
 
     def _add_extensions(self, source: SettingsSource) -> None:
-        found = list(find_extensions(source.path, source.origin))
+        found, notices = find_extensions(source.path, source.origin, root=self._root_of(source))
+        self._warnings += notices
         refused: set[Path] = set()
         if source.origin == "repository" and found:
             for item, members in review_extensions(found, self._worktree):
@@ -361,13 +450,21 @@ class _Loading:
         self._extensions += [extension for extension in found if extension.path not in refused]
 
     def _judge(self, item: ReviewItem) -> Verdict:
-        if not self._is_trust_read:
-            self._is_trust_read = True
-            try:
-                self._trusted = TrustStore(paths=self._paths).find(self._worktree)
-            except TrustError as error:
-                self._warnings.append(Notice(str(self._paths.trust), "", str(error)))
         return judge(self._trusted, item)
+
+    @property
+    def _is_trusted(self) -> bool:
+        """Whether the user has trusted the folder; single settings of it may have changed since."""
+        return self._trusted is not None
+
+    @cached_property
+    def _trusted(self) -> TrustedFolder | None:
+        """What the user has trusted of the folder."""
+        try:
+            return TrustStore(paths=self._paths).find(self._worktree)
+        except TrustError as error:
+            self._warnings.append(Notice(str(self._paths.trust), "", str(error)))
+            return None
 
     def _refusal(self, verdict: Verdict) -> str:
         if verdict == "changed":

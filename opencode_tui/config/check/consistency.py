@@ -17,6 +17,7 @@ from opencode_tui.config.notice import Notice
 from opencode_tui.config.permission import PERMISSIONS
 from opencode_tui.config.settings.provider import LimitSettings, ProviderSettings
 from opencode_tui.config.settings.settings import McpLocalSettings, Settings
+from opencode_tui.config.sources.definitions import find_definitions
 from opencode_tui.config.sources.jsonc import KeyPath
 from opencode_tui.config.sources.layer import Origins
 from opencode_tui.schema.suggest import did_you_mean, nearest, suggest
@@ -144,13 +145,19 @@ def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) 
         return
     from opencode_tui.schema.api.theme import theme_fault
 
-    if fault := theme_fault(name, (path.stem for folder in folders for path in folder.glob("*.json"))):
+    if fault := theme_fault(name, _theme_names(folders)):
         reason = "no such theme" if "theme" in origins.filled else fault
         yield origins.notice(("theme",), f"{reason}; the default one is used")
         return
     for path in (folder / f"{name}.json" for folder in folders):
         if path.name == f"{name}.json" and (fault := _theme_file_fault(path)):
             yield Notice(str(path), "", f"{fault}; the default theme is used")
+
+
+def _theme_names(folders: Sequence[Path]) -> Iterator[str]:
+    for folder in folders:
+        for path in find_definitions(folder, lambda name: name.endswith(".json"), is_flat=True).files:
+            yield path.stem
 
 
 def _check_keybinds(settings: Settings, origins: Origins) -> Iterable[Notice]:

@@ -2,16 +2,16 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from opencode_tui.config.installed.claude_plugin import FORM
 from opencode_tui.config.installed.package import Document, Package, expand
+from opencode_tui.config.sources.claude_form import rules_of_claude_code
 from opencode_tui.config.sources.folder import Extension
 from opencode_tui.config.sources.layer import PLUGIN_SOURCE, Layer
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.tools import TOOLS
 
 _AGENT_FIELDS = ("description", "color")
 _COMMAND_FIELDS = ("description",)
@@ -64,25 +64,12 @@ def _read(package: Package, section: str, document: Document) -> JsonObject | Co
         return {f"{package.name}:{document.name}": {**_kept(matter.values, _COMMAND_FIELDS), "template": body}}
     own: Any = matter.values.get("name")
     name = own.strip() if isinstance(own, str) and own.strip() else document.name
-    rules = _rules(matter.values.get("tools"), matter.values.get("disallowedTools"))
-    entry: JsonObject = {**_kept(matter.values, _AGENT_FIELDS), "mode": "subagent", "prompt": body, **rules}
+    rules = rules_of_claude_code(matter.values.get("tools"), matter.values.get("disallowedTools"))
+    entry: JsonObject = {**_kept(matter.values, _AGENT_FIELDS), "mode": "subagent", "prompt": body}
+    if rules:
+        entry["permission"] = dict(rules)
     return {f"{package.name}:{name}": entry}
 
 
 def _kept(values: Mapping[str, Any], fields: tuple[str, ...]) -> JsonObject:
     return {key: values[key] for key in fields if isinstance(values.get(key), str) and values[key].strip()}
-
-
-def _rules(allowed: Any, denied: Any) -> JsonObject:
-    """Return rules that deny what an agent of Claude Code does not have; a tool that it has keeps the rules of the user."""
-    has, lacks = _names(allowed), _names(denied)
-    wrong = [row for row in TOOLS if row.claude and ((has and row.claude not in has) or row.claude in lacks)]
-    rules = {row.permission or row.name: "deny" for row in wrong}
-    kept = {row.permission or row.name for row in TOOLS if row.claude and row not in wrong}
-    rules = {name: action for name, action in rules.items() if name not in kept}
-    return {"permission": rules} if rules else {}
-
-
-def _names(value: Any) -> set[str]:
-    words = value.split(",") if isinstance(value, str) else cast("list[Any]", value) if isinstance(value, list) else []
-    return {str(word).partition("(")[0].strip() for word in words} - {"", "*"}

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from opencode_tui.config.notice import Notice, config_error, describe, dotted
 from opencode_tui.config.sources.jsonc import Document, JsoncError, KeyPath, Position, parse
 from opencode_tui.config.sources.newer_form import is_newer_form
-from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_bytes, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
 
@@ -45,6 +45,10 @@ class Layer(Struct, frozen=True):
     """Whether `{env:…}` and `{file:…}` are replaced; not in markdown files."""
     written: dict[KeyPath, KeyPath] = field(default_factory=dict[KeyPath, KeyPath])
     """Paths in the text of values that have another name here, because the text has the form of OpenCode 2."""
+    fault: str = ""
+    """Why the source cannot be read; it has no values then."""
+    has_rules: bool = False
+    """Whether a source that cannot be read may hold permission rules."""
 
     def as_written(self, path: KeyPath) -> KeyPath:
         """Return the path that a value has in the text."""
@@ -108,6 +112,31 @@ class Origins(Struct, frozen=True):
         return source, position.line if position else None, layer.as_written(path) if layer is not None else path
 
 
+_RULES = re.compile(
+    r"""^[\s"'{,-]*(?:permissions?|tools|disallowed_?tools)["']?[ \t]*:""", re.IGNORECASE | re.MULTILINE
+)
+
+
+def unreadable_layer(path: Path, origin: Origin, error: ConfigError) -> Layer:
+    """Return a source without values for a file in which something is wrong. Blocks for the file."""
+    try:
+        text = read_bytes(str(path)).replace(b"\0", b"").decode("utf-8", "replace")
+    except (UnreadableFileError, FileNotFoundError):
+        text = ""
+    return Layer(str(path), origin, path.parent, {}, fault=str(error), has_rules=_RULES.search(text) is not None)
+
+
+def holds_rules(value: Any) -> bool:
+    """Return whether settings hold permission rules."""
+    if not isinstance(value, dict):
+        return False
+    members = cast("JsonObject", value)
+    return any(name.lower() in _RULE_KEYS or holds_rules(inner) for name, inner in members.items())
+
+
+_RULE_KEYS = frozenset({"permission", "permissions", "tools", "disallowedtools", "disallowed_tools"})
+
+
 def read_layer(path: Path, origin: Origin) -> Layer | None:
     """Return the settings of a file, None when it does not exist. Raises ConfigError. Blocks."""
     try:
@@ -123,6 +152,15 @@ def read_layer(path: Path, origin: Origin) -> Layer | None:
     if path.name == CLI_FILE:
         return _read_cli_file(text, path, origin)
     return parse_layer(text, source=str(path), origin=origin, folder=path.parent)
+
+
+def read_repository_file(path: Path) -> list[Layer]:
+    """Return the settings of a file of a repository as a list, without one where it does not exist; a wrong one has a `fault`."""
+    try:
+        layer = read_layer(path, "repository")
+    except ConfigError as error:
+        return [unreadable_layer(path, "repository", error)]
+    return [] if layer is None else [layer]
 
 
 PLUGIN_SOURCE = "plugin "

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from opencode_tui.config.flags import Flags
 from opencode_tui.config.load import load_config
 from opencode_tui.config.sources.folder import find_extensions, read_markdown
-from opencode_tui.config.sources.layer import read_layer
+from opencode_tui.config.sources.layer import read_repository_file
 from opencode_tui.config.sources.locations import find_worktree, list_repository_sources
 from opencode_tui.config.sources.migrate import migrate
 from opencode_tui.config.trust.gate import RepositoryFolder
@@ -35,7 +35,8 @@ class Inspection(Struct, frozen=True):
 def inspect_folder(directory: Path, *, paths: Paths) -> Inspection:
     """Return what the repository's files from its root down to a folder would do.
 
-    Raises TrustError for a folder that cannot be trusted, ConfigError for settings that cannot be read. Blocks.
+    A file that cannot be read has no effects, and is named when settings are loaded. Raises TrustError for a folder that cannot be
+    trusted. Blocks.
     """
     if not directory.is_dir():
         raise TrustError(f"{directory} is not a folder; give the folder of a project")
@@ -49,12 +50,11 @@ def _items(directory: Path, worktree: Path, home: Path) -> list[ReviewItem]:
     items: list[ReviewItem] = []
     for source in list_repository_sources(directory, worktree):
         if source.kind == "folder":
-            layers = list(read_markdown(source.path, "repository"))
-            found = list(find_extensions(source.path, "repository"))
+            layers = list(read_markdown(source.path, "repository", root=worktree))
+            found, _ = find_extensions(source.path, "repository", root=worktree)
             items += [item for item, _ in review_extensions(found, worktree)]
         else:
-            layer = read_layer(source.path, "repository")
-            layers = [layer] if layer is not None else []
+            layers = read_repository_file(source.path)
         for layer in layers:
             place = RepositoryFolder(layer.folder, worktree, home)
             items.append(review_settings(replace(layer, value=migrate(layer.value)), place)[0])

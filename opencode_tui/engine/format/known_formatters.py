@@ -62,6 +62,11 @@ KNOWN = read_programs(Path(__file__).with_name("known_formatters.txt"), KnownFor
 _RUN_PROJECT_CODE = names_of_project_code(KNOWN)
 
 
+_NO_SETTINGS = "the project has no settings for it"
+_SHOWN_MARKERS = 3
+"""Names of settings files that are shown."""
+
+
 class FormatterTable:
     """The formatters of a folder by its settings, and their programs.
 
@@ -99,7 +104,12 @@ class FormatterTable:
 
     def _state(self, one: KnownFormatter, *, is_chosen: bool) -> FormatterState:
         reason = self._reason(one) if is_chosen else "off"
-        detail = reason if reason and one.is_chosen else None
+        lacks_settings = is_chosen and not one.is_chosen and reason == _NO_SETTINGS and self._program(one) is not None
+        if lacks_settings:
+            named = ", ".join(one.markers[:_SHOWN_MARKERS])
+            more = " or the like" if len(one.markers) > _SHOWN_MARKERS else ""
+            reason = f'{reason} ({named}{more}); `"formatter": {{"{one.id}": {{}}}}` runs it without them'
+        detail = reason if reason and (one.is_chosen or lacks_settings) else None
         return FormatterState(name=one.id, extensions=list(one.extensions), enabled=not reason, detail=detail)
 
     def _reason(self, formatter: KnownFormatter) -> str:
@@ -107,7 +117,7 @@ class FormatterTable:
         if not formatter.command:
             return formatter.advice
         if not self._is_enabled(formatter, self.directory / "x"):
-            return "the project has no settings for it"
+            return _NO_SETTINGS
         if self._program(formatter) is None:
             return f"{formatter.command[0]} is not installed, or needs trust: `opencode-tui trust`"
         return ""

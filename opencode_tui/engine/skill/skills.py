@@ -13,7 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.config.load import LoadedConfig
-from opencode_tui.config.sources.folder import MAX_FILES
+from opencode_tui.config.sources.definitions import find_definitions
 from opencode_tui.config.sources.locations import repository_folders
 from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.skill_rules import find_faults
@@ -49,23 +49,23 @@ def search_of(config: LoadedConfig, *, home: Path, directory: Path, use_claude: 
     )
 
 
-def find_skill_files(search: SkillSearch) -> Iterator[Path]:
-    """Yield each SKILL.md, lowest precedence first. Blocks."""
+def find_skill_files(search: SkillSearch, warnings: list[str]) -> Iterator[Path]:
+    """Yield each SKILL.md, lowest precedence first; a line about what was left out is added to `warnings`. Blocks."""
     names = _AGENT_FOLDERS if search.use_claude else _AGENT_FOLDERS[1:]
     for name in names:
-        yield from _below(search.home / name / "skills")
+        yield from _below(search.home / name / "skills", warnings)
     root = Path(os.path.realpath(search.worktree))
     for folder in repository_folders(search.directory, search.worktree):
         if folder == search.home:
             continue
         for name in names:
-            for path in _below(folder / name / "skills"):
+            for path in _below(folder / name / "skills", warnings, root):
                 if find_objection(path, root) is None:
                     yield path
     for folder in search.loaded:
         yield folder / FILE_NAME
     for written in search.paths:
-        yield from _below(_folder(written, search))
+        yield from _below(_folder(written, search), warnings)
 
 
 def _folder(written: str, search: SkillSearch) -> Path:
@@ -74,18 +74,11 @@ def _folder(written: str, search: SkillSearch) -> Path:
     return search.directory / written
 
 
-def _below(top: Path) -> list[Path]:
-    """Return the skill files under a folder, sorted; does not follow symlinks to folders and limits the search."""
-    found: list[Path] = []
-    looked_at = 0
-    for folder, folders, names in os.walk(top):
-        folders[:] = sorted(name for name in folders if name not in (".git", "node_modules"))
-        if FILE_NAME in names:
-            found.append(Path(folder, FILE_NAME))
-        looked_at += len(names) + 1
-        if looked_at > MAX_FILES:
-            break
-    return found
+def _below(top: Path, warnings: list[str], root: Path | None = None) -> list[Path]:
+    """Return the skill files under a folder, sorted; `root` is the real folder of the project that it belongs to."""
+    found = find_definitions(top, lambda name: name == FILE_NAME, root=root, enters_hidden=True)
+    warnings += [str(notice) for notice in found.notices]
+    return found.files
 
 
 SAMPLE_FILES = 10
@@ -161,7 +154,7 @@ def discover_skills(search: SkillSearch) -> Skills:
     found: dict[str, Skill] = {}
     warnings: list[str] = []
     seen: set[str] = set()
-    for path in find_skill_files(search):
+    for path in find_skill_files(search, warnings):
         real = os.path.realpath(path)
         if real in seen:
             continue

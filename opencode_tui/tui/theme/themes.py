@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+from opencode_tui.config.sources.definitions import find_definitions
 from opencode_tui.entry_points import load
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.theme import BUILT_IN, SHIPPED, theme_fault
@@ -97,10 +98,8 @@ class Themes:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._files: dict[str, Path] = {}
         for folder in folders:
-            try:
-                self._files.update({path.stem: path for path in sorted(folder.glob("*.json"))})
-            except OSError:
-                continue
+            found = find_definitions(folder, lambda name: name.endswith(".json"), is_flat=True).files
+            self._files.update({path.stem: path for path in found})
 
     def names(self) -> Sequence[str]:
         """Return the built-in one, its variants and the terminal's own colors first, then by name."""

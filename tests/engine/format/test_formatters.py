@@ -350,3 +350,35 @@ def test_a_formatter_that_is_set_and_cannot_run_says_why(tmp_path: Path, name: s
     assert states({name: FormatterSettings()})[name] == (False, detail)
     assert states(None)[name] == states(True)[name] == (False, None)
     assert "detail" not in FormatterState(name="x", enabled=True).to_dict()
+
+
+def test_with_true_an_installed_formatter_without_settings_in_the_project_says_why(tmp_path: Path) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("ruff", "gofmt"):
+        (programs / name).write_text("#!/bin/sh\n")
+        (programs / name).chmod(0o755)
+    project = tmp_path / "project"
+    project.mkdir()
+
+    def states() -> dict[str, tuple[bool, str | None]]:
+        finder = ProjectPrograms(
+            environ={"PATH": str(programs)},
+            directory=project,
+            worktree=project,
+            is_trusted=True,
+            is_sandboxed=lambda: True,
+        )
+        return {one.name: (one.enabled, one.detail) for one in FormatterTable(True, finder).states()}
+
+    found = states()
+    assert found["gofmt"] == (True, None)
+    assert found["zig"] == (False, None), "what is not installed is not listed"
+    enabled, detail = found["ruff"]
+    assert not enabled
+    assert detail == (
+        "the project has no settings for it (ruff.toml, .ruff.toml, pyproject.toml); "
+        '`"formatter": {"ruff": {}}` runs it without them'
+    )
+    (project / "ruff.toml").touch()
+    assert states()["ruff"] == (True, None)

@@ -31,3 +31,17 @@ async def test_reading_the_rules_file_itself_brings_nothing_more(environ, tmp_pa
     (tmp_path / "sub" / "AGENTS.md").write_text("sub rules")
     async with opened(environ, tmp_path, Answer(calls=(read("sub/AGENTS.md"),)), Answer(text="ok")) as (_, client):
         assert await loaded(client, await prompt(client, "go")) == [[]]
+
+
+async def test_rules_that_are_links_to_one_another_are_sent_once(environ, tmp_path):
+    nested = tmp_path / "sub" / "deep"
+    nested.mkdir(parents=True)
+    (tmp_path / "AGENTS.md").write_text("root rules")
+    (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
+    (tmp_path / "sub" / "CLAUDE.md").symlink_to("../AGENTS.md")
+    (nested / "AGENTS.md").symlink_to("../CLAUDE.md")
+    (nested / "a.py").write_text("x = 1\n")
+    async with opened(environ, tmp_path, Answer(calls=(read("sub/deep/a.py"),)), Answer(text="ok")) as (server, client):
+        session = await prompt(client, "go")
+        assert await loaded(client, session) == [[]]
+        assert str(server.bodies[-1]["messages"]).count("root rules") == 1

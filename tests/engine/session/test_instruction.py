@@ -163,3 +163,11 @@ async def test_instructions_by_address_are_fetched_once_and_a_failure_is_reporte
         f"Instructions from: {base}/gone\n(could not be fetched)",
     ]
     assert Page.asked == 3
+
+
+def test_a_file_behind_links_is_given_once(tmp_path):
+    (tmp_path / "AGENTS.md").write_text("rules")
+    (tmp_path / "CLAUDE.md").symlink_to("AGENTS.md")
+    (tmp_path / "again").symlink_to(".")
+    files = [RulesFile(tmp_path / name) for name in ("CLAUDE.md", "AGENTS.md", "again/AGENTS.md")]
+    assert render(files) == [f"Instructions from: {tmp_path / 'CLAUDE.md'}\nrules"]

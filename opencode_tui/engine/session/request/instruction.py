@@ -125,9 +125,13 @@ def _fitting(search: PatternSearch, folder: Path, parts: Sequence[str]) -> list[
 
 
 def render(files: Sequence[RulesFile]) -> list[str]:
-    """Return one block of text for each file, headed by its path. Blocks on the disk."""
-    texts = {file.path: file.read() for file in dict.fromkeys(files)}
-    return [f"Instructions from: {path}\n{text}" for path, text in texts.items() if text]
+    """Return one block of text for each real file, headed by its first path. Blocks on the disk."""
+    texts: dict[str, tuple[Path, str]] = {}
+    for file in files:
+        real = os.path.realpath(file.path)
+        if real not in texts and (text := file.read()):
+            texts[real] = (file.path, text)
+    return [f"Instructions from: {path}\n{text}" for path, text in texts.values()]
 
 
 class Instructions(Struct, frozen=True):
@@ -164,7 +168,7 @@ class DirectoryInstructions:
         if not found:
             return []
         known = self._claimed.setdefault(context.message_id, set()) | await self._loaded(context.session_id)
-        fresh = [file for file in found if file not in known and file != path]
+        fresh = await asyncio.to_thread(_others, found, [path, *known], context)
         self._claimed = {context.message_id: {*self._claimed[context.message_id], *fresh}}
         files = [RulesFile(file, context.worktree) for file in fresh]
         return [(file.path, text) for file in files if (text := await asyncio.to_thread(file.read))]
@@ -181,6 +185,18 @@ class DirectoryInstructions:
                     names: list[str] = part.state.metadata.get("loaded") or []
                     loaded.update(Path(name) for name in names)
         return loaded
+
+
+def _others(found: Sequence[Path], known: Sequence[Path], context: ToolContext) -> list[Path]:
+    """Return the files that are, with links followed, none of the known ones and none of those that each request has. Blocks."""
+    sent = [*known, *project_files(context.directory, context.worktree)]
+    real = {os.path.realpath(path) for path in sent}
+    fresh: list[Path] = []
+    for path in found:
+        if (one := os.path.realpath(path)) not in real:
+            real.add(one)
+            fresh.append(path)
+    return fresh
 
 
 def _rules_files(path: Path, directory: Path) -> list[Path]:

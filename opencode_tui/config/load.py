@@ -1,7 +1,7 @@
 """Loading of the settings of a directory: every source in order, checked, gated by trust, merged.
 
 A wrong value in a file of the user raises ConfigError; a doubtful one is a warning. A wrong definition (an agent, a command) and
-what is wrong in a repository is left out with a warning, unless permission rules that the user relies on would go with it. A setting
+what is wrong in a repository is left out with a warning, unless permission rules the user relies on would go with it. A setting
 of a repository that needs trust has no effect and is listed in `ignored`. Nothing is fetched, started, imported or written.
 """
 

@@ -195,7 +195,7 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
                 yield origins.notice(
                     (*path, tool), "never matches: changes of files need the permission edit; name that"
                 )
-            rows = cast("Mapping[str, object]", patterns) if isinstance(patterns, dict) else {}
+            rows: Mapping[str, object] = cast("dict[str, object]", patterns) if isinstance(patterns, dict) else {}
             for pattern, action in rows.items():
                 if fault := _pattern_fault(tool, pattern, agents, allows=action == "allow"):
                     yield origins.notice((*path, tool, pattern), fault)

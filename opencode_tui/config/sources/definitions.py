@@ -1,4 +1,4 @@
-"""The one search for definitions in a folder: agents, modes, commands, plugins, tools, skills and themes.
+"""The one search for definitions in a folder: agents, modes, commands, plugins, tools and skills.
 
 Links are followed, each real folder once, so that a circle of links ends; in a project links to folders only where they stay in it.
 A link to a file is for the caller to judge. Hidden names, such as the lock files of editors, are no definitions.

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from opencode_tui.config.sources.definitions import find_definitions
 from opencode_tui.entry_points import load
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.theme import BUILT_IN, SHIPPED, theme_fault
@@ -98,7 +97,10 @@ class Themes:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._files: dict[str, Path] = {}
         for folder in folders:
-            found = find_definitions(folder, lambda name: name.endswith(".json"), is_flat=True).files
+            try:
+                found = sorted(path for path in folder.glob("*.json") if not path.name.startswith("."))
+            except OSError:
+                continue
             self._files.update({path.stem: path for path in found})
 
     def names(self) -> Sequence[str]:

@@ -89,7 +89,7 @@ def test_a_skill_without_a_usable_head_costs_itself_alone(world, text):
         (f"name: pdf\ndescription: x\ncompatibility: {'c' * 501}", "`compatibility` must have 1 to 500 characters"),
         ("name: pdf\ndescription: x\nlicense: 5", "`license` must be a text"),
         ("name: pdf\ndescription: x\nallowed-tools: [Read]", "`allowed-tools` must be a text"),
-        ("name: pdf\ndescription: x\nmetadata: {version: 1}", "`metadata` must be a map of texts"),
+        ("name: pdf\ndescription: x\nmetadata: {version: [1]}", "`metadata` must be a map of texts"),
     ],
 )
 def test_what_breaks_a_rule_of_the_format_is_named_and_the_skill_is_used(

@@ -166,9 +166,9 @@ class FaultyFolder(OpenFolder):
         self._fault.step()
         return super().read_link(name)
 
-    def read(self, name: str, limit: int) -> tuple[bytes, os.stat_result]:
+    def read(self, name: str, limit: int, *, start: int = 0) -> tuple[bytes, os.stat_result]:
         self._fault.step()
-        return super().read(name, limit)
+        return super().read(name, limit, start=start)
 
     def create(self, name: str, mode: int = 0o600) -> int:
         self._fault.step()

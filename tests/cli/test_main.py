@@ -270,6 +270,15 @@ def test_completion_is_a_script_for_the_shell(capsys: pytest.CaptureFixture[str]
     assert "_OPENCODE_TUI_COMPLETE" in capsys.readouterr().out
 
 
+def test_completion_starts_no_bash_of_path(line: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "bash").write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    (tmp_path / "bash").chmod(0o755)
+    environ = {**line.environ, "PATH": f"{tmp_path}{os.pathsep}{line.environ['PATH']}"}
+    done = CommandLine(line.folder, environ).run("completion", "bash")
+    assert "complete" in done.stdout and done.stderr == ""
+    assert not (tmp_path / "started").exists()
+
+
 def test_completion_lists_the_commands(line: CommandLine) -> None:
     asking = {"_OPENCODE_TUI_COMPLETE": "bash_complete", "COMP_WORDS": "opencode-tui sta", "COMP_CWORD": "1"}
     done = CommandLine(line.folder, {**line.environ, **asking}).run()

@@ -22,14 +22,15 @@ def completion(shell: str) -> None:
 
 def completion_script(shell: str) -> str:
     """Return the script with which a shell (`bash`, `zsh` or `fish`) asks the program for completions."""
-    from click.shell_completion import get_completion_class  # only for this command
+    from click.shell_completion import ShellComplete, get_completion_class  # only for this command
 
     from opencode_tui.cli.main import COMPLETION_VARIABLE, PROGRAM, commands  # the group imports this module lazily
 
     script = get_completion_class(shell)
     if script is None:
         raise click.UsageError(f"no completion for {shell}")
-    source = script(commands, {}, PROGRAM, COMPLETION_VARIABLE).source().strip()
+    # That of bash would start the `bash` of PATH for its version, also one that a command has put there.
+    source = ShellComplete.source(script(commands, {}, PROGRAM, COMPLETION_VARIABLE)).strip()
     if shell == "fish":  # click's script cuts a description at its first comma
         source = source.replace('string split ","', 'string split --max 1 ","')
     return source

@@ -18,7 +18,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from opencode_tui.engine.sandbox.cache_copies import Part, UserCache
-from opencode_tui.engine.sandbox.folders import Surroundings, harmless_files
+from opencode_tui.engine.sandbox.folders import GIT_CONFIG_VARIABLES, Surroundings, harmless_files
 from opencode_tui.storage.paths import ensure
 from opencode_tui.storage.safe_folder import OpenFolder, own_folder
 
@@ -151,9 +151,11 @@ def find_caches(environ: Mapping[str, str], around: Surroundings, own: Path, wri
         names["UV_LINK_MODE"] = "copy"
     for name in ("config", "state"):
         names[f"XDG_{name.upper()}_HOME"] = str(own / TOOLS / name)
-    gitconfig = around.home / ".gitconfig"
-    if gitconfig.is_symlink() and Path(os.path.realpath(gitconfig)) in finder.read:
-        names["GIT_CONFIG_GLOBAL"] = os.path.realpath(gitconfig)
+    for name in GIT_CONFIG_VARIABLES:
+        usual = around.home / ".gitconfig" if name == "GIT_CONFIG_GLOBAL" else None
+        given = Path(environ[name]) if os.path.isabs(environ.get(name, "")) else usual if name not in environ else None
+        if given is not None and (real := Path(os.path.realpath(given))) != given and real in finder.read:
+            names[name] = str(real)  # the link itself may not be seen
     repaired = _make_folders(own, finder.links)
     return Caches(
         (own / TOOLS, *dict.fromkeys(finder.write)),
@@ -184,7 +186,7 @@ class _Finder:
         self.names: dict[str, str] = {}
         self.offline: dict[str, str] = {}
         self.write: list[Path] = []
-        self.read: list[Path] = list(harmless_files(around))
+        self.read: list[Path] = list(harmless_files(around, environ))
         self.links: dict[str, Path] = {}
         self.brought: list[tuple[UserCache, frozenset[str], tuple[str, ...]]] = []
         for name in _CONFIGURATION:

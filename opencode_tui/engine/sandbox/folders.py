@@ -75,6 +75,9 @@ CREDENTIAL = re.compile(
     r"://[^/\s@]+@|authorization|extraheader|password|passphrase|privatekey|_auth|\btoken\b|_token\b|secret", re.I
 )
 _INCLUDE_DEPTH = 3
+GIT_CONFIG_VARIABLES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+"""Variables that name a file of settings of git in place of the usual ones."""
+NO_VARIABLES: Mapping[str, str] = {}
 _SMALL_FILE_BYTES = 256 * 1024
 
 
@@ -145,10 +148,16 @@ def program_folders(program: str, around: Surroundings) -> tuple[Path, ...]:
     return _existing(_prefix_of_path_entry(Path(program).parent, around)) if os.path.isabs(program) else ()
 
 
-def harmless_files(around: Surroundings) -> tuple[Path, ...]:
-    """Return the user's settings files that tools need and that hold no credentials, with the files that git's include. Blocks."""
+def harmless_files(around: Surroundings, environ: Mapping[str, str] = NO_VARIABLES) -> tuple[Path, ...]:
+    """Return the user's settings files that tools need and that hold no credentials, with the files that git's include. Blocks.
+
+    `environ` may name git's files elsewhere.
+    """
     found: list[Path] = []
-    waiting = [(around.home / name, 0) for name in _HARMLESS_FILES]
+    of_git = [path for name in GIT_CONFIG_VARIABLES for path in _listed(environ, name) if not _is_private(path, around)]
+    for folder in _listed(environ, "XDG_CONFIG_HOME"):
+        of_git += [folder / name.removeprefix(".config/") for name in _GIT_FILES if name.startswith(".config/")]
+    waiting = [(path, 0) for path in (*of_git, *(around.home / name for name in _HARMLESS_FILES))]
     while waiting:
         path, depth = waiting.pop()
         real = around.find(path)
@@ -156,7 +165,7 @@ def harmless_files(around: Surroundings) -> tuple[Path, ...]:
         if text is None or CREDENTIAL.search(text):
             continue
         found.append(path)
-        if depth < _INCLUDE_DEPTH and "git" in path.parts[-1] + path.parts[-2]:
+        if depth < _INCLUDE_DEPTH and (path in of_git or "git" in path.parts[-1] + path.parts[-2]):
             names = [re.sub(r"^~(?=/)", str(around.home), name) for name in _INCLUDED.findall(text)]
             included = [path.parent / name for name in names]
             waiting += [(one, depth + 1) for one in included if one not in found and not _is_private(one, around)]
@@ -258,9 +267,9 @@ def _listed(environ: Mapping[str, str], name: str) -> list[Path]:
 
 
 def _read(path: Path) -> str | None:
-    """Return the text of a small file, None where there is none."""
+    """Return the text of a small file, None where there is none; a device is none."""
     try:
-        if path.stat().st_size > _SMALL_FILE_BYTES:
+        if not path.is_file() or path.stat().st_size > _SMALL_FILE_BYTES:
             return None
         return path.read_text("utf-8", "replace")
     except OSError:

@@ -113,6 +113,33 @@ def test_files_that_git_settings_include_are_readable(around: Surroundings) -> N
     assert sorted(path.name for path in harmless_files(around)) == [".gitconfig", ".gitconfig.local", ".ignore"]
 
 
+@pytest.mark.parametrize("name", ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"])
+def test_settings_of_git_that_a_variable_names_are_readable_as_the_usual_ones(
+    around: Surroundings, tmp_path: Path, name: str
+) -> None:
+    settings = folder(tmp_path / "elsewhere") / "alt.cfg"
+    settings.write_text("[user]\n\tname = A\n[include]\n\tpath = more.cfg\n")
+    (tmp_path / "elsewhere/more.cfg").write_text("[user]\n\temail = a@b\n")
+    assert {one.name for one in harmless_files(around, {name: str(settings)})} == {"alt.cfg", "more.cfg"}
+    (tmp_path / "link").symlink_to(settings)
+    assert find_caches({name: str(tmp_path / "link")}, around, tmp_path / "own").environ[name] == str(settings)
+    settings.write_text('[url "https://user:token@host/"]\n\tinsteadOf = x\n')
+    assert harmless_files(around, {name: str(settings)}) == ()
+
+
+@pytest.mark.parametrize("value", [os.devnull, "relative.cfg", "", "/no/such/file", "{home}/.ssh/id_rsa", "{home}"])
+def test_a_variable_of_git_opens_nothing_else(around: Surroundings, value: str) -> None:
+    folder(around.home / ".ssh")
+    (around.home / ".ssh/id_rsa").write_text("x")
+    assert harmless_files(around, {"GIT_CONFIG_GLOBAL": value.format(home=around.home)}) == ()
+
+
+def test_settings_of_git_in_the_xdg_folder_are_readable(around: Surroundings, tmp_path: Path) -> None:
+    settings = folder(tmp_path / "xdg/git") / "config"
+    settings.write_text("[user]\n\tname = A\n")
+    assert harmless_files(around, {"XDG_CONFIG_HOME": str(tmp_path / "xdg")}) == (settings,)
+
+
 def test_the_users_caches_are_read_and_none_is_created_in_the_home(around: Surroundings, tmp_path: Path) -> None:
     for name in (".cache/pip", ".npm/_cacache", ".cargo/registry", ".cargo/bin"):
         folder(around.home / name)

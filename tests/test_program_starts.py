@@ -116,7 +116,7 @@ def test_only_known_modules_look_for_programs(modules: list[Module]) -> None:
 
 
 def test_this_python_is_started_in_one_way(modules: list[Module]) -> None:
-    """Without `-P`, modules of the current folder are imported; the relay, the reaper, the covering of files and pip are isolated (`-I`).
+    """Without `-P`, modules of the current folder are imported; the relay, the reaper, the covering of files and pip have `-I`.
 
     `own_program` and `ripgrep` only look where it is.
     """

@@ -170,7 +170,7 @@ class ReadTool:
         if arguments.offset < 1:
             raise ToolError(f"offset is {arguments.offset}, but lines count from 1", "give 1 or more")
         place = await locate(arguments.file_path, context)
-        await ask_outside(place, context)
+        await ask_outside(place, context, "read")
         await context.ask("read", place.read_patterns, always=grantable(place.read_patterns))
         found = await to_cancellable_thread(partial(open_window, place.real, arguments.offset, arguments.limit))
         match found:

@@ -64,11 +64,7 @@ FAULTS = (
     ),
     Fault(
         "engine/permission/grants.py",
-        Fault(
-            "engine/permission/grants.py",
-            "return is_same and (outside or (grant.subject != subject and permission != OUTSIDE))",
-            "return is_same",
-        ),
+        "return is_same and (outside or (grant.subject != subject and permission != OUTSIDE))",
         "return is_same",
     ),
     Fault(

@@ -13,5 +13,10 @@ def use_words(grant: StoredGrant) -> str:
 
 
 def scope_words(grant: StoredGrant) -> str:
-    """Return whether a grant is off, and whether its commands run outside the sandbox; empty for neither."""
-    return ", ".join(words for words, holds in (("off", not grant.is_on), ("outside", grant.is_outside)) if holds)
+    """Return whether a grant is off, whether its commands run outside the sandbox, what it allows with files; empty for none."""
+    access = _ACCESS.get(grant.access or "", "")
+    facts = (("off", not grant.is_on), ("outside", grant.is_outside), (access, bool(access)))
+    return ", ".join(words for words, holds in facts if holds)
+
+
+_ACCESS = {"read": "reading", "write": "writing", "any": "reading and writing"}

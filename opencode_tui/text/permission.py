@@ -118,9 +118,13 @@ def title_of(request: PermissionRequest) -> str:
         return title
     if request.permission == "edit" and request.metadata.get("exists") is False:
         return "Create this file?"
-    if request.permission == "external_directory" and _is_folder(request):
-        return "Access a folder outside the project?"
+    if request.permission == "external_directory":
+        verb = _ACCESS.get(str(request.metadata.get("access")), "Access")
+        return f"{verb} a {'folder' if _is_folder(request) else 'file'} outside the project?"
     return _words_of(request.permission).title
+
+
+_ACCESS = {"read": "Read", "write": "Write"}
 
 
 def _words_of(permission: str) -> Words:
@@ -239,6 +243,10 @@ def suggestion_of(request: PermissionRequest) -> str:
     count = request.metadata.get(ALLOWED_BEFORE)
     if not isinstance(count, int) or not request.always or sandbox_facts(request).is_afterwards:
         return ""
+    if request.permission == "external_directory" and (access := request.metadata.get("access")):
+        verb = "reading" if access == "read" else "writing"
+        what = "everything below this folder" if _is_folder(request) else "this file"
+        return f"You have allowed {verb} it {count} times: always allow {verb} {what}?"
     return f"You have allowed this {count} times: always allow it in this project?"
 
 

@@ -13,7 +13,7 @@ TAB = 4
 """Cells between two tab stops."""
 
 _HIDDEN = (
-    r"\x7f-\x9f\u061c\u115f\u1160\u180e\u200e\u200f\u2028-\u202e\u2061-\u206f\u3164\ufeff\uffa0"
+    r"\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     r"\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
 )
 _UNSAFE_IN_LINE = rf"[\x00-\x1f{_HIDDEN}]"

@@ -62,7 +62,11 @@ FAULTS = (
         'if rule.action == "ask" or not is_allowed_by_rules(query, pattern, layers):',
         'if rule.action == "ask":',
     ),
-    Fault("engine/permission/grants.py", "return is_same and (outside or grant.subject != subject)", "return is_same"),
+    Fault(
+        "engine/permission/grants.py",
+        "return is_same and (outside or (grant.subject != subject and permission != OUTSIDE))",
+        "return is_same",
+    ),
     Fault(
         "engine/permission/shell/git.py",
         "if command in _RUN_HOOKS and _has_hooks(call):",

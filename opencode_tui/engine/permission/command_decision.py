@@ -317,12 +317,7 @@ class _Plan:
         if self._leaves:  # no built-in rule lets a command leave, as none allows one in the mode ask
             return replace(with_approvals(self._command_query(), "ask"), also=[secrets] if self._secrets else [])
         also = [
-            _query(
-                "external_directory",
-                self._folders,
-                always_for={folder: _folder_grants([folder]) for folder in self._folders},
-                by_user=self._written,
-            ),
+            *self._folder_queries(),
             secrets,
             *self._path_queries(),
             *self._address_queries(),
@@ -334,6 +329,23 @@ class _Plan:
             queries = [commands, *also]
         needed = [query for query in queries if query.patterns]
         return replace(needed[0], also=needed[1:], metadata=self._metadata()) if needed else _query("bash", ())
+
+    def _folder_queries(self) -> list[Query]:
+        """Return the queries for folders outside: those that are only read, and the others, which are granted apart."""
+        read = [folder for folder in self._folders if folder not in self._written]
+        written = [folder for folder in self._folders if folder in self._written]
+        return [
+            replace(
+                _query(
+                    "external_directory",
+                    folders,
+                    always_for={folder: _folder_grants([folder]) for folder in folders},
+                    by_user=self._written,
+                ),
+                subject=subject,
+            )
+            for folders, subject in ((read, "read"), (written, "write"))
+        ]
 
     def _command_query(self) -> Query:
         scan, command = self._scan, self._scope.command

@@ -19,6 +19,9 @@ from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 from opencode_tui.storage.storage import Storage
 
+OUTSIDE = "external_directory"
+"""The permission of grants whose patterns are folders outside the project: reading and writing are granted apart."""
+
 NETWORK = "network"
 """The permission of grants whose patterns are hosts that confined commands may reach."""
 
@@ -32,7 +35,8 @@ class Grant(Rule):
     """A stored rule; `metadata.worktree` is the real path of the worktree where it applies, `created` is in ms since 1970.
 
     With `outside` it lets commands run outside the sandbox: the user has given it after a refusal. `subject` identifies the
-    definition of the tool that it was given for.
+    definition of the tool that it was given for; of a folder outside the project it is "read" or "write", and empty in grants of
+    versions that did not tell them apart, which hold for both.
     """
 
     metadata: JsonObject = Field(default_factory=JsonObject)
@@ -92,12 +96,18 @@ class Grants:
 
         def is_replaced(grant: Grant) -> bool:
             is_same = self._is_ours(grant) and grant.permission == permission and grant.pattern in patterns
-            return is_same and (outside or grant.subject != subject)
+            return is_same and (outside or (grant.subject != subject and permission != OUTSIDE))
 
         async with self._lock():
             grants = [grant for grant in await self._all() if not is_replaced(grant)]
-            known = {(grant.permission, grant.pattern) for grant in grants if self._is_ours(grant)}
-            new = [pattern for pattern in dict.fromkeys(patterns) if (permission, pattern) not in known]
+            known = {
+                grant.pattern
+                for grant in grants
+                if self._is_ours(grant)
+                and grant.permission == permission
+                and (permission != OUTSIDE or grant.subject in ("", subject))
+            }
+            new = [pattern for pattern in dict.fromkeys(patterns) if pattern not in known]
             added = [Grant(permission=permission, pattern=text, action="allow", metadata=metadata) for text in new]
             if added:
                 await self._write([*grants, *added])

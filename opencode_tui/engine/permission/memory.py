@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from opencode_tui.engine.permission.grants import Grant, Lock
+from opencode_tui.engine.permission.grants import OUTSIDE, Grant, Lock
 from opencode_tui.schema.api.grants import StoredGrant
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.field import Field
@@ -147,6 +147,7 @@ class PermissionMemory:
                     action="allow",
                     is_on=is_on,
                     is_outside=grant.is_outside,
+                    access=(grant.subject or "any") if grant.permission == OUTSIDE else None,
                     created=created if isinstance(created, int) else None,
                     used=(use.used if use is not None else 0) + waiting,
                     last_used=self._clock() if waiting else use.last_used if use is not None else None,
@@ -252,6 +253,10 @@ def _has_rule(request: PermissionRequest) -> bool:
 
 
 def _once_name(request: PermissionRequest) -> tuple[str, tuple[str, ...]]:
+    """Return what answers are counted for: of paths outside the project the same path, and the same use of it."""
+    access, path = request.metadata.get("access"), request.metadata.get("filepath")
+    if request.permission == OUTSIDE and isinstance(access, str):
+        return f"{OUTSIDE} {access}", (str(path),)
     return request.permission, tuple(sorted(request.always))
 
 

@@ -26,9 +26,10 @@ from opencode_tui.engine.permission.decision import (
     with_approvals,
     with_forms,
 )
-from opencode_tui.engine.permission.grants import NETWORK, Grants
+from opencode_tui.engine.permission.grants import NETWORK, OUTSIDE, Grants
 from opencode_tui.engine.permission.path_forms import PathForms
 from opencode_tui.engine.permission.policy import Policy
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.schema.error import ConfigError, PermissionRefused, RejectedError
 from opencode_tui.schema.event.event import PermissionAsked, PermissionReplied
 from opencode_tui.schema.ids import Identifier
@@ -130,12 +131,13 @@ class PermissionService:
         if not undecided:
             return False
         request = await self._marked(self._request(query, undecided), undecided)
-        if any(has_changed_since_grant(one, pattern, grants) for one, pattern in undecided):
+        definitions = [(one, pattern) for one, pattern in undecided if one.permission != OUTSIDE]
+        if any(has_changed_since_grant(one, pattern, grants) for one, pattern in definitions):
             request = request.changed(metadata={**request.metadata, "reasons": [_CHANGED]})
         if await self._is_advised(request) or policy.decide(request):
             return False
         if self._memory is not None and (count := await self._memory.get().suggests(request)):
-            request = request.changed(metadata={**request.metadata, ALLOWED_BEFORE: count})
+            request = _suggested(request, count)
         return await self._wait(_Pending(request, undecided, asyncio.get_running_loop().create_future()))
 
     def open(self, given: OpenPermission) -> PermissionRequest:
@@ -347,6 +349,15 @@ class PermissionService:
             always=always_of(shown, [pattern for one, pattern in undecided if one is shown]),
             tool=query.tool,
         )
+
+
+def _suggested(request: PermissionRequest, count: int) -> PermissionRequest:
+    """Return a request that suggests its rule: for one file outside the project that file, not its folder."""
+    changed = request.changed(metadata={**request.metadata, ALLOWED_BEFORE: count})
+    path = request.metadata.get("filepath")
+    if request.permission != OUTSIDE or not isinstance(path, str) or path == request.metadata.get("parentDir"):
+        return changed
+    return changed.changed(always=grantable([path]))
 
 
 def _host_of(request: PermissionRequest) -> str:

@@ -6,15 +6,21 @@ Links are resolved before permission is asked: the path in the question is the p
 import asyncio
 import os
 import unicodedata
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.suggest import nearest
 from opencode_tui.storage.same_name import NAMES, key
+
+Access = Literal["read", "write"]
+"""What a call does with a path outside."""
 
 
 class Location(Struct, frozen=True):
@@ -105,20 +111,29 @@ def _looks(name: str) -> str:
     return "".join(" " if unicodedata.category(one) == "Zs" else one for one in unicodedata.normalize("NFC", name))
 
 
-async def ask_outside(location: Location, context: ToolContext) -> None:
+async def ask_outside(
+    location: Location, context: ToolContext, access: Access, *, shown: Mapping[str, Any] | None = None
+) -> None:
     """Ask for `external_directory` when the location is outside of the project; returns when it is allowed.
 
-    The question names the folder itself, or the folder that contains a file.
+    The question names the folder itself, or the folder that contains a file, and what is done there; an answer for one `access`
+    does not count for the other. `shown` is what would be written, for the question.
     """
     if location.is_inside:
         return
     folder = location.real if location.is_folder else location.real.parent
     pattern = str(folder / "*")
-    await context.ask(
-        "external_directory",
-        [pattern],
-        always=grantable([str(folder)], "/*"),
-        metadata={"filepath": str(location.real), "parentDir": str(folder)},
+    metadata = {"filepath": str(location.real), "parentDir": str(folder), "access": access, **(shown or {})}
+    await context.ask.query(
+        Query(
+            session_id=context.session_id,
+            permission="external_directory",
+            patterns=[pattern],
+            always=grantable([str(folder)], "/*"),
+            metadata=metadata,
+            subject=access,
+            forms={} if location.is_folder else {pattern: (str(location.real),)},
+        )
     )
 
 

@@ -9,10 +9,12 @@ class StoredGrant(Rule):
     """A grant with its use: when it was given and decided last (ms since 1970), and how often it decided.
 
     One that is not `is_on` decides nothing until it is switched on. `is_outside`: it lets commands run outside the sandbox.
+    `access` is what one for a folder outside the project allows there: "read", "write", or "any" of both.
     """
 
     is_on: bool
     is_outside: bool = False
+    access: str | None = absent()
     created: int | None = absent()
     used: int = 0
     last_used: int | None = absent()

@@ -150,7 +150,7 @@ class ApplyPatchTool:
                 seen.add(location.real)
                 if location.real.parent not in asked:
                     asked.add(location.real.parent)
-                    await ask_outside(location, context)
+                    await ask_outside(location, context, "write")
             locations.append((source, target))
         return locations
 

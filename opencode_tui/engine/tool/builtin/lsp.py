@@ -76,7 +76,7 @@ class LspTool:
     async def run(self, arguments: LspParameters, context: ToolContext) -> ToolResult:
         """Return the lines that the server found; raises ToolError where there is no server, or it does not answer."""
         location = await locate(arguments.file_path, context)
-        await ask_outside(location, context)
+        await ask_outside(location, context, "read")
         await context.ask("read", location.read_patterns, always=grantable(location.read_patterns))
         await context.ask(
             "lsp", ["*"], always=["*"], metadata={"operation": arguments.operation, "filePath": str(location.path)}

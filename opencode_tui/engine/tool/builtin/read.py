@@ -211,7 +211,7 @@ class ReadTool:
         offset, limit = arguments.lines()
         arguments = arguments.changed(offset=offset, limit=limit, end_line=None, view_range=None)
         place = await locate(arguments.file_path, context)
-        await ask_outside(place, context)
+        await ask_outside(place, context, "read")
         await context.ask("read", place.read_patterns, always=grantable(place.read_patterns))
         found = await to_cancellable_thread(partial(open_window, place.real, offset, limit))
         if found is None and (twin := await asyncio.to_thread(same_looking, place.path)) is not None:

@@ -21,6 +21,7 @@ from opencode_tui.engine.tool.files.text_format import TextFormat, presentable
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.engine.tool.location import Location, ask_outside, describe_twin, locate, same_looking
 from opencode_tui.engine.tool.tool import ToolContext
+from opencode_tui.schema.error import ToolError
 
 _KEPT_TEXT_CHARACTERS = 1_000_000
 """Above this many characters before and after, the texts are left out of a call's metadata; the diff stays."""
@@ -108,25 +109,27 @@ class FileEditor:
         Raises ToolError when the file is unknown to the session or cannot be written, or `rewrite` does.
         """
         location = await locate(written, context)
-        await ask_outside(location, context)
         meant = ""
-        if quotes and (twin := await asyncio.to_thread(_twin_of, location)) is not None:
+        if quotes and location.is_inside and (twin := await asyncio.to_thread(_twin_of, location)) is not None:
             meant = f"\n{describe_twin(location.path, twin)}"
             location = await locate(str(twin), context)
-            await ask_outside(location, context)
         async with self._files.exclusively(location.real):
-            old = await self._files.read(location.real)
-            if old is not None:
-                self._stamps.check(context.session_id, location.real, old.stamp)
-            new = await asyncio.to_thread(rewrite, location.path, old)
+            try:
+                old = await self._files.read(location.real)
+                if old is not None:
+                    self._stamps.check(context.session_id, location.real, old.stamp)
+                new = await asyncio.to_thread(rewrite, location.path, old)
+            except ToolError:  # it quotes the file
+                await ask_outside(location, context, "write")
+                raise
             before = old.text if old else ""
             formatted = await self._format(location.real, before if old else None, new.text)
             new = Rewrite(formatted.text, new.format, new.note + formatted.message)
             diff = await asyncio.to_thread(compare, location.relative, before, new.text)
             change = Change(location.real, new.format.encode(new.text), old.stamp if old else None)
-            await self._permission.ask(
-                [location], context, filepath=str(location.path), shown={"diff": diff.text, "exists": old is not None}
-            )
+            shown = {"diff": diff.text, "exists": old is not None}
+            await ask_outside(location, context, "write", shown=shown)
+            await self._permission.ask([location], context, filepath=str(location.path), shown=shown)
             [stamp] = await self._files.apply([change], context)
             if stamp is not None:
                 self._stamps.mark(context.session_id, location.real, stamp)

@@ -171,7 +171,7 @@ def _parse(record: bytes, is_file: bool) -> Match | None:
 async def choose_location(written: str | None, context: ToolContext) -> Location:
     """Return the location to search, the directory of the context by default; asks when it is outside. Raises ToolError."""
     location = await locate(written or ".", context)
-    await ask_outside(location, context)
+    await ask_outside(location, context, "read")
     if not await asyncio.to_thread(location.real.exists):
         advice = f"give an existing folder, or leave path out to search {context.directory}"
         raise MissingFileError(f"{location.path} does not exist", advice=advice)

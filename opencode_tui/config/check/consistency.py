@@ -188,8 +188,9 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
                 yield origins.notice(
                     (*path, tool), "never matches: changes of files need the permission edit; name that"
                 )
-            for pattern in cast("Mapping[str, object]", patterns) if isinstance(patterns, dict) else ():
-                if fault := _pattern_fault(tool, pattern, agents):
+            rows = cast("Mapping[str, object]", patterns) if isinstance(patterns, dict) else {}
+            for pattern, action in rows.items():
+                if fault := _pattern_fault(tool, pattern, agents, allows=action == "allow"):
                     yield origins.notice((*path, tool, pattern), fault)
     experimental = settings.experimental
     for tool in (experimental.primary_tools if experimental else None) or ():
@@ -198,14 +199,14 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
             yield origins.notice(("experimental", "primary_tools"), message)
 
 
-def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
+def _pattern_fault(tool: str, pattern: str, agents: Set[str], *, allows: bool) -> str:
     """Return why a pattern of a rule never matches; empty when it can."""
     if tool == "bash" and pattern != pattern.strip() and pattern.strip():
         return "never matches: no command starts or ends with a space; remove it"
     is_path = pattern.startswith(("/", "~", "$HOME", "*", "?"))
     if tool == "external_directory" and pattern and not is_path:
         return "never matches: the paths are absolute; start it with / or ~/"
-    if tool in _OF_FILES and (fault := _path_fault(tool, pattern)):
+    if tool in _OF_FILES and (fault := _path_fault(tool, pattern, allows=allows)):
         return fault
     if tool == "webfetch" and not _may_be_address(pattern):
         return "never matches: addresses start with https:// or http://; write them so, or start with *"
@@ -221,8 +222,16 @@ _OPEN_HOST = r"https?://([^/*?]*\w)(?=\*)"
 _CHOICE = r"\{[^{}]*,[^{}]*\}"
 
 
-def _path_fault(tool: str, pattern: str) -> str:
-    """Return why no path matches a pattern, which `*` and `?` alone make a wildcard; empty when one can."""
+def _path_fault(tool: str, pattern: str, *, allows: bool) -> str:
+    """Return why no path matches a pattern, which `*` and `?` alone make a wildcard; empty when one can.
+
+    A rule that denies or asks for a folder holds for what is in it.
+    """
+    if tool != "external_directory":
+        pattern = pattern.removeprefix("./")
+        allows_folder = allows
+    else:
+        allows_folder = True
     if pattern.startswith("./") or "/./" in pattern or "//" in pattern or "/../" in pattern:
         return "never matches: paths have no ./, ../ or // in them; leave it out"
     if pattern.startswith("../") and tool != "edit":
@@ -231,7 +240,7 @@ def _path_fault(tool: str, pattern: str) -> str:
         return "never matches: only ~ and $HOME are replaced; write one of them"
     if re.search(_CHOICE, pattern):
         return "never matches: braces are no wildcard; write a rule for each"
-    if len(pattern) > 1 and pattern.endswith("/"):
+    if allows_folder and len(pattern) > 1 and pattern.endswith("/"):
         return f"matches no file: write {pattern}* for what is in the folder"
     return ""
 

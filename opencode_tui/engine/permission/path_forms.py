@@ -1,4 +1,7 @@
-"""The spellings of a path: relative to the project, and absolute. A rule for files counts in each of them."""
+"""The spellings of a path: relative to the project, and absolute. A rule for files counts in each of them.
+
+A copy of a work tree has the paths of its origins as well, so that rules about the project by an absolute path hold in each copy.
+"""
 
 import os
 from collections.abc import Sequence
@@ -8,12 +11,13 @@ from msgspec import Struct
 
 from opencode_tui.storage.same_name import NAMES, AnySpelling, key
 
-_PERMISSIONS = ("read", "edit", "list")
+PERMISSIONS = ("read", "edit", "list")
 """Permissions whose patterns are paths."""
 
 
 class PathForms(Struct, frozen=True):
-    """`base` is the folder that relative patterns start at, `roots` are the spellings of the project's folder; all absolute.
+    """`base` is the folder that relative patterns start at, `roots` are the spellings of the project's folder, and the folders that
+    it is a copy of; all absolute.
 
     With `ignores_spelling` the project's disk finds a file under each spelling of its name.
     """
@@ -27,7 +31,7 @@ class PathForms(Struct, frozen=True):
 
         Some end with `/`, so that a rule for what is in a folder (`secrets/*`) holds for the folder as well.
         """
-        if permission not in _PERMISSIONS or pattern == "*":
+        if permission not in PERMISSIONS or pattern == "*":
             return ()
         path = os.path.normpath(os.path.join(self.base, pattern))
         inner = next((found for root in self.roots if (found := _below(path, root)) is not None), None)
@@ -40,11 +44,22 @@ class PathForms(Struct, frozen=True):
         return tuple(forms)
 
 
-def forms_of(directory: Path, worktree: Path) -> PathForms:
-    """Return the spellings for a project; in a folder without a worktree they start at the folder. Blocks."""
+def forms_of(directory: Path, worktree: Path, origins: Sequence[Path]) -> PathForms:
+    """Return the spellings for a project; in a folder without a worktree they start at the folder. Blocks.
+
+    `origins` are the work trees that it is a copy of.
+    """
     base = str(directory if str(worktree) == "/" else worktree)
     real = os.path.realpath(base)
-    return PathForms(str(worktree), list(dict.fromkeys((base, real))), NAMES.is_ignoring(Path(real)))
+    roots = (base, real, *map(str, origins))
+    return PathForms(str(worktree), list(dict.fromkeys(roots)), NAMES.is_ignoring(Path(real)))
+
+
+def patterns_of(pattern: str, *, allows: bool) -> tuple[str, ...]:
+    """Return the spellings of a rule's pattern for paths: without `./`; unless it allows, for what is in a folder as well."""
+    plain = pattern.removeprefix("./") if pattern.startswith("./") and len(pattern) > 2 else pattern
+    texts = (plain,) if allows or plain.endswith("*") else (plain, f"{plain.rstrip('/')}/*")
+    return tuple(dict.fromkeys((pattern, *texts)))
 
 
 def _below(path: str, root: str) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from opencode_tui.config.sources.project_file import fold, is_secret
-from opencode_tui.engine.permission import address_forms, command_forms
+from opencode_tui.engine.permission import address_forms, command_forms, path_forms
 from opencode_tui.engine.permission.command_forms import NO_FORMS, CommandForms, matches
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
@@ -70,6 +70,9 @@ def is_about(rule: Rule, permission: str, texts: Sequence[str], command: Command
     if permission == command_forms.PERMISSION:
         compare = command_forms.allows if rule.action == "allow" else command_forms.limits
         return any(compare(rule.pattern, text, command) for text in texts)
+    if permission in path_forms.PERMISSIONS:
+        patterns = path_forms.patterns_of(rule.pattern, allows=rule.action == "allow")
+        return any(_holds(pattern, rule.action, text) for pattern in patterns for text in texts)
     if permission != address_forms.PERMISSION:
         return any(_holds(rule.pattern, rule.action, text) for text in texts)
     forms = [address_forms.forms_of_address(text) for text in texts]

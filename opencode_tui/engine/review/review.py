@@ -1,10 +1,12 @@
 """The review of one folder's work tree, as clients use it: `client/facets/review.py` documents the methods."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.engine.review.changes import find_head, read_changes
@@ -32,13 +34,18 @@ class Review:
         folder: Path,
         environ: Mapping[str, str],
         writer: "Lazy[MessageWriter]",
+        leaving: Leaving,
         alone: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
-        """`alone` is the context in which no confined command of the folder does anything: for git on the host."""
+        """`leaving` decides what a model may read of the changes.
+
+        `alone` is the context in which no confined command of the folder does anything: for git on the host.
+        """
         self._found = repository
         self._folder = folder
         self._environ = environ
         self._writer = writer
+        self._leaving = leaving
         self._alone = alone
 
     @property
@@ -56,8 +63,9 @@ class Review:
         return await read_changes(self._git, self._repository)
 
     async def named(self, name: str) -> ReviewedChanges:
-        """Return the changes that a name stands for."""
-        return await read_named(self._git, self._repository, name)
+        """Return the changes that a name stands for, as a model may read them."""
+        found = await read_named(self._git, self._repository, name)
+        return found.changed(files=await asyncio.to_thread(self._leaving.changed, found.files))
 
     async def commit(self, request: CommitMarked) -> GitReport:
         """Commit marked pieces."""
@@ -75,7 +83,9 @@ class Review:
         ]
         has_commit = await find_head(self._git)
         earlier = await self._git.run("log", f"--max-count={_SUBJECTS}", "--format=%s") if has_commit else ""
-        return await self._writer.get().propose(session_id, files, earlier)
+        return await self._writer.get().propose(
+            session_id, await asyncio.to_thread(self._leaving.changed, files), earlier
+        )
 
     async def create_branch(self, request: NewBranch) -> str:
         """Create a branch and switch to it."""

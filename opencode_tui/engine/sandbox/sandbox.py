@@ -550,7 +550,8 @@ class Sandbox:
     def _named(self, setting: Literal["readable", "writable", "hidden"]) -> dict[Path, Path]:
         """Return the existing paths of a setting with their real paths."""
         written: list[str] = getattr(self._settings, setting) or []
-        found = folders.find_named(written, self._home, self._project.worktree)
+        origins = self._project.origins if setting == "hidden" else ()
+        found = folders.find_named(written, self._home, self._project.worktree, origins)
         if setting == "hidden":
             stored = (Path(os.path.realpath(path)) for path in found)
             return dict(zip(found, (NAMES.stored(path, self._project.worktree) for path in stored), strict=True))

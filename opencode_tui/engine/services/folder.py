@@ -22,6 +22,7 @@ from opencode_tui.engine.command.commands import Commands
 from opencode_tui.engine.lazy import service
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.permission.path_forms import PathForms, forms_of
 from opencode_tui.engine.permission.ruleset import evaluate, evaluate_layers
 from opencode_tui.engine.permission.service import PermissionService
@@ -350,7 +351,22 @@ class FolderServices:
     @cached_property
     def _path_forms(self) -> PathForms:
         """The spellings of the project's paths that rules may use."""
-        return forms_of(self.project.directory, self.project.worktree)
+        return forms_of(self.project.directory, self.project.worktree, self.project.origins)
+
+    @cached_property
+    def leaving(self) -> Leaving:
+        """Decides which files keep their content in what leaves this folder without a tool."""
+        core, project, sandbox = self.core, self.project, self.programs.sandbox_settings
+        written = (sandbox.hidden if sandbox is not None else None) or ()
+
+        def is_hidden(path: str) -> bool:
+            if not written:
+                return False
+            from opencode_tui.engine.sandbox.folders import hides  # only where settings hide something
+
+            return hides(written, core.paths.home, project.worktree, project.origins, path)
+
+        return Leaving(str(project.worktree), self._path_forms, lambda: [self.agents.default().permission], is_hidden)
 
     def _may_read(self, context: ToolContext, path: Path) -> bool:
         """Return whether the read tool could show a file without asking."""

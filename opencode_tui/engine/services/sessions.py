@@ -353,6 +353,7 @@ class SessionServices:
             unread=self._unread.consume,
             directory=project.directory,
             worktree=project.worktree,
+            origins=project.origins,
         )
 
     def _maker_of(self, kind: "type[_Step]") -> "Callable[[AssistantMessage], _Step]":
@@ -416,6 +417,7 @@ class SessionServices:
             adopt=self._adopt_agent,
             isolate=self._isolate,
             worktrees=self._agent_worktrees,
+            leaving=self.folder.leaving,
             primary_tools=experimental.primary_tools or () if experimental else (),
         )
         return SessionLoop(
@@ -477,7 +479,7 @@ class SessionServices:
         return SessionCommands(
             commands=folder.commands,
             agents=folder.agents,
-            snippets=Snippets(shell, core.store, folder.agents, folder.permissions, project.worktree),
+            snippets=Snippets(shell, core.store, folder.agents, folder.permissions, project.worktree, project.origins),
             place=folder.references,
             hooks=folder.plugins.hooks,
             publish=core.publisher.publish,
@@ -491,7 +493,10 @@ class SessionServices:
         from opencode_tui.engine.session.revert.summary import SessionSummaries
 
         return SessionSummaries(
-            store=self._core.store, snapshots=self.folder.snapshots, publish=self._core.publisher.publish
+            store=self._core.store,
+            snapshots=self.folder.snapshots,
+            publish=self._core.publisher.publish,
+            leaving=self.folder.leaving,
         )
 
     @service
@@ -508,6 +513,7 @@ class SessionServices:
             files=FileRevert(
                 store=core.store,
                 snapshots=self.folder.snapshots.get(),
+                leaving=self.folder.leaving,
                 background=self.folder.commands_in_background,
             ),
             summaries=self.summaries.get(),
@@ -549,8 +555,14 @@ class SessionServices:
         from opencode_tui.engine.review.review import Review
 
         project, sandbox = self.folder.project, self.folder.programs.sandbox
-        writer = Lazy(self._make_message_writer)
-        return Review(project.repository, project.directory, self._core.environ, writer, lambda: sandbox.get().alone())
+        return Review(
+            project.repository,
+            project.directory,
+            self._core.environ,
+            Lazy(self._make_message_writer),
+            self.folder.leaving,
+            lambda: sandbox.get().alone(),
+        )
 
     def _make_message_writer(self) -> "MessageWriter":
         from opencode_tui.engine.review.message import MessageWriter  # a model is asked for few commits

@@ -19,6 +19,7 @@ from opencode_tui.cancellation import consume_error, run_to_completion
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.session.agent_tree import AgentTree, AgentTrees
@@ -106,6 +107,8 @@ class SessionSubagents(Struct, frozen=True):
     """Lets the agent of a session go on in the background under these words, and returns its ID there. Raises ToolError."""
     isolate: Isolate
     worktrees: "Lazy[AgentWorktrees]"
+    leaving: Leaving
+    """Decides what of an agent's changes the model that started it may read."""
     primary_tools: Sequence[str] = ()
 
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
@@ -237,7 +240,7 @@ class SessionSubagents(Struct, frozen=True):
         await end_commands()
         branch, diff = await made.collect(child, assignment.description)
         await self.store.update(child.id, lambda info: with_branch(info, branch), touch=False)
-        return _describe_changes(child.id, branch, diff)
+        return _describe_changes(child.id, branch, await asyncio.to_thread(self.leaving.patch, diff))
 
     async def changes(self, task_id: str, context: ToolContext) -> SubagentBranch:
         """Return what an agent changed in its worktree. Raises ToolError."""

@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.defaults import reading_rules
+from opencode_tui.engine.permission.leaving import Leaving
+from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.revert.cleanup import Cleanup
 from opencode_tui.engine.session.revert.files import FileRevert
@@ -230,11 +233,15 @@ async def undo_world(
         async def recover(session_id: str) -> int:
             return await repair(core.store, session_id, clock=core.clock)
 
-        summaries = SessionSummaries(store=core.store, snapshots=source, publish=core.publisher.publish)
+        forms = forms_of(project.directory, project.worktree, project.origins)
+        leaving = Leaving(str(project.worktree), forms, lambda: [reading_rules()], lambda _path: False)
+        summaries = SessionSummaries(
+            store=core.store, snapshots=source, publish=core.publisher.publish, leaving=leaving
+        )
         revert = SessionRevert(
             store=core.store,
             lock=core.session_lock,
-            files=FileRevert(store=core.store, snapshots=snapshots),
+            files=FileRevert(store=core.store, snapshots=snapshots, leaving=leaving),
             summaries=summaries,
             cleanup=Cleanup(store=core.store, runs=core.runs, copies=core.copies),
             recover_session=recover,

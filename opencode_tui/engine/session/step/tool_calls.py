@@ -146,6 +146,7 @@ class ToolCalls(Struct, frozen=True):
     unread: Callable[[str], Awaitable[Sequence[str]]]
     directory: Path
     worktree: Path
+    origins: Sequence[Path] = ()
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope, changes: StepPatch) -> bool:
         """Run the calls of a step, some at a time, in their order; `changes` records what they do to files.
@@ -394,7 +395,7 @@ class ToolCalls(Struct, frozen=True):
             layers=lambda: scope.layers,
             policy=scope.policy,
             waiting=waiting,
-            forms=forms_of(self.directory, self.worktree),
+            forms=forms_of(self.directory, self.worktree, self.origins),
         )
         return ToolContext(
             session_id=part.session_id,
@@ -403,6 +404,7 @@ class ToolCalls(Struct, frozen=True):
             agent=scope.agent.name,
             directory=self.directory,
             worktree=self.worktree,
+            origins=self.origins,
             ask=ask,
             progress=progress,
             subagents=scope.subagents,

@@ -159,3 +159,42 @@ def test_a_start_is_found(source: str) -> None:
 @pytest.mark.parametrize("source", ["import shutil\nshutil.which('git')", "from shutil import which"])
 def test_a_lookup_is_found(source: str) -> None:
     assert list(lookups(Module("sample", Path("sample.py"), source)))
+
+
+HOST_GIT = {
+    "run_for_user": {"engine/review/commit.py", "engine/review/publish.py"},
+    "is_private=True": {"engine/plugin/install.py", "engine/importing/snapshots.py"},
+    "run_strictly": {"engine/services/folder.py"},
+    "git_command(": {"engine/project/git.py"},
+    '"git"': {"engine/project/git.py"},
+}
+"""The only ways to a git that is not confined, with the modules that go them.
+
+Those of the first hold back commands (`Review`), those of the second work where no command writes, and the third, which reads no
+content of files, has a git folder of ours. `git_reach` says why git elsewhere is led nowhere.
+"""
+
+
+@each("way", HOST_GIT)
+def test_git_on_the_host_has_few_ways(modules: list[Module], way: str) -> None:
+    users = names([module for module in modules if way in module.source])
+    defined = {"engine/project/git.py"} if way in ("run_for_user", "run_strictly") else set[str]()
+    if way == '"git"':
+        starts_git = [
+            module for module in modules if 'find_program("git"' in module.source or '["git",' in module.source
+        ]
+        assert names(starts_git) == HOST_GIT[way]
+        return
+    documented = {"lean_libraries.py"} if way == "git_command(" else set[str]()
+    assert users - defined - documented - {"engine/snapshot/scan/stat_index.py"} == HOST_GIT[way]
+
+
+def test_commands_are_held_while_git_runs_on_the_host(modules: list[Module]) -> None:
+    """`Review` is the only caller of what runs git for the user, and it does that alone."""
+    callers = [module for module in modules if re.search(r"\b(commit_marked|publish import)\b", module.source)]
+    assert names(callers) == {"engine/review/commit.py", "engine/review/review.py"}
+    (review,) = [module for module in callers if module.path.name == "review.py"]
+    for name in ("commit_marked(", "push(", "open_request("):
+        calls = [line for line in review.source.splitlines() if f"await {name}self._" in line]
+        assert calls and all(line.startswith(" " * 12) for line in calls)
+    assert review.source.count("async with self._alone():") == 3

@@ -191,6 +191,13 @@ class SafeGit:
         texts = [text for one in (answer.output, answer.error) if (text := one.decode("utf-8", "replace").strip("\n"))]
         return GitAnswer("\n".join(texts), answer.code)
 
+    async def refuse_entries(self) -> None:
+        """Raise GitUnavailableError where the git folder has what git on the host must not meet."""
+        await asyncio.to_thread(self._refuse_entries)
+
+    def _refuse_entries(self) -> None:
+        _refuse_entries(self.folder, find_reach(self.folder, {}, known=self._repository), is_confined=False)
+
     async def read_settings(self, *arguments: str, more: Mapping[str, str] | None = None) -> str:
         """Return what `config` or `rev-parse` print with the user's and the repository's settings alone; none where they fail."""
         answer = await self._answer(_Job(arguments, self.folder, more or {}, way="settings"), TIMEOUT_S)

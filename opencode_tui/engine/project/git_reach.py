@@ -119,6 +119,8 @@ def find_reach(
     else:
         refuse_other_repository(repository)
         git_folders, top = _own_folders(repository, known), [repository.worktree]
+    if not named and (nearest := _find_nearest(where)) is not None and nearest not in git_folders:
+        git_folders.append(nearest)  # git looks into it even where it is no repository
     writable = [*top, *git_folders, *write, *_of_variables(variables)]
     objects = [one / "objects" for one in git_folders]
     borrowed = _split(variables.get("GIT_ALTERNATE_OBJECT_DIRECTORIES", ""))
@@ -126,6 +128,12 @@ def find_reach(
     if not any(where.is_relative_to(one) for one in writable):
         readable.append(where)
     return GitReach(_real(readable), _real(writable), tuple(git_folders))
+
+
+def _find_nearest(folder: Path) -> Path | None:
+    """Return the first `.git` in a folder or above it, if it is a folder."""
+    found = next((path for one in (folder, *folder.parents) if os.path.lexists(path := one / ".git")), None)
+    return found if found is not None and found.is_dir() and not found.is_symlink() else None
 
 
 def name_alternates(objects: Sequence[Path]) -> str:

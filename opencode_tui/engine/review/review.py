@@ -1,7 +1,8 @@
 """The review of one folder's work tree, as clients use it: `client/facets/review.py` documents the methods."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,13 +35,18 @@ class Review:
         environ: Mapping[str, str],
         writer: "Lazy[MessageWriter]",
         leaving: Leaving,
+        alone: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
-        """`leaving` decides what a model may read of the changes."""
+        """`leaving` decides what a model may read of the changes.
+
+        `alone` is the context in which no confined command of the folder does anything: for git on the host.
+        """
         self._found = repository
         self._folder = folder
         self._environ = environ
         self._writer = writer
         self._leaving = leaving
+        self._alone = alone
 
     @property
     def _repository(self) -> Repository:
@@ -63,7 +69,8 @@ class Review:
 
     async def commit(self, request: CommitMarked) -> GitReport:
         """Commit marked pieces."""
-        return await commit_marked(self._git, self._repository, request)
+        async with self._alone():
+            return await commit_marked(self._git, self._repository, request)
 
     async def propose_message(self, request: CommitMarked, *, session_id: str | None = None) -> str:
         """Return a message for marked pieces by the small model."""
@@ -90,8 +97,11 @@ class Review:
 
     async def push(self) -> GitReport:
         """Push the present branch."""
-        return await push(self._git, self._repository, self._environ)
+        async with self._alone():
+            return await push(self._git, self._repository, self._environ)
 
     async def open_request(self, request: PullRequest) -> GitReport:
         """Open a pull request for the present branch."""
-        return await open_request(self._repository, self._environ, await self.plan_push(), request)
+        async with self._alone():
+            await self._git.refuse_entries()  # the program starts git itself
+            return await open_request(self._repository, self._environ, await self.plan_push(), request)

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.running import RunningCommands
 from opencode_tui.engine.sandbox.tier import Tier
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Launch(Struct, frozen=True):
     view: "View | None" = None
     """A prepared view, for `inside` in place of `argv`."""
     inside: tuple[str, ...] = ()
+    running: RunningCommands | None = None
+    """Where the command counts as running, so that it can be stopped for a moment."""
     entering: tuple[str, ...] = ()
     """What stands before `inside` to enter the view; empty where the thread that starts it does."""
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.project.repository import find_repository
@@ -40,6 +41,7 @@ from opencode_tui.engine.sandbox.git_settings import same_but_tracking
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.own_program import OwnProgram, find_installation, protect
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
+from opencode_tui.engine.sandbox.running import RunningCommands
 from opencode_tui.engine.sandbox.secret_files import tool_secrets
 from opencode_tui.engine.sandbox.spellings import close_spellings
 from opencode_tui.engine.sandbox.temp import (
@@ -51,6 +53,7 @@ from opencode_tui.engine.sandbox.temp import (
     temp_folder,
 )
 from opencode_tui.engine.sandbox.tier import Tier, choose
+from opencode_tui.schema.error import BusyError
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.safe_folder import own_folder
@@ -71,6 +74,8 @@ _SPELLING = (
 )
 
 _TOOLCHAIN_KEEP_S = 60.0
+_START_S = 5.0
+"""How long `alone` waits for a command that has not started yet."""
 _MOST_NAMED = 3
 _SHARED_MEMORY = Path(os.path.realpath("/dev/shm"))
 _MANY_FOLDERS = (
@@ -186,6 +191,7 @@ class Sandbox:
         self._cleaner = threading.Thread(target=delete_abandoned, args=(paths,), name="old-temp", daemon=True)
         self._undoable: dict[Path, tuple[Change, ProtectedState]] = {}
         self._running = self._outside = 0
+        self._commands = RunningCommands()
         self._none_outside = asyncio.Event()
         self._left_out: dict[str, bool] = {}
         """Lines for the user about what has no effect, and whether they are new."""
@@ -227,6 +233,22 @@ class Sandbox:
             self._outside -= 1
             if not self._outside:
                 self._none_outside.set()
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncGenerator[None]:
+        """Let no confined command do anything, for the context: none starts, and those that run are stopped until its end.
+
+        Raises BusyError where one cannot be stopped.
+        """
+        with self.outside():
+            try:
+                # One that is not known yet is just starting, or recording what it changed.
+                pause = partial(self._commands.pause, lambda: self._running, limit_s=_START_S)
+                if not await run_to_completion(asyncio.to_thread(pause)):
+                    raise BusyError("a command cannot be stopped for the moment; end it, then try again")
+                yield
+            finally:
+                await run_to_completion(asyncio.to_thread(self._commands.resume))
 
     async def confine(
         self, argv: Sequence[str], *, session_id: str, folder: Path, environ: Mapping[str, str], read_only: bool
@@ -422,7 +444,7 @@ class Sandbox:
         launch = plan_launch(tier, policy, argv, folder)
         if launch.mounts is not None:
             launch.mounts.accepts = partial(_is_harmless, before)
-        return Confined(launch, tier, policy, before, access)
+        return Confined(replace(launch, running=self._commands), tier, policy, before, access)
 
     def _confine_helper(self, tier: Tier, program: "Program") -> Launch:
         with self._guard:

@@ -558,9 +558,15 @@ class SessionServices:
         """Reads and commits the changes of the work tree."""
         from opencode_tui.engine.review.review import Review
 
-        project = self.folder.project
-        writer = Lazy(self._make_message_writer)
-        return Review(project.repository, project.directory, self._core.environ, writer, self.folder.leaving)
+        project, sandbox = self.folder.project, self.folder.programs.sandbox
+        return Review(
+            project.repository,
+            project.directory,
+            self._core.environ,
+            Lazy(self._make_message_writer),
+            self.folder.leaving,
+            lambda: sandbox.get().alone(),
+        )
 
     def _make_message_writer(self) -> "MessageWriter":
         from opencode_tui.engine.review.message import MessageWriter  # a model is asked for few commits

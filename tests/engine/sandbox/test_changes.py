@@ -537,3 +537,52 @@ def test_a_folder_that_became_a_file_is_reported(repo: Repo) -> None:
     (repo.path / "dot").rename(repo.path / "old")
     (repo.path / "dot").write_text("a file")
     assert undo(changed, before) == {repo.path / "dot/.bashrc": f"{repo.path}/dot is a file now"}
+
+
+PLANTED = {
+    ".git/refs/heads/opencode-tui": "a link",
+    ".git/logs/HEAD": "a link",
+    ".git/objects/00": "a link",
+    ".git/HEAD": "a pipe",
+    ".git/index": "a link",
+    ".git/packed-refs": "a link",
+    ".git/COMMIT_EDITMSG": "a second name of a file",
+    "nested/.git/HEAD": "a link",
+}
+
+
+@pytest.mark.parametrize("place", PLANTED)
+def test_what_a_command_leaves_in_a_git_folder_is_reported_and_undone(repo: Repo, tmp_path: Path, place: str) -> None:
+    make_repo(repo.path / "nested")
+    kept = {name: (repo.path / ".git" / name).read_bytes() for name in ("HEAD", "index", "config")}
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    path = repo.path / place
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if PLANTED[place] == "a link":
+        path.symlink_to(tmp_path / "elsewhere")
+    elif PLANTED[place] == "a pipe":
+        os.mkfifo(path)
+    else:
+        path.hardlink_to(repo.path / ".git/config")
+    files.refresh()
+    changed = compare(before, files.record())
+    assert [(one.path, one.what) for one in changed] == [(path, PLANTED[place])]
+    assert undo(changed, before, keeps_copies=True) == {}
+    assert not list(path.parent.glob("*not-approved"))
+    assert {name: (repo.path / ".git" / name).read_bytes() for name in kept} == kept
+    assert not path.is_symlink() and (path.name in ("HEAD", "index") or not os.path.lexists(path))
+
+
+def test_links_that_were_in_a_git_folder_before_a_command_are_no_change(repo: Repo, tmp_path: Path) -> None:
+    (repo.path / ".git/info/exclude").unlink(missing_ok=True)
+    (repo.path / ".git/info").mkdir(exist_ok=True)
+    (repo.path / ".git/info/exclude").symlink_to(tmp_path / "mine")
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    repo.commit("second", b="2\n")
+    files.refresh()
+    assert compare(before, files.record()) == []

@@ -162,11 +162,20 @@ class ShellProcess:
         """Return device and inode of the files that its processes can write now. For any thread, once it runs; blocks."""
         return self._tree.files_open_for_writing()
 
+    def pause(self) -> bool:
+        """Stop its processes until `resume`, and return whether none goes on. For any thread, once it runs; blocks."""
+        return self._tree.pause()
+
+    def resume(self) -> None:
+        """Let its processes go on. For any thread; blocks."""
+        self._tree.resume()
+
     def run(self) -> Ended:
         """Run the command to its end and return it; raises OSError when it cannot be started.
 
         Where a path was replaced while its mount was made, as by an editor, it is started once more, then in no prepared view.
         """
+        running = None if self._command.launch is None else self._command.launch.running
         try:
             return self._run()
         except MountsChangedError:
@@ -174,6 +183,8 @@ class ShellProcess:
             self._prepare()
             return self._run()
         finally:
+            if running is not None:
+                running.discard(self)
             self._has_ended.set()
 
     def _leave_view(self) -> None:
@@ -255,6 +266,8 @@ class ShellProcess:
         if self._supervisor is None:
             self._limits.apply(shell)
         self._tree.set_shell(shell)
+        if self._supervisor is None:
+            self._report_running()
         self._watch = LimitWatch(self._limits, shell, launch.folder, mark=self._mark, life=self._life, tree=self._tree)
 
     def _supervise(self) -> Ended:
@@ -391,6 +404,10 @@ class ShellProcess:
             elif self._supervisor.is_ready and not self._is_released:
                 self._release(self._supervisor)
 
+    def _report_running(self) -> None:
+        if self._command.launch is not None and self._command.launch.running is not None:
+            self._command.launch.running.add(self)
+
     def _release(self, supervisor: "_Supervisor") -> None:
         """Let the supervisor start the program, if its mounts are those that were planned."""
         if self._reason != "exit":  # it is being ended, and may be gone
@@ -404,6 +421,7 @@ class ShellProcess:
             self._mounts.verify(pid, is_prepared=launch is not None and launch.view is not None)
             self._poll.register(self._mounts.descriptor or 0, select.POLLPRI)
         supervisor.release()
+        self._report_running()
 
     def _check_mounts(self, mounts: Mounts) -> None:
         """Cover files that were replaced outside again, else end the command."""

@@ -24,6 +24,7 @@ MARK = "OPENCODE_CALL"
 _RETRY_S = 0.005
 _MOST_SCANS = 2
 _KILL_WITHIN_S = 1.0
+_PAUSE_S = 2.0
 _DEAD = (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 _NAME_CHARACTERS = 60
 CROWD = 500
@@ -123,6 +124,20 @@ class ProcessTree:
         except (psutil.AccessDenied, OSError):  # some programs hide it
             return False
 
+    def pause(self) -> bool:
+        """Stop the members until `resume`, again and again until none has started another; return whether all are stopped."""
+        deadline = time.monotonic() + _PAUSE_S
+        while moving := [one for one in self.members() if _is_moving(one)]:
+            if time.monotonic() >= deadline:
+                return False
+            _send(moving, signal.SIGSTOP)
+            time.sleep(_RETRY_S)
+        return True
+
+    def resume(self) -> None:
+        """Let the members go on."""
+        _send(self.members(), signal.SIGCONT)
+
     def end(self, *, patience_s: float, grace_s: float) -> list[str]:
         """End all that live: TERM when the patience is over, KILL after the grace. Returns the command lines of those."""
         alive = self._wait(patience_s)
@@ -198,6 +213,13 @@ def _descendants(members: Iterable[psutil.Process], others: Iterable[psutil.Proc
         found += born
         pending += [process.pid for process in born]
     return found
+
+
+def _is_moving(process: psutil.Process) -> bool:
+    try:
+        return process.status() not in (*_DEAD, psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    except psutil.Error:
+        return False
 
 
 def _is_alive(process: psutil.Process) -> bool:

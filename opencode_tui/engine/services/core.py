@@ -10,7 +10,7 @@ from opencode_tui.engine.project.opening import store_migrations
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.recent import RecentModels
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.engine.session.session_lock import SessionLock
@@ -54,24 +54,22 @@ class Core:
         self.migrations = store_migrations(paths, locks=locks, clock=clock, environ=environ)
         self.projects = Projects(storage=storage, locks=locks, clock=clock, publish=publisher.publish)
         self.statuses = SessionStatuses(publish=publisher.publish)
-        self.copies = ForkQueue(tasks=tasks, storage=storage, locks=locks, publisher=publisher)
+        self.copies = ForkCopies(storage, locks)
         self.store = SessionStore(
             storage=storage,
             locks=locks,
             index=SessionIndex(storage),
             publisher=publisher,
             identifier=identifier,
-            resume_copy=self.copies.resume,
         )
         self.runs = RunRegistry(
             tasks=tasks,
             locks=locks,
             store=self.store,
-            copies=self.copies,
             statuses=self.statuses,
             publisher=publisher,
         )
-        self.session_lock = SessionLock(store=self.store, runs=self.runs, locks=locks, copies=self.copies)
+        self.session_lock = SessionLock(store=self.store, runs=self.runs, locks=locks)
         self.recent = RecentModels(state=paths.state)
         self.models = ModelTable(cache=paths.cache)
         self.estimator = TokenEstimator(folder=paths.state / "tokens")

@@ -22,7 +22,6 @@ from msgspec import Struct, field
 
 from opencode_tui.cancellation import consume_error
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import Publisher, SessionStore
 from opencode_tui.engine.waits import Report, reporting, waiting
 from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
@@ -265,14 +264,12 @@ class RunRegistry:
         tasks: Tasks,
         locks: Locks,
         store: SessionStore,
-        copies: ForkQueue,
         statuses: SessionStatuses,
         publisher: Publisher,
     ) -> None:
         self._tasks = tasks
         self._locks = locks
         self._store = store
-        self._copies = copies
         self._statuses = statuses
         self._publisher = publisher
         self._runs: dict[str, Run] = {}
@@ -426,7 +423,6 @@ class RunRegistry:
         if grant.was_elsewhere:
             self._store.drop(run.session_id)
         try:
-            await run.while_wanted(self._copies.store_ends(run.session_id))
             reported = self._reporting(body, report)
             await run.supervise(reported, publisher=self._publisher, held=lambda path: self._end_held(run, path))
             await self._flush(run)

@@ -6,7 +6,6 @@ long as anything is left, the message or part where the undo starts exists.
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import (
     Boundary,
@@ -30,7 +29,6 @@ class Cleanup(Struct, frozen=True):
     store: SessionStore
     runs: RunRegistry
     locks: Locks
-    copies: ForkQueue
 
     async def remove(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
         """Delete what an undo from this boundary hides, and publish each deletion. Raises StorageError."""
@@ -78,10 +76,10 @@ class Cleanup(Struct, frozen=True):
             if grant.was_elsewhere:
                 self.store.drop(child_id)
             if done.issuperset(conversation):
-                async with self.copies.abandoning_copy(child_id):
+                async with self.locks.unforked(child_id):
                     await self.store.remove(child_id)
                 return
-            async with self.copies.no_new_forks(await self.store.get(child_id)):
+            async with self.locks.unforked(child_id):
                 await self.store.open(child_id)
                 for message_id in reversed(conversation):
                     if message_id in done:

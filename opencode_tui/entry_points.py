@@ -1,7 +1,8 @@
-"""The entry points of the extras: the only way from the rest of the program to `opencode_tui/extras/`.
+"""The entry points of the extras, the only way from the rest of the program to `opencode_tui/extras/`, and of what confines git.
 
 An extra is a part that few sessions use. It may import every layer; nothing imports it. The host of an entry point names it,
 loads it when it is used, and owns the type: the extra annotates the value with that type, so that the type checker compares both.
+What confines our own git belongs to the sandbox, a higher layer than git itself; no caller of git can leave it out.
 """
 
 from importlib import import_module
@@ -21,9 +22,12 @@ TABLE: dict[str, tuple[str, str]] = {
     "vim": ("opencode_tui.extras.vim", "make_vim"),
 }
 
+# What a lower layer needs of a higher one, in the same way.
+HIGHER: dict[str, tuple[str, str]] = {"own_git": ("opencode_tui.engine.sandbox.own_git", "OWN_GIT")}
+
 
 def load(name: str) -> object:
     """Return the value of an entry point. The first call imports the extra, which blocks; raises KeyError for an unknown name."""
-    module, value = TABLE[name]
+    module, value = HIGHER.get(name) or TABLE[name]
     loaded: object = getattr(import_module(module), value)
     return loaded

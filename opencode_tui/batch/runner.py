@@ -16,6 +16,7 @@ from opencode_tui.client.client import EventReader
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.client.policy import Policy, choose_policy
 from opencode_tui.client.task_repository import TaskRepository, TaskWorktree, WorktreeChanges, open_repository
+from opencode_tui.schema.api.mcp import LISTS_S, McpWait
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import OpencodeError, PermissionRefused
 from opencode_tui.schema.event.event import MessageUpdated
@@ -108,6 +109,7 @@ class _Task:
                 parts=[TextInput(text=self._order.task.prompt)],
             )
             await client.prompts.check(request)
+            await client.mcp.wait_listed(McpWait(seconds=LISTS_S))
             session = await client.sessions.create(CreateSession(title=self._title()))
             try:
                 answer = await self._turn(client, session.id, request, deadline)

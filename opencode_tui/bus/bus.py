@@ -39,7 +39,7 @@ QUEUE_BOUND = 10_000
 class _Growing:
     """Queued growth or progress of one part."""
 
-    directory: str
+    origin: Envelope
     session_id: str
     message_id: str
     part_id: str
@@ -48,9 +48,11 @@ class _Growing:
 
     def envelope(self) -> Envelope:
         if self.deltas is None:
-            return Envelope(self.directory, PartProgress(self.session_id, self.message_id, self.part_id, self.record))
-        delta = self.deltas[0] if len(self.deltas) == 1 else "".join(self.deltas)
-        return Envelope(self.directory, PartGrowth(self.session_id, self.message_id, self.part_id, delta, self.record))
+            event = PartProgress(self.session_id, self.message_id, self.part_id, self.record)
+        else:
+            delta = self.deltas[0] if len(self.deltas) == 1 else "".join(self.deltas)
+            event = PartGrowth(self.session_id, self.message_id, self.part_id, delta, self.record)
+        return Envelope(self.origin.directory, event, self.origin.guests)
 
 
 class Subscription:
@@ -119,17 +121,17 @@ class Subscription:
 
     def enqueue(self, envelope: Envelope) -> None:
         """Queue an event; called by the bus only."""
-        if self._directory is not None and envelope.directory not in ("", self._directory):
+        if self._directory is not None and not is_for(self._directory, envelope):
             return
         event = envelope.event
         with self._lock:
             if isinstance(event, PartGrowth | PartProgress):
-                self._enqueue_growing(envelope.directory, event)
+                self._enqueue_growing(envelope, event)
             else:
                 self._enqueue_structural(envelope, event)
             self._wake()
 
-    def _enqueue_growing(self, directory: str, event: PartGrowth | PartProgress) -> None:
+    def _enqueue_growing(self, envelope: Envelope, event: PartGrowth | PartProgress) -> None:
         delta = event.delta if isinstance(event, PartGrowth) else None
         waiting = self._growing.get(event.part_id)
         if waiting is not None:
@@ -138,7 +140,7 @@ class Subscription:
                 waiting.deltas.append(delta)
             return
         entry = _Growing(
-            directory,
+            envelope,
             event.session_id,
             event.message_id,
             event.part_id,
@@ -176,6 +178,11 @@ def _resolve(waiter: asyncio.Future[None]) -> None:
         waiter.set_result(None)
 
 
+def is_for(directory: str, envelope: Envelope) -> bool:
+    """Return whether an event is for the readers of a folder."""
+    return envelope.directory in ("", directory) or directory in envelope.guests
+
+
 class Bus:
     """The bus of an engine. `publish` must be called on its event loop's thread."""
 
@@ -188,9 +195,9 @@ class Bus:
         self._subscriptions.append(subscription)
         return subscription
 
-    def publish(self, event: Event, *, directory: str = "") -> None:
-        """Queue an event for every subscriber; never blocks and never raises."""
-        envelope = Envelope(directory, event)
+    def publish(self, event: Event, *, directory: str = "", guests: frozenset[str] = frozenset()) -> None:
+        """Queue an event for every subscriber; never blocks and never raises. Readers of `guests` get it too."""
+        envelope = Envelope(directory, event, guests)
         for subscription in tuple(self._subscriptions):
             subscription.enqueue(envelope)
 

@@ -23,7 +23,7 @@ from opencode_tui.engine.skill.skills import Skill
 from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Notices
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
-from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput
+from opencode_tui.schema.api.request import CommandInput, CreateSession, PromptInput, ShellInput
 from opencode_tui.schema.error import NoSuchMessageError, NotFoundError, SessionError, ToolError
 from opencode_tui.schema.model import Model, ModelRef, require_model_ref
 from opencode_tui.schema.permission import OpenPermission, PermissionRequest
@@ -93,6 +93,7 @@ if TYPE_CHECKING:
         McpSignInCode,
         McpStore,
         McpTool,
+        McpWait,
         StoredIn,
     )
     from opencode_tui.schema.api.plugin import InstalledPlugin, PluginSwitch
@@ -225,10 +226,11 @@ class _Messages:
 class _Prompts:
     def __init__(self, engine: Engine, instance: Instance, policy: Policy) -> None:
         self._statuses = engine.core.statuses
+        self._publisher, self._directory = engine.core.publisher, str(instance.directory)
+        self._run_shell = instance.session.shell.run
         self._prompts = instance.session.prompts
         self._checks = instance.session.until
         self._policy = policy
-        self.shell = instance.session.shell.run
         self.set_check = late(instance.session.until, lambda one: one.set)
         self.remove_check = late(instance.session.until, lambda one: one.remove)
         self.expand = instance.expand
@@ -237,20 +239,40 @@ class _Prompts:
     async def check(self, request: PromptInput) -> None:
         self._prompts.check(request)
 
-    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
-        return await self._prompts.prompt(session_id, request, policy=self._policy, stored=stored)
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
+        self._admit(session_id)
+        return await self._prompts.prompt(
+            session_id, request, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
-    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
-        return await self._prompts.command(session_id, given, policy=self._policy, stored=stored)
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
+        self._admit(session_id)
+        return await self._prompts.command(
+            session_id, given, policy=self._policy, stored=stored, refuses_ids=refuses_ids
+        )
 
     async def run_check(self, session_id: str, request: "RunCheck") -> SessionInfo:
+        self._admit(session_id)
         return await self._checks.get().check(session_id, request, prompter=self._prompts, policy=self._policy)
 
     async def send_now(self, session_id: str, message_id: str) -> bool:
+        self._admit(session_id)
         return await self._prompts.send_now(session_id, message_id, policy=self._policy)
+
+    async def shell(self, session_id: str, given: ShellInput, *, stored: Stored | None = None) -> MessageWithParts:
+        self._admit(session_id)
+        return await self._run_shell(session_id, given, stored=stored)
 
     async def abort(self, session_id: str) -> bool:
         return self._prompts.cancel(session_id)
+
+    def _admit(self, session_id: str) -> None:
+        """Let the readers of this folder have the events of a session that works here, wherever it was begun."""
+        self._publisher.admit(session_id, self._directory)
 
     async def status(self) -> dict[str, AnyStatus]:
         return self._statuses.all()
@@ -480,7 +502,13 @@ class _Settings:
         from opencode_tui.schema.api.catalog import SandboxState  # most runs list nothing
 
         found = await self._instance.folder.programs.sandbox.get().status()
-        return SandboxState(tier=found.tier, reason=found.reason, mode=found.mode, exposed=found.exposed or None)
+        return SandboxState(
+            tier=found.tier,
+            reason=found.reason,
+            mode=found.mode,
+            exposed=found.exposed or None,
+            spelling=found.spelling or None,
+        )
 
     async def status_text(self, facts: "StatusFacts") -> str:
         folder, tui = self._instance.folder, self._instance.folder.config.settings.tui
@@ -729,7 +757,7 @@ class _Files:
         project = self._project
         if project.repository is None:
             return []
-        git = SafeGit(project.worktree, environ=self._core.environ)
+        git = SafeGit(project.worktree, environ=self._core.environ, repository=project.repository)
         return await changed_files(git, project.repository, directory=project.directory)
 
 
@@ -761,7 +789,8 @@ class _Mcp:
     """The servers are loaded with the first use."""
 
     def __init__(self, engine: Engine, instance: Instance) -> None:
-        self._servers = instance.folder.programs.mcp
+        self._programs = instance.folder.programs
+        self._servers = self._programs.mcp
         self._paths = engine.core.paths
         self._directory = instance.directory
 
@@ -790,6 +819,12 @@ class _Mcp:
 
     async def connect(self, name: str) -> "McpServerStatus":
         return await (await self._loaded()).connect(name)
+
+    async def wait_listed(self, request: "McpWait") -> Sequence["McpServerStatus"]:
+        if not self._programs.uses_mcp:  # most folders have no server
+            return ()
+        servers = await self._loaded()
+        return [servers.status_of(name) for name in await servers.wait_listed(request.seconds)]
 
     async def disconnect(self, name: str) -> "McpServerStatus":
         return await (await self._loaded()).disconnect(name)

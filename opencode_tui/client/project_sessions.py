@@ -49,7 +49,13 @@ class ProjectSessions:
             paths=self._storage.paths,
             migrations=store_migrations(self._storage.paths, locks=self._locks, clock=system_clock, environ=environ),
             trash=self._trash,
-            projects=Projects(self._storage, self._locks, system_clock, publish=lambda _event: None),
+            projects=Projects(
+                self._storage,
+                self._locks,
+                system_clock,
+                publish=lambda _event: None,
+                hold=lambda session_id: self._locks.session_run(session_id).hold(),
+            ),
         )
         for warning in opened.warnings:
             logger.warning("%s", warning)

@@ -77,11 +77,15 @@ class RemotePrompts(RemoteFacet):
         super().__init__(facet, link)
         self._events = events
 
-    async def prompt(self, session_id: str, request: PromptInput, *, stored: Stored | None = None) -> MessageWithParts:
+    async def prompt(
+        self, session_id: str, request: PromptInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
         """Send a request; return the last message of its answer."""
         return await self._turn("prompt", session_id, request, stored)
 
-    async def command(self, session_id: str, given: CommandInput, *, stored: Stored | None = None) -> MessageWithParts:
+    async def command(
+        self, session_id: str, given: CommandInput, *, stored: Stored | None = None, refuses_ids: bool = False
+    ) -> MessageWithParts:
         """Send a slash command."""
         return await self._turn("command", session_id, given, stored)
 

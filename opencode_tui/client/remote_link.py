@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any, Literal, TypeVar, cast
@@ -139,7 +140,7 @@ class Link:
         self._http = http
         self._is_terminal = is_terminal
         self.url = str(http.base_url).rstrip("/")
-        self._headers = {"x-opencode-directory": quote(directory)} if directory else {}
+        self._headers = {"x-opencode-directory": quote(os.fsencode(directory))} if directory else {}
         self._unanswered = 0
         self._asked = asyncio.Event()
 

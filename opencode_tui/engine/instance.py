@@ -42,13 +42,14 @@ _NO_SESSION = "ses_debug_sandbox"
 class ConfinedRun(Struct, frozen=True):
     """The end of a confined program: its exit code, None where it was ended, and the protected files that it changed, with how.
 
-    `limit` says which limit it reached, as `stopped at 8 GB of memory`; empty for none.
+    `limit` says which limit it reached, as `stopped at 8 GB of memory`; empty for none. `messages` are lines about its preparation.
     """
 
     tier: str
     exit_code: int | None
     changes: tuple[tuple[str, str], ...]
     limit: str = ""
+    messages: tuple[str, ...] = ()
 
 
 class Instance(Struct, frozen=True):
@@ -119,7 +120,8 @@ class Instance(Struct, frozen=True):
         if confined is None:
             return ConfinedRun("none", ended.exit_code, (), limit)
         changes = await sandbox.changes(confined)
-        return ConfinedRun(confined.tier, ended.exit_code, tuple((str(one.path), one.kind) for one in changes), limit)
+        changed = tuple((str(one.path), one.kind) for one in changes)
+        return ConfinedRun(confined.tier, ended.exit_code, changed, limit, confined.messages)
 
     async def close(self) -> None:
         """Stop background tasks, deliver the last events to the plugins, and close the providers' connections and processes."""

@@ -80,6 +80,18 @@ class BusyError(SessionError):
     """The session is in use."""
 
 
+class UnlockedError(BusyError):
+    """Messages of the session change only while its run lock is held, and it is not held here, or no more."""
+
+
+class IdInUseError(SessionError):
+    """A message has the id already that a client gave to a request. `session_id` is its session if that is the same one."""
+
+    def __init__(self, message: str, *, session_id: str | None = None) -> None:
+        super().__init__(message)
+        self.session_id = session_id
+
+
 class NoSuchMessageError(SessionError):
     """The session has no such message or part."""
 

@@ -17,6 +17,8 @@ Clock = Callable[[], int]
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 """The characters of an id's last part."""
+CLIENT_AHEAD_MS = 60_000
+"""Milliseconds that the clock of a client may be ahead for its ids to be kept."""
 _TICKS_PER_MS = 4096
 _FIELD = 1 << 48
 _MASK = _FIELD - 1
@@ -99,6 +101,15 @@ class Identifier:
     def descending(self, prefix: Prefix) -> str:
         """Return a new id that sorts before every earlier descending one (sessions)."""
         return _render(prefix, ~self._next() & _MASK)
+
+    def is_near(self, identifier: str) -> bool:
+        """Return whether the next id sorts after this one, or would if it were observed, by moving at most `CLIENT_AHEAD_MS`."""
+        field = time_field(identifier)
+        if field is None:
+            return False
+        with self._lock:
+            ahead = (field - max(self.clock() * _TICKS_PER_MS, self._last)) % _FIELD
+        return ahead <= CLIENT_AHEAD_MS * _TICKS_PER_MS or ahead >= _HALF
 
     def observe(self, identifiers: Iterable[str]) -> None:
         """Advance the generator past ids, so that later ones sort after them.

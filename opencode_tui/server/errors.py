@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from opencode_tui.schema.error import (
     BusyError,
     ConfigError,
+    IdInUseError,
     LockTimeoutError,
     ModelNotFoundError,
     NoSuchMessageError,
@@ -33,6 +34,7 @@ STATUS: Sequence[tuple[type[OpencodeError], int, str]] = (
     (NotFoundError, 404, "NotFoundError"),
     (NoSuchMessageError, 404, "NotFoundError"),
     (BusyError, 409, "BusyError"),
+    (IdInUseError, 409, "ConflictError"),
     (NothingToRevertError, 400, "NothingToRevertError"),
     (SessionError, 400, "BadRequest"),
     (ModelNotFoundError, 400, "ProviderModelNotFoundError"),

@@ -38,13 +38,17 @@ class Listener:
 
     def enqueue(self, frame: Frame) -> None:
         """Queue a frame. Queued growth of the same part is merged; a full queue disconnects the listener."""
-        if self._end.is_set() or (self._directory is not None and frame.directory not in ("", self._directory)):
+        if self._end.is_set() or not self._wants(frame):
             return
         if isinstance(frame, GrowthFrame):
             self._enqueue_growth(frame)
         else:
             self._enqueue_structural(frame)
         self._news.set()
+
+    def _wants(self, frame: Frame) -> bool:
+        directory = self._directory
+        return directory is None or frame.directory in ("", directory) or directory in frame.guests
 
     def close(self) -> None:
         """End after the queued frames."""

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 import msgspec
 
 from opencode_tui.schema.event.event import StructuralEvent, to_wire
+from opencode_tui.schema.file_path import write_path
 from opencode_tui.schema.record import plain
 from opencode_tui.server.answer import value_bytes
 
@@ -18,10 +19,21 @@ _PART_UPDATED = b'{"type":"message.part.updated","properties":{"part":'
 
 
 class Frame:
-    """An event of one folder (empty: of the whole process); `closes` is the part whose growth it ends, if any."""
+    """An event of one folder (empty: of the whole process); `closes` is the part whose growth it ends, if any.
 
-    def __init__(self, directory: str, encode: Callable[[], bytes], *, closes: str | None = None) -> None:
+    `guests` are other folders whose listeners get it.
+    """
+
+    def __init__(
+        self,
+        directory: str,
+        encode: Callable[[], bytes],
+        *,
+        closes: str | None = None,
+        guests: frozenset[str] = frozenset(),
+    ) -> None:
         self.directory = directory
+        self.guests = guests
         self.closes = closes
         self._encode = encode
 
@@ -49,8 +61,10 @@ class Frame:
 class GrowthFrame(Frame):
     """The current part (JSON), and the text appended since its last frame; None for parts that do not grow by text."""
 
-    def __init__(self, directory: str, part_id: str, part: bytes, delta: str | None) -> None:
-        super().__init__(directory, self._encode_growth)
+    def __init__(
+        self, directory: str, part_id: str, part: bytes, delta: str | None, guests: frozenset[str] = frozenset()
+    ) -> None:
+        super().__init__(directory, self._encode_growth, guests=guests)
         self.part_id = part_id
         self._part = part
         self._delta = delta
@@ -58,7 +72,7 @@ class GrowthFrame(Frame):
     def after(self, earlier: "GrowthFrame") -> "GrowthFrame":
         """Return one frame for both."""
         delta = None if self._delta is None else (earlier._delta or "") + self._delta
-        return GrowthFrame(self.directory, self.part_id, self._part, delta)
+        return GrowthFrame(self.directory, self.part_id, self._part, delta, self.guests)
 
     def _encode_growth(self) -> bytes:
         delta = b"" if self._delta is None else b',"delta":' + json.dumps(self._delta).encode()
@@ -87,5 +101,5 @@ def _frame(line: bytes) -> bytes:
 
 def _wrapped(directory: str, event: bytes) -> bytes:
     """Return the event with the folder that it belongs to; events of the stream and of the process have none."""
-    named = b'"directory":%b,' % json.dumps(directory).encode() if directory else b""
+    named = b'"directory":%b,' % json.dumps(write_path(directory)).encode() if directory else b""
     return b'{%b"payload":%b}' % (named, event)

@@ -40,6 +40,7 @@ class _Growing:
     deltas: list[str] = field(default_factory=list[str])
     waiting: PartGrowth | PartProgress | None = None
     directory: str = ""
+    guests: frozenset[str] = frozenset()
 
     def due(self, interval: float) -> float:
         """Return the time from which the next update may be sent, with `interval` seconds between two."""
@@ -62,11 +63,11 @@ class PartMerger:
         """Apply one event of the bus and return the frames to send now, in order."""
         match envelope.event:
             case PartGrowth() | PartProgress() as event:
-                return self._grow(envelope.directory, event)
+                return self._grow(envelope, event)
             case BusLagged():
                 return []
             case event:
-                return [*self._close(event), self._structural(envelope.directory, event)]
+                return [*self._close(event), self._structural(envelope, event)]
 
     def due(self) -> list[Frame]:
         """Return the growth that is due."""
@@ -87,9 +88,9 @@ class PartMerger:
         """Drop unsent growth when there are no listeners; a later listener reads the parts first."""
         self._growing.clear()
 
-    def _grow(self, directory: str, event: PartGrowth | PartProgress) -> list[Frame]:
+    def _grow(self, envelope: Envelope, event: PartGrowth | PartProgress) -> list[Frame]:
         part = self._growing.setdefault(event.part_id, _Growing())
-        part.waiting, part.directory = event, directory
+        part.waiting, part.directory, part.guests = event, envelope.directory, envelope.guests
         if isinstance(event, PartGrowth):
             part.deltas.append(event.delta)
         return [self._send(part)] if part.due(self._interval) <= self._now() else []
@@ -107,14 +108,14 @@ class PartMerger:
         event = part.waiting
         assert event is not None
         delta = "".join(part.deltas) if isinstance(event, PartGrowth) else None
-        frame = GrowthFrame(part.directory, event.part_id, record_bytes(event.record()), delta)
+        frame = GrowthFrame(part.directory, event.part_id, record_bytes(event.record()), delta, part.guests)
         part.sent, part.last, part.waiting = part.sent + 1, self._now(), None
         part.deltas = []
         return frame
 
-    def _structural(self, directory: str, event: StructuralEvent) -> Frame:
+    def _structural(self, envelope: Envelope, event: StructuralEvent) -> Frame:
         closes = _part_id(event) if isinstance(event, PartUpdated | PartRemoved) else None
-        return Frame(directory, partial(encode_event, event), closes=closes)
+        return Frame(envelope.directory, partial(encode_event, event), closes=closes, guests=envelope.guests)
 
 
 def _part_id(event: PartUpdated | PartRemoved) -> str:

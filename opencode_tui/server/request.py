@@ -46,7 +46,7 @@ async def client_of(
     x_opencode_directory: Annotated[str | None, Header(description="The same, percent-encoded.")] = None,
 ) -> Client:
     """Return the client of the folder of a request."""
-    return await services.clients.at(directory or unquote(x_opencode_directory or "") or None)
+    return await services.clients.at(directory or unquote(x_opencode_directory or "", errors="surrogateescape") or None)
 
 
 FolderClient = Annotated[Client, Depends(client_of)]

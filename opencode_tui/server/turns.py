@@ -126,13 +126,21 @@ class Turns:
     async def prompt(self, client: Client, session_id: str, request: PromptInput) -> Turn:
         """Start a turn and return it when its request is stored; raises the error of a refused request."""
         return await self._begin(
-            Turn(client, session_id, lambda stored: client.prompts.prompt(session_id, request, stored=stored))
+            Turn(
+                client,
+                session_id,
+                lambda stored: client.prompts.prompt(session_id, request, stored=stored, refuses_ids=True),
+            )
         )
 
     async def command(self, client: Client, session_id: str, request: CommandInput) -> Turn:
         """Start the turn of a slash command, and return it like `prompt`."""
         return await self._begin(
-            Turn(client, session_id, lambda stored: client.prompts.command(session_id, request, stored=stored))
+            Turn(
+                client,
+                session_id,
+                lambda stored: client.prompts.command(session_id, request, stored=stored, refuses_ids=True),
+            )
         )
 
     async def shell(self, client: Client, session_id: str, request: ShellInput) -> Turn:

@@ -97,12 +97,12 @@ class Locks:
         return lock is not None and lock.is_held()
 
     def is_running(self, session_id: str) -> bool:
-        """Return whether this or another process holds the session's run lock."""
-        lock = self._lock(f"{session_id}.run")
-        if not lock.try_acquire():
-            return True
-        lock.release()
-        return False
+        """Return whether this or another process holds the session's run lock. Blocks for one small file; raises StorageError.
+
+        It does not try the lock: whoever acquires it in that moment would be refused.
+        """
+        owner = self.read_owner(session_id)
+        return self.holds_run(session_id) or (owner is not None and owner.is_set and is_alive(owner.process))
 
     def look(self, session_id: str) -> Seen:
         """Return what `is_current` compares with, from before the records of a session are read. Blocks for one small file."""

@@ -34,6 +34,9 @@ DEFAULT_TIMEOUT_MS = 10_000
 _SHORTEST_POLL_S = 0.001
 _LONGEST_POLL_S = 0.02
 
+_UNOWNED_S = 0.1
+"""Seconds for which a run lock is tried again that is held while no process works on the session."""
+
 OWNER_SUFFIX = ".owner"
 _logger = logging.getLogger(__name__)
 _NO_PROCESS = ProcessIdentity(0, "", "")
@@ -222,13 +225,28 @@ class RunLock:
         """Acquire the lock if it is free; raises BusyError with the process that runs the session, or StorageError."""
         if (kept := self._again()) is not None:
             return kept
-        with self._ending:
-            is_free = self._lock.try_acquire()
-        if not is_free:
-            raise BusyError(
-                f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
-            )
+        end = time.monotonic() + _UNOWNED_S
+        while not self._try_lock():
+            if self._is_owned() or time.monotonic() > end:
+                raise BusyError(
+                    f"session {self._session_id} is {self._worker()}; wait until it is done, or end that process"
+                )
+            time.sleep(_SHORTEST_POLL_S)
         return self._sign()
+
+    def _try_lock(self) -> bool:
+        with self._ending:
+            return self._lock.try_acquire()
+
+    def _is_owned(self) -> bool:
+        """Return whether a process works on the session; else one just acquires or releases the lock."""
+        if self._lock.is_held():
+            return True
+        try:
+            owner = read_owner(self._files, self._owner_path)
+        except OSError:
+            return True
+        return owner is not None and owner.is_set
 
     @asynccontextmanager
     async def hold(self) -> AsyncGenerator[RunGrant]:

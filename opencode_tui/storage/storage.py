@@ -9,10 +9,12 @@ Source: docs/internals/session.md#storage.
 import asyncio
 import builtins
 import json
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cached_property
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,10 +29,16 @@ from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.session_changes import SessionChanges
 from opencode_tui.storage.writer import INTERVAL_MS, LET_GO_S, Failed, Render, WriteBehind
 
+T = TypeVar("T")
+
 CLOSE_S = 3.0
 """Seconds that one file may be written when the store closes; a disk that hangs would keep the process."""
 
 _LOOK_S = 0.1
+_logger = logging.getLogger(__name__)
+
+LEFT_S = 0.5
+"""Seconds that the end of a lock waits for writes whose callers have left, on a disk that does not hang."""
 
 
 class Storage:
@@ -51,6 +59,8 @@ class Storage:
         self._file_begun = 0.0
         """When it began with the last file of a sync."""
         self._kept: dict[asyncio.Task[None], Callable[[], None]] = {}
+        self._left: set[asyncio.Future[Any]] = set()
+        """Work of `to_end` that its callers have left."""
 
     @cached_property
     def changes(self) -> SessionChanges:
@@ -108,6 +118,28 @@ class Storage:
         for key, _ in records:
             self._check_open(key)
         await self._writer.run(lambda: self._create_missing(records))
+
+    async def to_end(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of work that writes several records, or a record and what is in memory.
+
+        A canceled caller does not split it: it is done to its end, also when a disk that hangs keeps it for longer than the caller.
+        """
+        return await run_on(work, patience_s=LET_GO_S, left=self._leave)
+
+    async def wait_left(self) -> None:
+        """Wait for the end of work of `to_end` whose callers have left; at most `LEFT_S` seconds, and not for a disk that hangs."""
+        end = time.monotonic() + LEFT_S
+        while self._left and not self.held_path(LET_GO_S) and time.monotonic() < end:
+            await asyncio.wait(set(self._left), timeout=LET_GO_S)
+
+    def _leave(self, work: "asyncio.Future[Any]") -> None:
+        self._left.add(work)
+        work.add_done_callback(self._end_left)
+
+    def _end_left(self, work: "asyncio.Future[Any]") -> None:
+        self._left.discard(work)
+        if not work.cancelled() and (error := work.exception()) is not None:
+            _logger.warning("a write failed after its caller was canceled", exc_info=error)
 
     async def update(
         self,
@@ -190,7 +222,7 @@ class Storage:
 
         It is called on a thread. Returns False, and does nothing, where there is nothing of the kind.
         """
-        if self._is_closed or not self._behind.is_behind:
+        if self._is_closed or not (self._behind.is_behind or self._left):
             return False
         task = asyncio.create_task(self._when_written(release))
         self._kept[task] = release
@@ -199,6 +231,8 @@ class Storage:
 
     async def _when_written(self, release: Callable[[], None]) -> None:
         while not self._is_closed:
+            if self._left:
+                await asyncio.wait(set(self._left))
             try:
                 await self._behind.flush()
             except StorageError:

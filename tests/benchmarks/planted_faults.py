@@ -109,8 +109,8 @@ FAULTS = (
     Fault("engine/provider/call_assembly.py", "if call.size + len(text) > ARGUMENT_LIMIT or", "if"),
     Fault(
         "engine/tool/edit/match.py",
-        "if found:\n            return Matches(found, adaptation)",
-        "if len(found) == 1:\n            return Matches(found, adaptation)",
+        "is_sure = all(is_meant(content, old, new, item) for item in found)",
+        "is_sure = True",
     ),
     Fault("engine/tool/truncate.py", "needed = len(line) + (1 if kept else 0)", "needed = len(line)"),
     Fault("engine/tool/files/read_guard.py", "if known != stamp:", "if known.size != stamp.size:"),

@@ -136,3 +136,22 @@ def test_no_text_is_lost_or_reordered_however_the_reader_polls(steps):
                 read()
         read()
     assert seen == sent
+
+
+def test_readers_of_a_guest_get_the_events_and_others_do_not():
+    bus = Bus()
+    with (
+        bus.subscribe("/a") as own,
+        bus.subscribe("/b") as guest,
+        bus.subscribe("/c") as other,
+        bus.subscribe() as every,
+    ):
+        bus.publish(growth("x"), directory="/a", guests=frozenset({"/b"}))
+        bus.publish(growth("y"), directory="/a", guests=frozenset({"/b"}))
+        bus.publish(SessionIdle(session_id="ses_1"), directory="/a", guests=frozenset({"/b"}))
+        bus.publish(SessionIdle(session_id="ses_2"), directory="/a")
+        grown = guest.poll()
+        assert grown is not None and (grown.directory, grown.guests) == ("/a", {"/b"})
+        assert [event.session_id for event in drain(guest)] == ["ses_1"]
+        assert len(drain(own)) == len(drain(every)) == 3
+        assert drain(other) == []

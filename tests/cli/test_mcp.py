@@ -1,5 +1,6 @@
 import json
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
 from tests.engine.mcp.conftest import COMMAND
 from tests.engine.mcp.sign_in_world import oauth_server
+from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import Commands
 
@@ -98,3 +100,48 @@ def test_servers_of_a_folder_that_is_not_trusted_are_listed_as_inactive(
     assert listed.code == 0
     assert "no MCP servers are in force here" in listed.stderr and "tracker" in listed.stderr
     assert "add one with" not in listed.stderr
+
+
+MODEL = "fake/fake-model"
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as server:
+        yield server
+
+
+def test_a_run_has_the_tools_of_a_server_that_was_never_listed(
+    tmp_path: Path, environ: dict[str, str], server: ModelServer
+):
+    """In its first request, as in a fresh container; the server takes longer than the program."""
+    entry = {**LOCAL, "environment": {"START_S": "1.5"}}
+    settings = {"mcp": {"one": entry}, "permission": "allow"}
+    line = CommandLine(tmp_path, environ, provider=server.config(), settings=settings)
+    done = line.run("run", "-m", MODEL, '<<tool one_echo {"text": "hi"}>> go')
+    assert done.code == 0
+    assert "waiting for the tools of the MCP server one, at most 30 s" in done.stderr
+    assert any(tool["function"]["name"] == "one_echo" for tool in server.bodies[0]["tools"])
+    again = line.run("run", "-m", MODEL, "go")
+    assert (again.code, "waiting" in again.stderr) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({**LOCAL, "environment": {"CRASH_AT_START": "3"}}, "the MCP server one has no tools in this turn: "),
+        ({"type": "local", "command": ["no-such-program-here"]}, "no-such-program-here"),
+        ({"type": "remote", "url": "http://127.0.0.1:9/mcp"}, "the MCP server one has no tools in this turn: "),
+    ],
+    ids=["it ends", "it is missing", "it is not there"],
+)
+def test_a_run_names_the_servers_that_are_not_up(
+    tmp_path: Path, environ: dict[str, str], server: ModelServer, entry: JsonObject, words: str
+):
+    settings = {"mcp": {"one": entry, "two": LOCAL, "off": {**LOCAL, "enabled": False}}}
+    line = CommandLine(tmp_path, environ, provider=server.config(), settings=settings)
+    done = line.run("run", "-m", MODEL, "go")
+    assert done.code == 0
+    assert words in done.stderr
+    assert done.stderr.count("has no tools in this turn") == 1
+    assert any(tool["function"]["name"].startswith("two_") for tool in server.bodies[0]["tools"])

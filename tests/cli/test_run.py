@@ -138,6 +138,19 @@ def test_the_same_text_goes_to_a_pipe_however_it_comes(here, server):
     assert here.run("run", "-m", here.model, "go").stdout == "one two\nthree\n"
 
 
+@pytest.mark.parametrize("way", ["-c", "-s"])
+@pytest.mark.parametrize("style", ["default", "json"])
+def test_a_session_that_is_continued_in_another_folder_prints_its_answer(here, server, way, style):
+    server.script(Answer(text="first"), Answer(text="second"))
+    assert here.run("run", "-m", here.model, "go").stdout == "first\n"
+    session_id = json.loads(here.run("session", "list", "--format", "json").stdout)[0]["id"]
+    below = here.folder / "below"
+    below.mkdir()
+    given = [way] if way == "-c" else [way, session_id]
+    done = replace(here, folder=below).run("run", "--format", style, *given, "-m", here.model, "go on")
+    assert done.code == 0 and "second" in done.stdout
+
+
 def test_the_models_answer_to_a_piped_text_is_all_of_stdout(here, server):
     server.script(Answer(text="Looks fine."))
     done = here.run("run", "-m", here.model, "review this", stdin="a diff\n")

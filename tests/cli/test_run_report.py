@@ -8,7 +8,7 @@ import pytest
 from opencode_tui.cli.run.answer_text import AnswerText
 from opencode_tui.cli.run.report import TerminalReporter
 from opencode_tui.cli.style import PLAIN, Style
-from opencode_tui.engine.session.records.store import LiveText
+from opencode_tui.engine.session.records.open_records import LiveText
 from opencode_tui.schema.event.event import (
     BusLagged,
     MessageUpdated,

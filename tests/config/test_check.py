@@ -36,6 +36,10 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"command": {"c": {}}}, "command.c.template: is missing"),
     ({"formatter": {"f": {"command": 5}}}, "formatter.f.command: expected a list, got 5"),
     ({"provider": {"p": {"options": {"timeout": -5}}}}, "provider.p.options.timeout"),
+    (
+        {"experimental": {"mcp_background": 3}},
+        "experimental.mcp_background: expected at least 1000, as it is in milliseconds: write 3000 for 3 s, got 3",
+    ),
     ({"provider": {"p": {"options": {"baseURL": "x"}}}}, "baseURL: expected an address that begins"),
     ({"provider": {"p": {"options": {"apiKey": 5}}}}, "apiKey: expected a string, got a number (not shown)"),
     (

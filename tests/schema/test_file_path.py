@@ -4,8 +4,13 @@ import os
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opencode_tui.schema.api.project import ProjectInfo, ProjectTime
 from opencode_tui.schema.file_path import read_path, write_path
+from opencode_tui.schema.session.listed import read_listed
+from opencode_tui.schema.session.message import MessagePath
 from opencode_tui.schema.session.part import PART, PatchPart
+from opencode_tui.schema.session.prefix import SessionPrefix
+from opencode_tui.schema.session.session import SessionInfo, SessionTime
 
 NAMES = st.binary(min_size=1, max_size=40).map(lambda name: name.replace(b"\0", b"x"))
 
@@ -32,3 +37,30 @@ def test_two_names_are_never_written_alike(names):
 def test_a_usual_path_is_written_as_it_is():
     assert write_path("/p/ü 한 .txt") == read_path("/p/ü 한 .txt") == "/p/ü 한 .txt"
     assert write_path("bad\udcff.txt") == "bad\0ff.txt"
+
+
+@given(NAMES)
+def test_a_folder_of_any_name_survives_the_record_of_its_session_and_the_lists(name):
+    folder = os.fsdecode(b"/" + name)
+    info = SessionInfo(
+        id="ses_1",
+        version="1",
+        project_id="global",
+        directory=folder,
+        title="t",
+        time=SessionTime(created=1, updated=1),
+    )
+    data = info.to_json()
+    assert SessionInfo.model_validate_json(data).directory == folder
+    assert [one.directory for one in read_listed([b"[" + data + b"]"])] == [folder]
+
+
+@given(NAMES)
+def test_a_folder_of_any_name_survives_the_other_records_that_name_one(name):
+    folder = os.fsdecode(b"/" + name)
+    path = MessagePath(cwd=folder, root=folder)
+    assert MessagePath.model_validate_json(path.to_json()) == path
+    project = ProjectInfo(id="global", worktree=folder, time=ProjectTime(created=1), sandboxes=[folder])
+    assert ProjectInfo.model_validate_json(project.to_json()) == project
+    prefix = SessionPrefix(directory=folder)
+    assert SessionPrefix.model_validate_json(prefix.to_json()).directory == folder

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.engine.session.records.store import LiveText, LiveTool
+from opencode_tui.engine.session.records.open_records import LiveText, LiveTool
 from opencode_tui.schema.event.event import Envelope, PartGrowth, PartProgress, PartRemoved, PartUpdated, SessionIdle
 from opencode_tui.schema.session.part import PartTime, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateRunning, ToolTime

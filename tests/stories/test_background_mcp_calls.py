@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
     return repo.path
 
 
-def settings(*, after_ms: int = 50, **more: Any) -> dict[str, Any]:
+def settings(*, after_ms: int = 1_000, **more: Any) -> dict[str, Any]:
     return {
         "mcp": {"one": {"type": "local", "command": COMMAND, "environment": {"WAIT": "1"}}},
         "experimental": {"mcp_background": after_ms},

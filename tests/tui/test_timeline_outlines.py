@@ -219,7 +219,8 @@ async def test_groups_of_messages_in_outline_give_the_timeline_that_whole_ones_g
                 await opened.store.messages(SESSION)
                 part = story.messages[-1].parts[0]
                 assert isinstance(part, TextPart)
-                opened.store.end_part(part.changed(text="late"))
+                async with opened.store.locked(SESSION) as writer:
+                    writer.end_part(part.changed(text="late"))
                 story.messages[-1].parts[0] = part.changed(text="late")
             reader = TimelineReader(cast("MessagesFacet", opened.store), SESSION, (), root=ROOT)
             await reader.start()

@@ -276,8 +276,8 @@ def _try_here() -> _Tried:
             said = make_safe(" ".join(output.decode("utf-8", "replace").split()))
             how = "it did not end" if ended.exit_code is None else f"exit code {ended.exit_code}"
             return _Tried(fault=said or how)
-        exposed = state.exposed
-        return _Tried(warnings=[f"commands in this folder can change this program: {exposed}"] if exposed else [])
+        exposed = [f"commands in this folder can change this program: {state.exposed}"] if state.exposed else []
+        return _Tried(warnings=[*exposed, *filter(None, [state.spelling]), *map(make_safe, ended.messages)])
 
     try:
         return with_client(work)

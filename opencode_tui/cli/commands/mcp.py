@@ -113,6 +113,13 @@ def list_servers(style: str) -> None:
     for server in servers:
         if server.error:
             say(f"{server.name}: {make_safe(server.error)}")
+        _say_faults(server)
+
+
+def _say_faults(server: McpServerStatus) -> None:
+    """Name what of a server's answers is left out or used otherwise."""
+    for fault in server.faults:
+        say(f"{server.name}: {make_safe(fault)}")
 
 
 async def _started(client: Client) -> Sequence[McpServerStatus]:
@@ -139,6 +146,7 @@ def tools(name: str, style: str) -> None:
     status, found = with_client(work)
     if status.error:
         raise ConfigError(f"{name}: {make_safe(status.error)}")
+    _say_faults(status)
     if style == "json":
         print_json([tool.to_dict() for tool in found])
         return
@@ -251,6 +259,8 @@ def debug(name: str, tool: str | None, arguments: str) -> int:
             return 1
         lists = (plural(status.tools, "tool"), plural(status.prompts, "prompt"), plural(status.resources, "resource"))
         _step("lists", f"{lists[0]} ({amount(status.tokens)} tokens), {lists[1]}, {lists[2]}")
+        for fault in status.faults:
+            _step("", fault)
         return 0 if tool is None else await _show_call(client, name, tool, cast("JsonObject", given))
 
     return with_client(work)

@@ -46,6 +46,8 @@ def review(changes: str, model: str | None, style: str) -> None:
     async def work(client: Client) -> tuple[Findings, list[ChangedPath]]:
         chosen = require_model_ref(model, "--model") if model else None
         named = await client.review.named(changes)
+        for line in named.left_out:
+            say(f"left out: {line}")
         return await find_problems(client, named, model=chosen), named.files
 
     found, files = with_client(work, policy=choose_policy(auto=None, has_terminal=False))

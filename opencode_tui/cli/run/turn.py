@@ -17,10 +17,12 @@ from opencode_tui.cli.environment import say_warnings
 from opencode_tui.cli.errors import CHECK_FAILS, DONE
 from opencode_tui.cli.progress_line import progress_line
 from opencode_tui.cli.run.json_report import JsonReporter
+from opencode_tui.cli.run.piped import NAMED_AFTER_S, piped_text
 from opencode_tui.cli.run.terminal_lines import TerminalLines, open_terminal
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.cli.terminal import say
 from opencode_tui.client.policy import AskPerson, Policy, choose_policy
+from opencode_tui.schema.api.mcp import LISTS_S, McpWait
 from opencode_tui.schema.api.request import (
     CommandInput,
     CreateSession,
@@ -220,12 +222,14 @@ class TurnOptions(Struct, frozen=True):
         if options["is_fork"] and not (options["is_continued"] or options["session_id"]):
             raise ConfigError("--fork needs --continue or --session ID")
         model = require_model_ref(options["model"], "--model") if options["model"] else None
-        message, piped = " ".join(options["message"]), _piped_text()
         if options["max_turns"] is not None and options["until"] is None:
             raise ConfigError("--max-turns needs --until COMMAND")
         if options["until"] is not None and not options["until"].strip():
             raise ConfigError("--until is empty; give a command line")
-        if not (message.strip() or piped.strip() or options["files"] or options["command"] or options["until"]):
+        message = " ".join(options["message"])
+        has_work = bool(message.strip() or options["files"] or options["command"] or options["until"])
+        piped = piped_text(is_needed=not has_work)
+        if not (has_work or piped.strip()):
             raise ConfigError('no message given, e.g. opencode-tui run "explain this folder"')
         fields = {
             name: options[name]
@@ -351,6 +355,7 @@ def run_turn(options: TurnOptions) -> int:
         reported = await _report_notices(client)
         request = await _request(client, options)
         session = await _choose_session(client, options, request)
+        await wait_for_tools(client)
         if options.is_shared:
             await _share(client, session)
         if options.until is not None:
@@ -368,6 +373,25 @@ def run_turn(options: TurnOptions) -> int:
     if options.session_id or options.is_continued:
         return with_session_client(work, policy=policy)
     return with_client(work, policy=policy)
+
+
+async def wait_for_tools(client: "Client") -> None:
+    """Wait until the tools of the MCP servers are known, so that the turn has them; name those that are not there."""
+    waiting = asyncio.create_task(client.mcp.wait_listed(McpWait(seconds=LISTS_S)))
+    try:
+        done, _ = await asyncio.wait({waiting}, timeout=NAMED_AFTER_S)
+        if not done:
+            late = [one.name for one in await client.mcp.servers() if not one.is_listed and one.state != "disabled"]
+            servers = f"the MCP server{'' if len(late) == 1 else 's'} {', '.join(late)}"
+            say(f"waiting for the tools of {servers}, at most {LISTS_S:g} s")
+        missing = await waiting
+    finally:
+        waiting.cancel()
+    for one in missing:
+        reason = one.error or f"it has not answered within {LISTS_S:g} s"
+        say(
+            f"the MCP server {one.name} has no tools in this turn: {reason}; `opencode-tui mcp debug {one.name}` shows more"
+        )
 
 
 async def set_check(client: "Client", session_id: str, command: str, turns: int | None = None) -> None:
@@ -599,14 +623,3 @@ async def _request(client: "Client", options: TurnOptions) -> Work:
         agent=options.agent,
     )
     return prompt.changed(variant=options.variant)
-
-
-def _piped_text() -> str:
-    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison] - None without a stdin
-        return ""
-    try:
-        return sys.stdin.buffer.read().decode("utf-8", "replace")
-    except OSError as error:
-        raise OpencodeError(
-            f"cannot read standard input ({error.strerror}); pass the message as an argument"
-        ) from error

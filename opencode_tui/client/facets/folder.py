@@ -28,6 +28,7 @@ from opencode_tui.schema.api.mcp import (
     McpSignInCode,
     McpStore,
     McpTool,
+    McpWait,
     StoredIn,
 )
 from opencode_tui.schema.api.plugin import InstalledPlugin, PluginSwitch
@@ -520,6 +521,11 @@ class McpFacet(Protocol):
     @ours("POST", "/mcp/{name}/connect")
     async def connect(self, name: str) -> McpServerStatus:
         """Switch a server on, start it, wait for its lists, and return its state, which names a failure."""
+        ...
+
+    @ours("POST", "/mcp-lists", waits=True)
+    async def wait_listed(self, request: McpWait) -> Sequence[McpServerStatus]:
+        """Wait until the lists of all that are switched on are known; return the states of those that have none then."""
         ...
 
     @ours("POST", "/mcp/{name}/disconnect")

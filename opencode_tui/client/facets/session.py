@@ -247,7 +247,8 @@ class MessagesFacet(Protocol):
 class PromptsFacet(Protocol):
     """Prompts, slash commands and shell commands.
 
-    `stored` is called with the request's id once it is on disk: from then on it cannot be lost.
+    `stored` is called with the request's id once it is on disk: from then on it cannot be lost. An id of the caller that is in
+    use is replaced by one of ours; with `refuses_ids`, and by a server, such a request is refused with an IdInUseError.
     """
 
     @ours("POST", "/prompt/check", reads=True)
@@ -257,14 +258,24 @@ class PromptsFacet(Protocol):
 
     @opencode("POST", "/session/{session_id}/message")
     async def prompt(
-        self, session_id: str, request: PromptInput, *, stored: Callable[[str], None] | None = None
+        self,
+        session_id: str,
+        request: PromptInput,
+        *,
+        stored: Callable[[str], None] | None = None,
+        refuses_ids: bool = False,
     ) -> MessageWithParts:
         """Send a request; return the last message of its answer when the session is idle."""
         ...
 
     @opencode("POST", "/session/{session_id}/command")
     async def command(
-        self, session_id: str, given: CommandInput, *, stored: Callable[[str], None] | None = None
+        self,
+        session_id: str,
+        given: CommandInput,
+        *,
+        stored: Callable[[str], None] | None = None,
+        refuses_ids: bool = False,
     ) -> MessageWithParts:
         """Send the prompt that a slash command expands to; return as `prompt` does. Raises ConfigError for an unknown one."""
         ...

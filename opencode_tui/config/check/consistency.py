@@ -188,8 +188,9 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
                 yield origins.notice(
                     (*path, tool), "never matches: changes of files need the permission edit; name that"
                 )
-            for pattern in cast("Mapping[str, object]", patterns) if isinstance(patterns, dict) else ():
-                if fault := _pattern_fault(tool, pattern, agents):
+            rows = cast("Mapping[str, object]", patterns) if isinstance(patterns, dict) else {}
+            for pattern, action in rows.items():
+                if fault := _pattern_fault(tool, pattern, agents, allows=action == "allow"):
                     yield origins.notice((*path, tool, pattern), fault)
     experimental = settings.experimental
     for tool in (experimental.primary_tools if experimental else None) or ():
@@ -198,14 +199,14 @@ def _check_permissions(settings: Settings, origins: Origins, agents: Set[str]) -
             yield origins.notice(("experimental", "primary_tools"), message)
 
 
-def _pattern_fault(tool: str, pattern: str, agents: Set[str]) -> str:
+def _pattern_fault(tool: str, pattern: str, agents: Set[str], *, allows: bool) -> str:
     """Return why a pattern of a rule never matches; empty when it can."""
     if tool == "bash" and pattern != pattern.strip() and pattern.strip():
         return "never matches: no command starts or ends with a space; remove it"
     is_path = pattern.startswith(("/", "~", "$HOME", "*", "?"))
     if tool == "external_directory" and pattern and not is_path:
         return "never matches: the paths are absolute; start it with / or ~/"
-    if tool in _OF_FILES and (fault := _path_fault(tool, pattern)):
+    if tool in _OF_FILES and (fault := _path_fault(tool, pattern, allows=allows)):
         return fault
     if tool == "webfetch" and not _may_be_address(pattern):
         return "never matches: addresses start with https:// or http://; write them so, or start with *"
@@ -221,8 +222,16 @@ _OPEN_HOST = r"https?://([^/*?]*\w)(?=\*)"
 _CHOICE = r"\{[^{}]*,[^{}]*\}"
 
 
-def _path_fault(tool: str, pattern: str) -> str:
-    """Return why no path matches a pattern, which `*` and `?` alone make a wildcard; empty when one can."""
+def _path_fault(tool: str, pattern: str, *, allows: bool) -> str:
+    """Return why no path matches a pattern, which `*` and `?` alone make a wildcard; empty when one can.
+
+    A rule that denies or asks for a folder holds for what is in it.
+    """
+    if tool != "external_directory":
+        pattern = pattern.removeprefix("./")
+        allows_folder = allows
+    else:
+        allows_folder = True
     if pattern.startswith("./") or "/./" in pattern or "//" in pattern or "/../" in pattern:
         return "never matches: paths have no ./, ../ or // in them; leave it out"
     if pattern.startswith("../") and tool != "edit":
@@ -231,7 +240,7 @@ def _path_fault(tool: str, pattern: str) -> str:
         return "never matches: only ~ and $HOME are replaced; write one of them"
     if re.search(_CHOICE, pattern):
         return "never matches: braces are no wildcard; write a rule for each"
-    if len(pattern) > 1 and pattern.endswith("/"):
+    if allows_folder and len(pattern) > 1 and pattern.endswith("/"):
         return f"matches no file: write {pattern}* for what is in the folder"
     return ""
 
@@ -321,8 +330,11 @@ def check_providers(settings: Settings, origins: Origins) -> Iterator[Notice]:
             if model.limit is not None:
                 yield from _check_limit(model.limit, (*path, "models", model_id, "limit"), settings, origins)
     yield from _check_references(settings, origins)
+    timeout = settings.experimental.mcp_timeout if settings.experimental else None
+    yield from _check_short(timeout, ("experimental", "mcp_timeout"), origins)
     for name, server in (settings.mcp or {}).items():
         url, headers = getattr(server, "url", None), getattr(server, "headers", None)
+        yield from _check_short(getattr(server, "timeout", None), ("mcp", name, "timeout"), origins)
         if url is not None:
             yield from _check_address(url, ("mcp", name, "url"), origins, has_secret=bool(headers))
 
@@ -353,6 +365,11 @@ def _check_lists(provider: ProviderSettings, path: KeyPath, origins: Origins) ->
         yield origins.notice((*path, "whitelist"), "an empty list leaves no model; add one, or remove the key")
 
 
+def _check_short(value: int | bool | None, path: KeyPath, origins: Origins) -> Iterator[Notice]:
+    if value and value < _SHORT_MS:
+        yield origins.notice(path, f"is in milliseconds: {value} ms = {value / 1000:g} s")
+
+
 def _check_options(provider: ProviderSettings, path: KeyPath, origins: Origins) -> Iterator[Notice]:
     options = provider.options
     has_secret = options is not None and bool(options.apiKey or options.headers)
@@ -364,8 +381,7 @@ def _check_options(provider: ProviderSettings, path: KeyPath, origins: Origins) 
     if options.baseURL is not None:
         yield from _check_address(options.baseURL, (*here, "baseURL"), origins, has_secret=has_secret, is_base=True)
     for key, value in (("timeout", options.timeout), ("chunkTimeout", options.chunkTimeout)):
-        if value and value < _SHORT_MS:
-            yield origins.notice((*here, key), f"is in milliseconds: {value} ms = {value / 1000:g} s")
+        yield from _check_short(value, (*here, key), origins)
     proxy = (options.model_extra or {}).get("proxy")
     if proxy is not None and not isinstance(proxy, bool) and not _is_address(proxy):
         yield origins.notice((*here, "proxy"), "expected true, or an address that begins with http:// or https://")

@@ -70,6 +70,12 @@ def _check_off(value: object) -> object:
     return value
 
 
+def _check_long(value: int) -> int:
+    if value < 1_000:
+        raise Expected(f"at least 1000, as it is in milliseconds: write {value}000 for {value} s")
+    return value
+
+
 def _check_program(words: list[str]) -> list[str]:
     if not words[0].strip():
         raise Expected("a program as the first member")
@@ -118,6 +124,8 @@ Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Bytes = Annotated[int, Field(ge=0, le=1_000_000_000_000_000)]
 Tokens = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Milliseconds = Annotated[int, Field(gt=0, le=2_147_483_647)]
+LongMilliseconds = Annotated[Milliseconds, After(_check_long)]
+"""Milliseconds of a time of at least a second; a smaller number was meant in seconds."""
 Off = Annotated[bool, Before(_check_off), SchemaForm({"type": "boolean", "const": False})]
 """Only `false`; pydantic's Literal[False] would accept 0."""
 Price = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]

@@ -35,6 +35,7 @@ from opencode_tui.config.settings.section import (
     Host,
     HostRule,
     Line,
+    LongMilliseconds,
     Milliseconds,
     ModelName,
     Name,
@@ -505,7 +506,7 @@ class ExperimentalSettings(Section):
     """Continue the turn after a rejected call."""
     mcp_timeout: Annotated[Milliseconds | None, HARMLESS] = None
     """Milliseconds to wait for each answer of an MCP server without a `timeout` of its own."""
-    mcp_background: Annotated[Milliseconds | None, HARMLESS, Default(MCP_BACKGROUND_MS)] = None
+    mcp_background: Annotated[LongMilliseconds | None, HARMLESS, Default(MCP_BACKGROUND_MS)] = None
     """Milliseconds after which a call of an MCP server goes on in the background."""
     approvals: Annotated[
         Literal["ask", "normal", "auto"] | None, Trust(WEAKENS, unless=("ask",)), Default("normal")

@@ -23,7 +23,7 @@ _UNKNOWABLE = "runs arbitrary code"
 class ExplainScope(Struct, frozen=True):
     """What decides about a call: the agent's rules with the source of each (empty: built-in), the grants, the sandbox ("none").
 
-    `protected` are folders in which every edit needs approval.
+    `protected` are folders in which every edit needs approval; `copy_of` the work trees that this one is a copy of.
     """
 
     rules: Sequence[Rule]
@@ -34,6 +34,7 @@ class ExplainScope(Struct, frozen=True):
     home: Path
     tier: str = "none"
     protected: Collection[Path] = ()
+    copy_of: Sequence[Path] = ()
 
 
 async def explain(permission: str, subject: str, scope: ExplainScope) -> PermissionReport:
@@ -51,7 +52,7 @@ async def explain(permission: str, subject: str, scope: ExplainScope) -> Permiss
         patterns = location.read_patterns if permission == "read" else location.edit_patterns
         if permission == "edit":
             protected = await asyncio.to_thread(EditPermission(scope.protected).find_protected, [location], context)
-    forms = forms_of(scope.directory, scope.worktree)
+    forms = forms_of(scope.directory, scope.worktree, scope.copy_of)
     query = with_forms(Query(session_id="", permission=permission, patterns=patterns, must_ask=protected), forms)
     verdicts = _verdicts(query, scope, dict.fromkeys(protected, "can start programs later"))
     return PermissionReport(action=_strictest(verdicts), verdicts=verdicts)
@@ -106,6 +107,7 @@ def _context(scope: ExplainScope) -> ToolContext:
         agent="",
         directory=scope.directory,
         worktree=scope.worktree,
+        origins=scope.copy_of,
         ask=_Rules(scope.rules),
         progress=lambda _title, _metadata: None,
     )

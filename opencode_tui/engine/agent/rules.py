@@ -90,6 +90,7 @@ class AgentRules(Struct, frozen=True):
             grants=await self.grants_store.listed(),
             directory=project.directory,
             worktree=project.worktree,
+            copy_of=project.origins,
             home=self.home,
             tier=await self.tier() if permission == "bash" else "none",
             protected=self.protected,

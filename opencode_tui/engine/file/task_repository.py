@@ -18,6 +18,7 @@ from msgspec import Struct
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.project.branch_files import BranchFile
 from opencode_tui.engine.project.changes import WorktreeChanges
+from opencode_tui.engine.project.git_reach import refuse_other_repository
 from opencode_tui.engine.project.isolated_clone import IsolatedClones
 from opencode_tui.engine.project.linked_worktree import BRANCHES, DetachedWorktrees
 from opencode_tui.engine.project.repository import Repository, find_repository
@@ -201,7 +202,10 @@ class LeftAgent(Struct, frozen=True):
 
 
 def open_repository(environ: Mapping[str, str], directory: Path) -> TaskRepository:
-    """Return the repository of a folder; blocks for a moment. Raises ConfigError when there is none, or no such folder."""
+    """Return the repository of a folder; blocks for a moment. Raises ConfigError when there is none, or no such folder.
+
+    Raises GitUnavailableError where it is another than before commands ran there.
+    """
     real = Path(os.path.realpath(directory))
     if not real.is_dir():
         raise ConfigError(f"{directory} is not a directory")
@@ -210,6 +214,7 @@ def open_repository(environ: Mapping[str, str], directory: Path) -> TaskReposito
         raise ConfigError(
             f"{directory} is not in a git repository; a task needs one for its worktree (`git init`, then commit)"
         )
+    refuse_other_repository(repository)
     return _make_repository(real, repository, find_paths(environ), environ)
 
 

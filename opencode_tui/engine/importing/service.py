@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.discover import discover
-from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.session.records.open_records import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.error import BusyError, ConfigError, SnapshotError, StorageError

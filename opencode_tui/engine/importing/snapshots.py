@@ -49,7 +49,7 @@ class StateReader(Struct, frozen=True):
         """Return the objects of these states, of the files only those that are named; None when one is gone."""
         inner = {os.path.relpath(file, self.root) for file in files}
         for store in self.stores:
-            git = SafeGit(store.git_dir, environ=self.environ)
+            git = SafeGit(store.git_dir, environ=self.environ, is_private=True)
             try:
                 return [found for state in states for found in _state(git, store.git_dir, state, inner)]
             except (GitMissingError, GitUnavailableError, ValueError):

@@ -1,12 +1,14 @@
 """Pure: the results of MCP tools, prompts and resources as texts and attachments."""
 
 import json
+from contextlib import suppress
 from typing import Any, cast
 
 from msgspec import Struct
 
 from opencode_tui.engine.mcp.lists import clean
 from opencode_tui.engine.tool.files.media_type import as_it_is
+from opencode_tui.schema.json_text import decode_foreign
 from opencode_tui.schema.record import JsonObject
 
 
@@ -18,12 +20,29 @@ class Content(Struct, frozen=True):
 
 
 def read_result(result: JsonObject) -> Content:
-    """Return the content of a tool's result; structured data count only where there is no text."""
+    """Return the content of a tool's result, with its structured data unless a text of it says the same."""
     content = read_blocks(result.get("content"))
-    if not content.text and result.get("structuredContent") is not None:
-        data = json.dumps(clean(result["structuredContent"]), ensure_ascii=False, indent=1)
-        return Content(data, content.attachments)
-    return content
+    given = result.get("structuredContent")
+    if given is None or any(_is_same(text, given) for text in [content.text, *_texts_of(result.get("content"))]):
+        return content
+    data = json.dumps(clean(given), ensure_ascii=False, indent=1)
+    return Content(f"{content.text}\n\n{data}" if content.text else data, content.attachments)
+
+
+def _texts_of(blocks: Any) -> list[str]:
+    members = cast("list[JsonObject]", blocks) if isinstance(blocks, list) else []
+    return [str(one.get("text")) for one in members if one.get("type") == "text"]
+
+
+def _is_same(text: str, data: Any) -> bool:
+    """Return whether a text is these data as JSON, or their only value."""
+    with suppress(ValueError):
+        if decode_foreign(text.encode("utf-8", "replace")) == data:
+            return True
+    values = list(cast("JsonObject", data).values()) if isinstance(data, dict) else []
+    return len(values) == 1 and (
+        text == str(values[0]) or (isinstance(values[0], list | dict) and _is_same(text, values[0]))
+    )
 
 
 def read_blocks(blocks: Any) -> Content:

@@ -24,14 +24,14 @@ from opencode_tui.storage.paths import ensure
 
 logger = logging.getLogger(__name__)
 
-_LAYOUT = 1
+_LAYOUT = 2
 """Increased when the format of the files changes, so that older files are replaced."""
 
 MAX_TOOLS = 1_000
 """Most members of each list; the rest is left out."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-_KEPT = ("name", "title", "description", "inputSchema", "arguments", "uri", "uriTemplate", "mimeType")
+_KEPT = ("name", "title", "description", "inputSchema", "execution", "arguments", "uri", "uriTemplate", "mimeType")
 
 
 class McpError(OpencodeError):
@@ -54,14 +54,22 @@ class ConnectionLost(Exception):
     """The connection to a server ended during a request."""
 
 
+class SessionEnded(ConnectionLost):
+    """A remote server does not know the session any more: it has not run the request, so that a new session may."""
+
+
 class ServerLists(Struct, frozen=True):
-    """The lists of a server, each member as the protocol writes it; `instructions` are the server's text about itself."""
+    """The lists of a server, each member as the protocol writes it; `instructions` are the server's text about itself.
+
+    `faults` are lines about what of its answers is left out, or used otherwise than it is written.
+    """
 
     tools: list[JsonObject] = field(default_factory=list[JsonObject])
     prompts: list[JsonObject] = field(default_factory=list[JsonObject])
     resources: list[JsonObject] = field(default_factory=list[JsonObject])
     templates: list[JsonObject] = field(default_factory=list[JsonObject])
     instructions: str = ""
+    faults: list[str] = field(default_factory=list[str])
 
 
 def clean_list(members: Sequence[JsonObject], key: str = "name") -> list[JsonObject]:
@@ -111,6 +119,7 @@ class ListCache:
                 resources=stored["resources"],
                 templates=stored["templates"],
                 instructions=stored["instructions"],
+                faults=stored["faults"],
             )
             return CachedLists(lists, int(stored["time"]))
         except FileNotFoundError:
@@ -130,6 +139,7 @@ class ListCache:
             "resources": lists.resources,
             "templates": lists.templates,
             "instructions": lists.instructions,
+            "faults": lists.faults,
         }
         try:
             ensure(self._folder)

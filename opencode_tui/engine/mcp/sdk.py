@@ -4,9 +4,10 @@ It is imported on a thread, when the first server starts. What it returns are th
 """
 
 import asyncio
+import json
 import logging
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ import anyio
 import httpx2
 import mcp_types as types
 from mcp import Client
-from mcp.client._transport import ReadStream, TransportStreams  # the types of what a transport yields
+from mcp.client._transport import ReadStream, TransportStreams, WriteStream  # the types of what a transport yields
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -24,12 +25,14 @@ from mcp.shared.message import SessionMessage
 from msgspec import Struct
 
 from opencode_tui import __version__
+from opencode_tui.engine.mcp.answers import TASK_KEY, repair_answer
 from opencode_tui.engine.mcp.lists import (
     MAX_TOOLS,
     ConnectionLost,
     McpError,
     McpSignInError,
     ServerLists,
+    SessionEnded,
     clean,
     clean_list,
 )
@@ -48,6 +51,9 @@ for _name in ("mcp", "client", "httpx2", "httpcore2"):
 
 MOST_REQUESTS = 100
 """Requests of a server that may wait for our answer; further ones are dropped, as it does not read the answers."""
+
+MOST_EMPTY_PAGES = 10
+"""Pages of a list one after the other without a new member after which it ends."""
 
 _HTTP_TIMEOUT_S = 30.0
 _READ_TIMEOUT_S = 300.0
@@ -77,26 +83,35 @@ class Connection:
     They raise McpSignInError where the server demands a sign-in, or one with more rights.
     """
 
-    def __init__(self, client: Client, auth: TokenAuth | None = None) -> None:
+    def __init__(self, client: Client, exchange: "_Exchange", auth: TokenAuth | None = None) -> None:
         self._client = client
+        self._exchange = exchange
         self._auth = auth
+        self._only_as_tasks: frozenset[str] = frozenset()
+        """The tools that the server runs only as tasks (`taskSupport: required` of the protocol of 2025-11-25)."""
+        self._ending: set[asyncio.Task[None]] = set()
         # A result that does not fit its schema would be lost: the model can read it all the same.
         setattr(client.session, "validate_tool_result", _accept)  # noqa: B010 - the attribute is a method
 
     async def lists(self) -> ServerLists:
-        """Return all lists, without the members beyond a limit."""
+        """Return all lists, without the members beyond a limit, and what was left out of them."""
         can = self._client.server_capabilities
+        ends: list[str] = []
+        tools = await self._all("tools", self._client.list_tools, ends) if can.tools else []
+        prompts = await self._all("prompts", self._client.list_prompts, ends) if can.prompts else []
+        resources = await self._all("resources", self._client.list_resources, ends) if can.resources else []
+        templates = (
+            await self._all("resourceTemplates", self._client.list_resource_templates, ends) if can.resources else []
+        )
+        self._only_as_tasks = frozenset(tool["name"] for tool in tools if _is_only_a_task(tool))
+        faults = [fault for faults in self._exchange.faults.values() for fault in faults]
         return ServerLists(
-            tools=clean_list(await self._all("tools", self._client.list_tools) if can.tools else []),
-            prompts=clean_list(await self._all("prompts", self._client.list_prompts) if can.prompts else []),
-            resources=clean_list(
-                await self._all("resources", self._client.list_resources) if can.resources else [], key="uri"
-            ),
-            templates=clean_list(
-                await self._all("resourceTemplates", self._client.list_resource_templates) if can.resources else [],
-                key="uriTemplate",
-            ),
+            tools=clean_list(tools),
+            prompts=clean_list(prompts),
+            resources=clean_list(resources, key="uri"),
+            templates=clean_list(templates, key="uriTemplate"),
             instructions=str(clean(self._client.instructions or "")),
+            faults=[str(clean(fault)) for fault in dict.fromkeys([*faults, *ends])],
         )
 
     async def call(self, tool: str, arguments: JsonObject, report: Progress) -> JsonObject:
@@ -105,7 +120,32 @@ class Connection:
         async def forward(progress: float, total: float | None, message: str | None) -> None:
             await report(progress, total, message)
 
-        return await self._ask(self._client.call_tool(tool, arguments, progress_callback=forward))
+        if tool not in self._only_as_tasks:
+            return await self._ask(self._client.call_tool(tool, arguments, progress_callback=forward))
+        params = types.CallToolRequestParams(name=tool, arguments=arguments, task=types.TaskMetadata())
+        request = types.CallToolRequest(params=params)
+        session = self._client.session
+        started = await self._ask(session.send_request(request, types.CallToolResult, progress_callback=forward))
+        return await self._wait_for_task(tool, started)
+
+    async def _wait_for_task(self, tool: str, started: JsonObject) -> JsonObject:
+        """Return the result of a call that the server runs as a task; the end of this request ends the task."""
+        task: Any = cast("JsonObject", started.get("_meta") or {}).get(TASK_KEY)
+        if task is None:
+            return started  # it has run the tool at once
+        wanted = types.GetTaskPayloadRequest(params=types.GetTaskPayloadRequestParams(task_id=task))
+        try:
+            return await self._ask(self._client.session.send_request(wanted, types.CallToolResult))
+        except asyncio.CancelledError:
+            ending = asyncio.create_task(self._cancel_task(task), name=f"end of the task of {tool}")
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+            raise
+
+    async def _cancel_task(self, task: str) -> None:
+        request = types.CancelTaskRequest(params=types.CancelTaskRequestParams(task_id=task))
+        with suppress(McpError, ConnectionLost):
+            await self._ask(self._client.session.send_request(request, types.EmptyResult))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> JsonObject:
         """Return the messages of a prompt."""
@@ -119,21 +159,34 @@ class Connection:
         """Return when the server answers: to a list, because newer servers know no ping."""
         await self._ask(self._client.list_tools(cache_mode="bypass"))
 
-    async def _all(self, name: str, fetch: Callable[..., Awaitable[Any]]) -> list[JsonObject]:
-        found: list[JsonObject] = []
+    async def _all(self, name: str, fetch: Callable[..., Awaitable[Any]], ends: list[str]) -> list[JsonObject]:
+        """Return the members of a list with all its pages; what stopped it early is added to `ends`."""
+        key = {"resources": "uri", "resourceTemplates": "uriTemplate"}.get(name, "name")
+        found: dict[str, JsonObject] = {}
         cursor: str | None = None
+        cursors: set[str] = set()
+        empty = 0
         while len(found) < MAX_TOOLS:
             try:
                 page = await self._ask(fetch(cursor=cursor, cache_mode="bypass"))
             except McpError:  # it announced a list that it does not have
-                if name == "tools":
+                if name == "tools" and cursor is None:
                     raise
-                return found
-            found += cast("list[JsonObject]", page.get(name) or [])
+                if cursor is not None:
+                    ends.append(f"a page of its list of {name} cannot be read, so the list ends there")
+                break
+            before = len(found)
+            for member in cast("list[JsonObject]", page.get(name) or []):
+                found.setdefault(str(member[key]), member)
+            empty = empty + 1 if len(found) == before else 0
             cursor = page.get("nextCursor")
             if not cursor:
                 break
-        return found
+            if cursor in cursors or empty >= MOST_EMPTY_PAGES:
+                ends.append(f"the pages of its list of {name} repeat without an end, so the list ends there")
+                break
+            cursors.add(cursor)
+        return list(found.values())
 
     async def _ask(self, request: Awaitable[Any]) -> JsonObject:
         try:
@@ -141,7 +194,7 @@ class Connection:
         except MCPError as error:
             _check_challenge(self._auth)
             if "session terminated" in error.message.lower():  # a remote server that was restarted
-                raise ConnectionLost(error.message) from error
+                raise SessionEnded(error.message) from error
             raise _translated(error) from error
         except (
             httpx2.HTTPError,
@@ -154,6 +207,10 @@ class Connection:
             _check_challenge(self._auth)
             raise _translated(error) from error
         return cast("JsonObject", result.model_dump(mode="json", by_alias=True, exclude_none=True))
+
+
+def _is_only_a_task(tool: JsonObject) -> bool:
+    return cast("JsonObject", tool.get("execution") or {}).get("taskSupport") == "required"
 
 
 async def _accept(_name: str, _result: object) -> None:
@@ -180,6 +237,8 @@ async def connect_remote(
 
     async def record(response: httpx2.Response) -> None:
         statuses.append(response.status_code)
+        if response.status_code == 200 and "content-encoding" not in response.headers:
+            await _complete(response)
 
     def make(
         headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
@@ -215,6 +274,51 @@ async def connect_remote(
                 raise first from None
         stack.push_async_exit(inner)
         yield connection
+
+
+_BOM = b"\xef\xbb\xbf"
+_EVENTS = "text/event-stream"
+
+
+async def _complete(response: httpx2.Response) -> None:
+    """Give an answer what the SDK demands of it: a content type, no byte order mark, and a blank line after the last event."""
+    given = response.stream
+    if not isinstance(given, httpx2.AsyncByteStream):
+        return
+    chunks = aiter(given)
+    begin = b""
+    if "content-type" not in response.headers and response.request.method == "POST":
+        while len(begin) <= len(_BOM) and (chunk := await anext(chunks, None)) is not None:
+            begin += chunk
+        kind = "application/json" if begin.removeprefix(_BOM).lstrip()[:1] in (b"{", b"[") else _EVENTS
+        response.headers["content-type"] = kind
+    is_stream = response.headers.get("content-type", "").lower().startswith(_EVENTS)
+    response.stream = _Completed(given, begin, chunks, is_stream=is_stream)
+
+
+class _Completed(httpx2.AsyncByteStream):
+    """The bytes of an answer without a byte order mark, with a blank line at the end of a stream of events."""
+
+    def __init__(
+        self, given: httpx2.AsyncByteStream, begin: bytes, chunks: AsyncIterator[bytes], *, is_stream: bool
+    ) -> None:
+        self._given = given
+        self._begin = begin
+        self._chunks = chunks
+        self._is_stream = is_stream
+
+    async def __aiter__(self) -> AsyncGenerator[bytes]:
+        begin = self._begin
+        while len(begin) < len(_BOM) and (chunk := await anext(self._chunks, None)) is not None:
+            begin += chunk
+        yield begin.removeprefix(_BOM)
+        async for chunk in self._chunks:
+            yield chunk
+        if self._is_stream:
+            yield b"\n\n"
+
+    async def aclose(self) -> None:
+        await self._given.aclose()
 
 
 def _check_refusal(statuses: Sequence[int], auth: TokenAuth | None) -> None:
@@ -261,8 +365,9 @@ async def _opened(
         if isinstance(message, changes):
             handlers.changed()
 
+    exchange = _Exchange()
     client = Client(
-        _typed(transport),
+        _repaired(transport, exchange),
         elicitation_callback=elicit,
         list_roots_callback=roots,
         message_handler=heard,
@@ -271,7 +376,7 @@ async def _opened(
     )
     try:
         async with client:
-            yield Connection(client, auth)
+            yield Connection(client, exchange, auth)
     except (BaseExceptionGroup, MCPError, httpx2.HTTPError, OSError, ValueError, RuntimeError) as error:
         raise _translated(first_error(error)) from None
 
@@ -291,36 +396,83 @@ def _translated(error: BaseException) -> BaseException:
     return error
 
 
-@asynccontextmanager
-async def _typed(transport: AbstractAsyncContextManager[TransportStreams]) -> AsyncGenerator[TransportStreams]:
-    """Yield the streams of a transport, with a type in each result."""
-    async with transport as (read, write):
-        yield _TypedResults(read), write
+class _Exchange:
+    """The messages of a connection: each answer passes here in the form that the protocol demands (`answers.py`).
 
-
-class _TypedResults:
-    """Reads a stream in which each result says of which type it is.
-
-    One without a type is complete (`Result.resultType` of the protocol of 2026-07-28), but the SDK refuses it. Where the protocol
-    is older the SDK leaves the type out again.
+    `faults` are the lines about what was left out of the newest answers, by the methods that asked for them.
     """
 
-    def __init__(self, messages: ReadStream[SessionMessage | Exception]) -> None:
+    def __init__(self) -> None:
+        self.faults: dict[str, list[str]] = {}
+        self._asked: dict[str, tuple[str, str | None]] = {}
+        """The method and the cursor of each request without an answer, by its id as a text."""
+        self._cursors: dict[str, Any] = {}
+        """The cursors of a server that are no texts, by the texts that stand for them."""
+
+    def sent(self, message: SessionMessage) -> SessionMessage:
+        """Record a request, and return it with the cursor that the server gave."""
+        request = message.message
+        if isinstance(request, types.JSONRPCRequest):
+            cursor: Any = (request.params or {}).get("cursor")
+            self._asked[str(request.id)] = (request.method, cursor)
+            if request.params is not None and cursor in self._cursors:
+                request.params["cursor"] = self._cursors[cursor]
+        elif isinstance(request, types.JSONRPCNotification) and request.method == "notifications/cancelled":
+            self._asked.pop(str((request.params or {}).get("requestId")), None)
+        return message
+
+    def received(self, message: SessionMessage | Exception) -> SessionMessage | Exception:
+        """Return a message of the server with its result repaired."""
+        if not isinstance(message, SessionMessage):
+            return message
+        answer = message.message
+        if isinstance(answer, types.JSONRPCError):
+            self._asked.pop(str(answer.id), None)
+        if not isinstance(answer, types.JSONRPCResponse):
+            return message
+        answer.result.setdefault("resultType", "complete")  # the protocol of 2026-07-28 says so, but the SDK refuses it
+        method, asked_cursor = self._asked.pop(str(answer.id), ("", None))
+        cursor: Any = answer.result.get("nextCursor")
+        if cursor and not isinstance(cursor, str):
+            answer.result["nextCursor"] = name = json.dumps(cursor)
+            self._cursors[name] = cursor
+        repaired = repair_answer(method, answer.result)
+        answer.result = repaired.result
+        if asked_cursor is None:
+            self.faults[method] = []
+        self.faults.setdefault(method, []).extend(repaired.faults)
+        return message
+
+
+@asynccontextmanager
+async def _repaired(
+    transport: AbstractAsyncContextManager[TransportStreams], exchange: _Exchange
+) -> AsyncGenerator[TransportStreams]:
+    """Yield the streams of a transport, with all messages passed through the exchange."""
+    async with transport as (read, write):
+        yield _Incoming(read, exchange), _Outgoing(write, exchange)
+
+
+class _Incoming:
+    """The messages of the server."""
+
+    def __init__(self, messages: ReadStream[SessionMessage | Exception], exchange: _Exchange) -> None:
         self._messages = messages
+        self._exchange = exchange
 
     async def receive(self) -> SessionMessage | Exception:
-        return _with_type(await self._messages.receive())
+        return self._exchange.received(await self._messages.receive())
 
     async def aclose(self) -> None:
         await self._messages.aclose()
 
-    def __aiter__(self) -> "_TypedResults":
+    def __aiter__(self) -> "_Incoming":
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return _with_type(await self._messages.__anext__())
+        return self._exchange.received(await self._messages.__anext__())
 
-    async def __aenter__(self) -> "_TypedResults":
+    async def __aenter__(self) -> "_Incoming":
         await self._messages.__aenter__()
         return self
 
@@ -335,10 +487,27 @@ class _TypedResults:
         return getattr(self._messages, "last_context", None)
 
 
-def _with_type(received: SessionMessage | Exception) -> SessionMessage | Exception:
-    if isinstance(received, SessionMessage) and isinstance(received.message, types.JSONRPCResponse):
-        received.message.result.setdefault("resultType", "complete")
-    return received
+class _Outgoing:
+    """The messages to the server."""
+
+    def __init__(self, messages: WriteStream[SessionMessage], exchange: _Exchange) -> None:
+        self._messages = messages
+        self._exchange = exchange
+
+    async def send(self, item: SessionMessage, /) -> None:
+        await self._messages.send(self._exchange.sent(item))
+
+    async def aclose(self) -> None:
+        await self._messages.aclose()
+
+    async def __aenter__(self) -> "_Outgoing":
+        await self._messages.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: TracebackType | None
+    ) -> bool | None:
+        return await self._messages.__aexit__(exc_type, exc_val, exc_tb)
 
 
 @asynccontextmanager

@@ -30,6 +30,7 @@ from opencode_tui.engine.mcp.lists import (
     McpRegistrationError,
     McpSignInError,
     ServerLists,
+    SessionEnded,
 )
 from opencode_tui.engine.mcp.process import ServerProcess, server_environment
 from opencode_tui.engine.mcp.sign_in import ServerSignIn
@@ -277,7 +278,28 @@ class McpServer:
         return _Call(own / 1000 if own else self._world.default_timeout_s or limit_s, elicit)
 
     async def _request(self, ask: "Callable[[Connection], Awaitable[JsonObject]]", call: _Call) -> JsonObject:
+        """Return the answer to a request; one that finds its session ended is sent once more in a new one."""
         live = await self._connection()
+        try:
+            return await self._request_over(live, ask, call)
+        except SessionEnded:
+            await self._end_connection(live)
+        live = await self._connection()
+        try:
+            return await self._request_over(live, ask, call)
+        except SessionEnded as ended:
+            raise McpError(await self._describe_loss(live, str(ended))) from None
+
+    async def _end_connection(self, live: _Live) -> None:
+        """End a connection whose session is over, so that the next request opens another one at once."""
+        live.task.cancel()
+        await asyncio.wait({live.task})
+        if self._task is live.task and self.state == "connected":
+            self.state = "known"
+
+    async def _request_over(
+        self, live: _Live, ask: "Callable[[Connection], Awaitable[JsonObject]]", call: _Call
+    ) -> JsonObject:
         self._calls.append(call)
         mark = _current_call.set(call)
         try:
@@ -287,6 +309,9 @@ class McpServer:
             self._failures = 0
             self._record_answer()
             return result
+        except SessionEnded:
+            call.timer = asyncio.timeout(None)  # one that was entered cannot be entered again
+            raise
         except TimeoutError:
             if live.process is not None and (self._pinging is None or self._pinging.done()):
                 self._pinging = asyncio.create_task(self._ping(live), name=f"pings of the MCP server {self.name}")

@@ -129,6 +129,7 @@ class McpServers:
             instructions=server.lists.instructions or None,
             sign_in=_sign_in_state(server),
             output=[redact(line) for line in server.output],
+            faults=[redact(show_hidden(line)) for line in server.lists.faults],
         )
 
     def tools(self, name: str) -> list[McpTool]:
@@ -152,6 +153,14 @@ class McpServers:
     def resources(self) -> list[McpResource]:
         """Return the known resources of all enabled servers."""
         return [_resource(server.name, one) for server in self.enabled() for one in server.lists.resources]
+
+    def templates(self) -> list[McpResource]:
+        """Return the known templates of resources of all enabled servers, each with the template as its `uri`."""
+        return [
+            _resource(server.name, {**one, "uri": one["uriTemplate"]})
+            for server in self.enabled()
+            for one in server.lists.templates
+        ]
 
     async def connect(self, name: str) -> McpServerStatus:
         """Switch a server on, start it and return its state: also after a failure, which is in the state. Raises NotFoundError."""

@@ -28,7 +28,7 @@ from opencode_tui.engine.permission.decision import (
 )
 from opencode_tui.engine.permission.path_forms import PathForms
 from opencode_tui.engine.permission.protected import is_secret
-from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable
+from opencode_tui.engine.permission.ruleset import BuiltInRule, evaluate, evaluate_layers, grantable, is_about
 from opencode_tui.schema.error import DeniedError
 from opencode_tui.schema.permission import Action, Approvals, Rule, Ruleset, Runs
 from opencode_tui.schema.session.sandbox import KEY, SandboxFacts
@@ -420,7 +420,7 @@ class _Plan:
     def _limited_below(self) -> list[str]:
         """Return the files in folders that the command reads as a whole about which a rule of the user is not to allow them."""
         limits = [
-            rule.pattern
+            rule
             for layer in self._scope.layers
             for rule in layer
             if rule.action != "allow" and not isinstance(rule, BuiltInRule) and matches(rule.permission, "read")
@@ -428,7 +428,7 @@ class _Plan:
         if not limits:
             return []
         texts = ((path, (path, *self._forms.of("read", path))) for path in self._scan.below)
-        return [path for path, forms in texts if any(matches(limit, text) for limit in limits for text in forms)]
+        return [path for path, forms in texts if any(is_about(limit, "read", forms) for limit in limits)]
 
     def _is_limited(self, permission: str, pattern: str) -> bool:
         forms = self._forms.of(permission, pattern)

@@ -13,8 +13,8 @@ SKIPPED = frozenset(
 )
 """Folders of installed packages: many packages bring such files, and nothing starts their programs."""
 
-_GIT_FOLDER_FILES = ("config", "config.worktree", "hooks", "info/attributes", "commondir")
-"""What git reads as configuration in its folder; the rest must stay writable for commits."""
+_GIT_FOLDER_FILES = ("config", "config.worktree", "hooks", "info/attributes", "commondir", "objects/info/alternates")
+"""What git reads as configuration in its folder; the rest must stay writable for commits, as files (`git_entries.py`)."""
 
 _FILES = frozenset({"HEAD", "config", "commondir"})
 _FOLDERS = frozenset({"objects", "refs"})

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import cast
 
 from opencode_tui.config.sources.project_file import fold, is_secret
-from opencode_tui.engine.permission import address_forms, command_forms
+from opencode_tui.engine.permission import address_forms, command_forms, path_forms
 from opencode_tui.engine.permission.command_forms import NO_FORMS, CommandForms, matches
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.permission import Action, Rule
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.tools import permission_of
+from opencode_tui.storage.same_name import AnySpelling, key
 
 
 class BuiltInRule(Rule):
@@ -69,6 +70,9 @@ def is_about(rule: Rule, permission: str, texts: Sequence[str], command: Command
     if permission == command_forms.PERMISSION:
         compare = command_forms.allows if rule.action == "allow" else command_forms.limits
         return any(compare(rule.pattern, text, command) for text in texts)
+    if permission in path_forms.PERMISSIONS:
+        patterns = path_forms.patterns_of(rule.pattern, allows=rule.action == "allow")
+        return any(_holds(pattern, rule.action, text) for pattern in patterns for text in texts)
     if permission != address_forms.PERMISSION:
         return any(_holds(rule.pattern, rule.action, text) for text in texts)
     forms = [address_forms.forms_of_address(text) for text in texts]
@@ -79,6 +83,8 @@ def is_about(rule: Rule, permission: str, texts: Sequence[str], command: Command
 
 def _holds(pattern: str, action: Action, text: str) -> bool:
     """Return whether a pattern matches a text; that of a rule that does not allow also if only the direction of slashes differs."""
+    if isinstance(text, AnySpelling):
+        return action != "allow" and matches(key(pattern), text)
     if matches(pattern, text):
         return True
     return action != "allow" and "\\" in text and matches(pattern, text.replace("\\", "/"))

@@ -135,7 +135,7 @@ class Installer:
             return Tree(source, "", read_folder(Path(source.address)))
         folder = self._new_folder()
         ensure(folder)
-        git = SafeGit(folder, environ=self._environ)
+        git = SafeGit(folder, environ=self._environ, is_private=True)
         variables = {"GIT_DIR": str(folder)}
         git.run_blocking("init", "--quiet", "--bare", "--template=", str(folder), more=variables)
         ensure(folder / "info")

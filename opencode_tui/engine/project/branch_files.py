@@ -48,7 +48,7 @@ async def read_branch_files(
         names = [name for modes, name in rows if _is_regular(modes) and modes[number] != _ABSENT]
         for first in range(0, len(names), _ARGUMENTS):
             words = ("checkout-index", "--quiet", f"--prefix={into}/", "--", *names[first : first + _ARGUMENTS])
-            await git.run(*words, folder=folder, more=variables, timeout_s=TIMEOUT_S)
+            await git.run(*words, folder=folder, more=variables, timeout_s=TIMEOUT_S, write=[folder])
         sides.append(into)
     contents = await asyncio.to_thread(_read_sides, regular, sides)
     return tuple(
@@ -93,7 +93,7 @@ async def merge_texts(git: SafeGit, ours: bytes, base: bytes, theirs: bytes) -> 
         for path, text in zip(paths, (ours, base, theirs), strict=True):
             path.write_bytes(text)
         try:
-            await git.run("merge-file", "--quiet", *map(str, paths))
+            await git.run("merge-file", "--quiet", *map(str, paths), write=[Path(name)])
         except GitUnavailableError:
             return None
         return paths[0].read_bytes()

@@ -15,6 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from opencode_tui.engine.project.git import SafeGit, with_settings
+from opencode_tui.engine.project.git_reach import name_alternates
 from opencode_tui.schema.error import GitUnavailableError
 from opencode_tui.storage.safe_folder import open_folder
 
@@ -87,19 +88,6 @@ def _move(source: Path, target: Path) -> None:
     """Move an entry of one folder to another; what became a link meanwhile is not followed. Blocks. Raises OSError."""
     with open_folder(source.parent) as folder, open_folder(target.parent) as into:
         folder.move(source.name, into, target.name)
-
-
-def name_alternates(objects: Sequence[Path]) -> str:
-    """Return folders with objects as git reads them in `GIT_ALTERNATE_OBJECT_DIRECTORIES`."""
-    return os.pathsep.join(_quote(str(path)) for path in objects)
-
-
-def _quote(name: str) -> str:
-    """Return a path as one element of a list; git reads a quoted one like a string of C."""
-    if os.pathsep not in name and not name.startswith('"'):
-        return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 async def _hide_repositories(

@@ -23,6 +23,7 @@ from opencode_tui.schema.error import ConfigError, GitUnavailableError
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.same_name import canonical
 from opencode_tui.storage.task_folders import task_origin
 
 _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
@@ -31,7 +32,8 @@ _COMMIT = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
 class Project(Struct, frozen=True):
     """A folder's project. `directory` and `worktree` are real paths, `worktree` the top of this work tree.
 
-    `vcs` is also None when git fails; `warnings` are one-line texts for the user.
+    `vcs` is also None when git fails; `warnings` are one-line texts for the user. `origins` are the work trees that this one is a
+    copy of: that of its agent's session or batch task, and the main one of a linked one. Rules about their files hold here as well.
     """
 
     id: str
@@ -40,6 +42,7 @@ class Project(Struct, frozen=True):
     vcs: Literal["git"] | None = None
     repository: Repository | None = None
     warnings: tuple[str, ...] = ()
+    origins: tuple[Path, ...] = ()
 
     @property
     def branch(self) -> str | None:
@@ -52,15 +55,16 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
 
     Raises ConfigError when the folder does not exist. If git is missing or fails, the project is `global`, with a warning.
     """
-    real = Path(os.path.realpath(directory))
+    real = canonical(directory)
     if not real.is_dir():
         raise ConfigError(f"{directory} is not a directory")
     repository = find_repository(real)
     if repository is None:
         return Project(id=GLOBAL_PROJECT, directory=real, worktree=real)
+    origin = task_origin(paths, repository.worktree)  # a batch task's clone has the project of its origin
+    named = repository if origin is None else find_repository(Path(origin)) or repository
+    origins = find_origins(repository, *filter(None, [origin]))
     try:
-        origin = task_origin(paths, repository.worktree)  # a batch task's clone has the project of its origin
-        named = repository if origin is None else find_repository(Path(origin)) or repository
         name, warnings = _identify(named, cache=paths.cache, environ=environ)
     except GitUnavailableError as error:
         return Project(
@@ -69,10 +73,18 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
             worktree=repository.worktree,
             repository=repository,
             warnings=(str(error),),
+            origins=origins,
         )
-    return Project(
-        id=name, directory=real, worktree=repository.worktree, vcs="git", repository=repository, warnings=warnings
-    )
+    return Project(name, real, repository.worktree, "git", repository, warnings, origins)
+
+
+def find_origins(repository: Repository, *origins: str) -> tuple[Path, ...]:
+    """Return the work trees of which that of a repository is a copy: the given ones, and the main one of each. Blocks."""
+    found: dict[Path, None] = {}
+    for one in (repository, *(find_repository(Path(os.path.realpath(origin))) for origin in origins)):
+        if one is not None:
+            found |= dict.fromkeys((one.worktree, one.main_worktree))
+    return tuple(path for path in found if path != repository.worktree)
 
 
 def _identify(repository: Repository, *, cache: Path, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:

@@ -1,4 +1,14 @@
-"""The only module that starts git. The repository may be hostile: no program that its settings name runs.
+"""The only module that starts git. The repository may be hostile: no program that its settings name runs, and no link leads out.
+
+By default git is **confined** (`git_reach.py`): it has no network, and sees the system, the work tree, the git folder and what its
+caller names, so that a link that a command has put there, or puts there meanwhile, leads nowhere. It gets none of the user's
+variables but those for its own work, and the user's settings without credentials.
+
+**On the host** git runs for what the user asked for (`run_for_user`: a commit or a push with the user's hooks, keys and network),
+and where nothing confines it. Before that, the git folder is looked through (`git_entries.py`): with a link, a pipe or the like in
+it git does not start, and the error names the entry. In a folder that no command may write (`is_private`) neither is needed.
+
+What git writes to its standard error reaches nobody: it quotes lines of files (`git_causes.py`).
 
 Hooks, file-system monitors, pagers, external diffs, checks of signatures, transports, lazy fetches and prompts are off, and
 content filters too with the variables of `without_filters`; only `run_for_user` lets them run, for a commit or a push that the
@@ -8,7 +18,7 @@ form. Git runs in its own session without a terminal for prompts, and its childr
 if the thread that waits for it is left behind.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
-processes; the first command imports it, on its thread.
+processes on the host; the first such command imports it, on its thread.
 """
 
 import asyncio
@@ -22,11 +32,15 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.project.git_causes import explain
+from opencode_tui.engine.project.git_entries import is_only_read, look_through
+from opencode_tui.engine.project.git_reach import GitReach, GitStart, find_reach, present_confinement
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.lean_libraries import git_command
 from opencode_tui.programs import find_program, safe_environ
@@ -43,12 +57,12 @@ VERSION_S = 5.0
 OUTPUT_BYTES = 128 * 1024 * 1024
 """Maximum output of one command in bytes; a longer one fails."""
 
+_HOOKS_OFF = ("-c", f"core.hooksPath={os.devnull}")
 _OPTIONS = (
     "--no-pager",
     *("-c", "apply.ignoreWhitespace=no"),
     *("-c", "apply.whitespace=nowarn"),
     *("-c", "core.fsmonitor=false"),
-    *("-c", f"core.hooksPath={os.devnull}"),
     *("-c", "core.splitIndex=false"),  # a part of an index elsewhere would be in the user's git folder
     *("-c", "diff.suppressBlankEmpty=false"),
     *("-c", "log.showSignature=false"),  # a check starts the program of `gpg.program`
@@ -64,12 +78,32 @@ _VARIABLES = {
     "GIT_TERMINAL_PROMPT": "0",
     "LC_ALL": "C",
 }
-_USER_OPTIONS = ("--no-pager", "-c", "core.splitIndex=false", "-c", "submodule.recurse=false")
+_USER_OPTIONS = (
+    "--no-pager",
+    *("-c", "core.fsmonitor=false"),  # what answers at its socket may be a command
+    *("-c", "core.splitIndex=false"),
+    *("-c", "submodule.recurse=false"),
+)
+_OPTIONS_OF = {
+    "normal": (*_OPTIONS, *_HOOKS_OFF),
+    "strict": (*_OPTIONS, *_HOOKS_OFF),
+    "settings": _OPTIONS,
+    "user": _USER_OPTIONS,
+}
+"""The options of each way to start git (`_Job`)."""
+
 _USER_VARIABLES = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_SEQUENCE_EDITOR": "true"}
 _USER_SETTINGS = ("GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_SSH", "GIT_ASKPASS", "GIT_CONFIG_")
 """The starts of the names of variables by which the user sets git up; the others say where a repository is."""
 _NOT_FOR_USER = ("GPG_TTY",)
 """A program that asks for a passphrase would draw over the screen."""
+
+_HARMLESS_VARIABLES = frozenset({
+    "EMAIL", "HOME", "LANG", "LANGUAGE", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TZ", "USER", "XDG_CONFIG_HOME",
+})  # fmt: skip
+"""What git has of the user's variables: a command may lead it to the file in which the kernel shows them."""
+
+_NAME_IT = "delete it, or if it is yours, name the folder that it leads to in experimental.sandbox.writable"
 
 _VERB_OPTIONS = {
     "diff": ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"),
@@ -82,6 +116,9 @@ _WITHOUT_HOOKS = frozenset({
     "hash-object", "log", "ls-files", "ls-tree", "merge-base", "merge-file", "remote", "rev-list", "rev-parse", "status", "var",
 })  # fmt: skip
 """The commands that run no hook: they write neither an index nor a branch."""
+
+_WITHOUT_REPOSITORY = frozenset({"--version", "check-ref-format"})
+"""The commands that read nothing but their arguments."""
 
 _LISTING = ("config", "--null", "--name-only", "--get-regexp")
 _HOOKS = r"^hook\..*\.event$"
@@ -104,8 +141,21 @@ _running: "set[subprocess.Popen[bytes]]" = set()
 class SafeGit:
     """Runs git in one folder. Methods raise GitMissingError without a git command, GitUnavailableError with git's message."""
 
-    def __init__(self, folder: Path, *, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        environ: Mapping[str, str],
+        repository: Repository | None = None,
+        is_private: bool = False,
+    ) -> None:
+        """`repository` is that of the folder, where it was found before a command could lead it elsewhere.
+
+        With `is_private` no command may write the folder, nor what git reads in it: then git runs on the host.
+        """
         self.folder = folder
+        self._repository = repository
+        self._is_private = is_private
         plain = {name: value for name, value in environ.items() if not name.startswith("GIT_")}
         own = {name: value for name, value in environ.items() if name.startswith(_USER_SETTINGS)}
         self._environ = plain | _VARIABLES
@@ -117,28 +167,38 @@ class SafeGit:
         folder: Path | None = None,
         more: Mapping[str, str] | None = None,
         timeout_s: float = TIMEOUT_S,
+        read: Sequence[Path] = (),
+        write: Sequence[Path] = (),
     ) -> str:
         """Return git's output, with surrogates for names that are not UTF-8; cancellation stops git first.
 
-        `more` are additional variables.
+        `more` are additional variables. Git reads and writes the repository of the folder, what these variables name, and the
+        folders of `read` and `write`.
         """
         where = folder or self.folder
-        return _output(arguments, where, await self._answer(arguments, where, more or {}, timeout_s))
+        job = _Job(arguments, where, more or {}, read=read, write=write)
+        return _output(arguments, where, await self._answer(job, timeout_s))
 
     async def run_for_user(
         self, *arguments: str, more: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
     ) -> "GitAnswer":
         """Return how a command ended that the user asked for: hooks, filters, transports and signatures work as in a terminal.
 
-        Nothing can ask in it: it has no terminal and no editor. Its ways of ending are no errors, except a timeout.
+        Nothing can ask in it: it has no terminal and no editor. Its ways of ending are no errors, except a timeout. Raises
+        GitUnavailableError where the git folder has what git must not meet.
         """
-        answer = await self._answer(arguments, self.folder, more or {}, timeout_s, is_for_user=True)
+        answer = await self._answer(_Job(arguments, self.folder, more or {}, way="user"), timeout_s)
         texts = [text for one in (answer.output, answer.error) if (text := one.decode("utf-8", "replace").strip("\n"))]
         return GitAnswer("\n".join(texts), answer.code)
 
+    async def read_settings(self, *arguments: str, more: Mapping[str, str] | None = None) -> str:
+        """Return what `config` or `rev-parse` print with the user's and the repository's settings alone; none where they fail."""
+        answer = await self._answer(_Job(arguments, self.folder, more or {}, way="settings"), TIMEOUT_S)
+        return "" if answer.code else answer.output.decode("utf-8", "surrogateescape")
+
     def run_blocking(self, *arguments: str, more: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S) -> str:
         """Return what `run` returns, on the calling thread; blocks until the timeout at most."""
-        answer = self._start(arguments, self.folder, more or {}).wait(timeout_s)
+        answer = self._start(_Job(arguments, self.folder, more or {})).wait(timeout_s)
         return _output(arguments, self.folder, answer)
 
     def run_strictly(
@@ -154,10 +214,11 @@ class SafeGit:
         `settings` come before those of the user and the repository. Git inherits the descriptors; `stop` ends it within 200 ms.
         """
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        process = self._start(arguments, self.folder, more, stop, options=options, descriptors=descriptors)
+        job = _Job(arguments, self.folder, more, options=options, descriptors=descriptors, way="strict")
+        process = self._start(job, stop)
         answer = process.wait(TIMEOUT_S, stop)
         if answer.error:
-            raise GitUnavailableError(f"git {arguments[0]} in {self.folder}: {_one_line(answer.error)}")
+            raise GitUnavailableError(f"git {arguments[0]} in {self.folder}: {explain(answer.error, answer.code)}")
         return _output(arguments, self.folder, answer)
 
     async def without_filters(self, repository: Repository) -> Mapping[str, str]:
@@ -166,75 +227,68 @@ class SafeGit:
         They disable every filter in the repository's settings and override `core.worktree`.
         """
         paths = {"GIT_DIR": str(repository.git_dir), "GIT_WORK_TREE": str(repository.worktree)}
-        answer = await self._answer((*_LISTING, _FILTERS), self.folder, paths)
+        answer = await self._answer(_Job((*_LISTING, _FILTERS), self.folder, paths), TIMEOUT_S)
         names = _listed(_LISTING, self.folder, answer)
         return with_settings(paths, {name: "false" if name.endswith(".required") else "" for name in names})
 
-    async def _answer(
-        self,
-        arguments: Sequence[str],
-        folder: Path,
-        more: Mapping[str, str],
-        timeout_s: float = TIMEOUT_S,
-        *,
-        is_for_user: bool = False,
-    ) -> "_Answer":
+    async def _answer(self, job: "_Job", timeout_s: float) -> "_Answer":
         stop = threading.Event()
 
         def work() -> _Answer:
-            return self._start(arguments, folder, more, stop, is_for_user=is_for_user).wait(timeout_s, stop)
+            return self._start(job, stop).wait(timeout_s, stop)
 
         return await run_to_completion(asyncio.to_thread(work), stop=stop)
 
-    def _start(
-        self,
-        arguments: Sequence[str],
-        folder: Path,
-        more: Mapping[str, str],
-        stop: threading.Event | None = None,
-        *,
-        is_for_user: bool = False,
-        options: Sequence[str] = (),
-        descriptors: Sequence[int] = (),
-    ) -> "_Process":
-        verb, *rest = arguments
-        if not is_for_user and verb not in _WITHOUT_HOOKS:
-            more = with_settings(more, self._hooks_off(arguments, folder, more, stop))
-        usual = self._of_user | _USER_VARIABLES if is_for_user else self._environ
+    def _start(self, job: "_Job", stop: threading.Event | None = None) -> "_Process":
+        """Return git, started: confined where it is not for the user and something confines it. To be waited for on this thread."""
+        verb, *rest = job.arguments
+        more = job.more
+        if job.way != "user" and verb not in _WITHOUT_HOOKS:
+            more = with_settings(more, self._hooks_off(job, stop))
+        usual = self._of_user | _USER_VARIABLES if job.way == "user" else self._environ
         variables = safe_environ({**usual, **more}, self.folder)
         program = find_program("git", variables, self.folder)
         if program is None:
-            raise _missing(folder)
+            raise _missing(job.folder)
         if program not in _answered:
             _check_that_it_answers(program, variables, stop)
             _answered.add(program)
+        first = _OPTIONS_OF[job.way]
+        command = [program, *first, *job.options, "-C", str(job.folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
+        name = f"git {verb} in {job.folder}"
+        if not self._is_private and job.way != "strict" and verb not in _WITHOUT_REPOSITORY:
+            reach = find_reach(job.folder, more, known=self._repository, read=job.read, write=job.write)
+            if job.way != "user":
+                variables = {one: value for one, value in variables.items() if _is_harmless(one)}
+            confined = _confined(command, job, variables, reach)
+            _refuse_entries(job.folder, reach, is_confined=confined is not None)
+            if confined is not None:
+                return _Process(_spawn(confined, job.folder), name=name)
         library = git_command()
-        first = _USER_OPTIONS if is_for_user else _OPTIONS
-        command = [program, *first, *options, "-C", str(folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         try:
-            started = library.Git(folder).execute(
+            started = library.Git(job.folder).execute(
                 [*self._without_inherited(variables), *command],
                 as_process=True,
                 env=variables,
                 start_new_session=True,
-                pass_fds=tuple(descriptors),
+                pass_fds=tuple(job.descriptors),
             )
         except library.GitCommandNotFound as error:
-            raise _missing(folder) from error
+            raise _missing(job.folder) from error
         except OSError as error:
-            raise GitUnavailableError(f"cannot run git in {folder}: {cause_of(error)}; try again") from error
-        return _Process(started, name=f"git {verb} in {folder}")
+            raise _cannot_run(job.folder, error) from error
+        assert started.proc is not None  # GitPython has just started it
+        return _Process(started.proc, name=name, holder=started)
 
-    def _hooks_off(
-        self, arguments: Sequence[str], folder: Path, more: Mapping[str, str], stop: threading.Event | None
-    ) -> Mapping[str, str]:
+    def _hooks_off(self, job: "_Job", stop: threading.Event | None) -> Mapping[str, str]:
         """Return settings by which no hook that the settings define has an event. Blocks.
 
         Since version 2.54 git also runs the commands of `hook.NAME.command`, whatever `core.hooksPath` says. An empty event takes a
         hook all its events. Source: git-config(1), 2.54.0, `hook.<friendly-name>.event`.
         """
-        answer = self._start((*_LISTING, _HOOKS), folder, more, stop).wait(TIMEOUT_S, stop)
-        return dict.fromkeys(_listed(arguments, folder, answer), "")
+        listing = replace(job, arguments=(*_LISTING, _HOOKS), way="normal" if job.way == "settings" else job.way)
+        answer = self._start(replace(listing, options=(), descriptors=()), stop).wait(TIMEOUT_S, stop)
+        return dict.fromkeys(_listed(job.arguments, job.folder, answer), "")
 
     def _without_inherited(self, variables: Mapping[str, str]) -> list[str]:
         """Return the command prefix that unsets the `GIT_*` variables of this process; GitPython can only add variables.
@@ -273,6 +327,19 @@ def with_settings(variables: Mapping[str, str], settings: Mapping[str, str]) -> 
     return changed
 
 
+class _Job(Struct, frozen=True):
+    """A command of git to start; `way` is what it is for: to read the user's settings, for the user, or to be taken at its word."""
+
+    arguments: Sequence[str]
+    folder: Path
+    more: Mapping[str, str]
+    way: Literal["normal", "settings", "user", "strict"] = "normal"
+    options: Sequence[str] = ()
+    descriptors: Sequence[int] = ()
+    read: Sequence[Path] = ()
+    write: Sequence[Path] = ()
+
+
 class GitAnswer(Struct, frozen=True):
     """What git printed, with what its hooks and the other side printed, not made safe, and its exit code."""
 
@@ -289,10 +356,12 @@ class _Answer(Struct, frozen=True):
 class _Process:
     """A running git process with a thread for each pipe."""
 
-    def __init__(self, started: "Git.AutoInterrupt", *, name: str) -> None:
-        assert started.proc is not None  # GitPython has just started it
-        self._started = started  # ends git when it is garbage-collected
-        self._process: subprocess.Popen[bytes] = started.proc
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", *, name: str, holder: "Git.AutoInterrupt | None" = None
+    ) -> None:
+        """`holder` ends git when it is garbage-collected."""
+        self._holder = holder
+        self._process = process
         self._name = name
         _running.add(self._process)
         self._output = _Reader(self._process.stdout, OUTPUT_BYTES)
@@ -346,7 +415,7 @@ class _Reader(threading.Thread):
 
     def __init__(self, pipe: IO[bytes] | None, limit: int, *, may_drop: bool = False) -> None:
         super().__init__(name="git-output", daemon=True)
-        assert pipe is not None  # GitPython opens both
+        assert pipe is not None  # both are opened
         self._pipe = pipe
         self._limit = limit
         self._may_drop = may_drop
@@ -413,13 +482,74 @@ def _missing(folder: Path) -> GitMissingError:
     return GitMissingError(f"cannot run git in {folder}: git not found; install git")
 
 
-def _one_line(error: bytes) -> str:
-    return " ".join(error.decode("utf-8", "replace").split())
+def _cannot_run(folder: Path, error: OSError) -> GitUnavailableError:
+    return GitUnavailableError(f"cannot run git in {folder}: {cause_of(error)}; try again")
+
+
+def _is_harmless(name: str) -> bool:
+    """Return whether git may have a variable of the user where a command may make it read its own variables."""
+    return name in _HARMLESS_VARIABLES or name.startswith(("GIT_", "LC_"))
+
+
+def _confined(command: Sequence[str], job: _Job, variables: Mapping[str, str], reach: GitReach) -> GitStart | None:
+    if job.way == "user":
+        return None
+    try:
+        return present_confinement().confine(command, job.folder, variables, reach)
+    except OSError as error:
+        raise _cannot_run(job.folder, error) from error
+
+
+def _refuse_entries(folder: Path, reach: GitReach, *, is_confined: bool) -> None:
+    """Raise GitUnavailableError where a git folder has what would let git wait, or on the host, lead it elsewhere. Blocks."""
+    for git_folder in reach.git_folders:
+        for entry in look_through(git_folder):
+            if is_confined and not entry.lets_wait:
+                continue
+            if entry.is_link and (is_only_read(entry, git_folder) or present_confinement().follows(entry.path, folder)):
+                continue
+            raise GitUnavailableError(
+                f"git was not started in {folder}, because {entry.path} is {entry.what}, which a command may have left there; "
+                + (_NAME_IT if entry.is_link else "delete it, or give it a name of its own")
+            )
+
+
+def _spawn(start: GitStart, folder: Path) -> "subprocess.Popen[bytes]":
+    """Start a confined git. A way that confines the thread needs one that ends with it. Raises GitUnavailableError."""
+    made: list[subprocess.Popen[bytes] | OSError] = []
+
+    def run() -> None:
+        try:
+            if start.enter is not None:
+                start.enter()
+            made.append(
+                subprocess.Popen(
+                    start.argv,
+                    cwd="/",
+                    env=start.environ,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            )
+        except OSError as error:
+            made.append(error)
+
+    if start.enter is None:
+        run()
+    else:
+        thread = threading.Thread(target=run, name="git-start")
+        thread.start()
+        thread.join()
+    if isinstance(made[0], OSError):
+        raise _cannot_run(folder, made[0]) from made[0]
+    return made[0]
 
 
 def _output(arguments: Sequence[str], folder: Path, answer: _Answer) -> str:
     if answer.code != 0:
-        reason = _one_line(answer.error) or f"exit code {answer.code}"
+        reason = explain(answer.error, answer.code)
         raise GitUnavailableError(f"git {arguments[0]} failed in {folder}: {reason}")
     return answer.output.decode("utf-8", "surrogateescape")
 

@@ -24,10 +24,10 @@ from opencode_tui.engine.project.changes import (
     WorktreeChanges,
     copy_regular_file,
     find_identity,
-    name_alternates,
     read_changes,
 )
 from opencode_tui.engine.project.git import SafeGit, with_settings
+from opencode_tui.engine.project.git_reach import name_alternates
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.schema.error import GitUnavailableError
 
@@ -47,7 +47,7 @@ class IsolatedClones:
     def __init__(self, repository: Repository, *, environ: Mapping[str, str]) -> None:
         self._repository = repository
         self._objects = repository.common_dir / "objects"
-        self._git = SafeGit(repository.worktree, environ=environ)
+        self._git = SafeGit(repository.worktree, environ=environ, repository=repository)
 
     async def add(self, path: Path, commit: str, *, has_files: bool = True) -> None:
         """Create a clone at `path` of a commit, a full ID, with its files as they are in the repository, without filters.
@@ -56,7 +56,8 @@ class IsolatedClones:
         """
         form = "sha256" if len(commit) > 40 else "sha1"
         options = ("--quiet", "--template=", f"--object-format={form}")
-        await self._git.run("init", *options, str(path), more=_NO_REFLOG)
+        await asyncio.to_thread(path.mkdir, exist_ok=True)
+        await self._git.run("init", *options, str(path), more=_NO_REFLOG, write=[path])
         git_dir = path / ".git"
         borrowing = {"GIT_DIR": str(git_dir), "GIT_ALTERNATE_OBJECT_DIRECTORIES": name_alternates([self._objects])}
         await self._git.run("update-ref", "--no-deref", "HEAD", commit, more={**borrowing, **_NO_REFLOG})

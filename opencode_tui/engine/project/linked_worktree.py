@@ -18,6 +18,7 @@ from opencode_tui.engine.project.changes import TIMEOUT_S, WorktreeChanges, find
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
+from opencode_tui.schema.system_error import cause_of
 from opencode_tui.storage.task_folders import delete_folder
 
 BRANCHES = "opencode-tui/"
@@ -37,7 +38,7 @@ class LinkedWorktrees:
 
     def __init__(self, repository: Repository, *, environ: Mapping[str, str]) -> None:
         self._repository = repository
-        self._git = SafeGit(repository.worktree, environ=environ)
+        self._git = SafeGit(repository.worktree, environ=environ, repository=repository)
 
     async def choose(self, name: str) -> LinkedWorktree:
         """Return the first free path and branch for a name: `project-name` in the project's parent folder, else `project-name-2`, …
@@ -60,7 +61,12 @@ class LinkedWorktrees:
     async def add(self, wanted: LinkedWorktree) -> None:
         """Create the worktree with the index of its commit and no files."""
         options = ("--no-track", "-b", wanted.branch, str(wanted.path), wanted.start)
-        await self._git.run("worktree", "add", "--quiet", "--no-checkout", *options)
+        await asyncio.to_thread(_make_empty, wanted.path)
+        try:
+            await self._git.run("worktree", "add", "--quiet", "--no-checkout", *options, write=[wanted.path])
+        except BaseException:
+            await asyncio.to_thread(delete_folder, wanted.path)
+            raise
         try:
             await self._git.run("read-tree", wanted.start, folder=wanted.path)
         except BaseException:
@@ -95,6 +101,8 @@ class LinkedWorktrees:
         settings = {name: value for name, value in variables.items() if name.startswith("GIT_CONFIG_")}
         settings["GIT_DIR"] = str(self._repository.common_dir)  # git enters no bare repository that is not named
         top = self._repository.main_worktree
+        await self._refuse_removal(made.path, variables)
+        await asyncio.to_thread(delete_folder, made.path)
         await self._git.run("worktree", "remove", str(made.path), folder=top, more=settings)
         if made.branch.startswith(BRANCHES):
             with suppress(GitUnavailableError):  # it has commits that are in no other branch
@@ -116,6 +124,16 @@ class LinkedWorktrees:
                 "branch", "--no-track", await self._free_branch(f"{made.branch}-before-reset"), made.start
             )
         await self._git.run("reset", "--hard", "--quiet", target, folder=made.path, more=variables)
+
+    async def _refuse_removal(self, path: Path, variables: Mapping[str, str]) -> None:
+        """Raise GitUnavailableError for what git does not remove: changed or new files, submodules, a worktree that is locked."""
+        if await asyncio.to_thread(Path(variables["GIT_DIR"], "locked").exists):
+            raise GitUnavailableError(f"{path} was not removed: it is locked (`git worktree unlock` unlocks it)")
+        listed = await self._git.run("ls-files", "-z", "--stage", folder=path, more=variables)
+        if any(entry.startswith("160000 ") for entry in listed.split("\0")):
+            raise GitUnavailableError(f"{path} was not removed: it has submodules")
+        if await self._git.run("status", "--porcelain", "-z", "--no-renames", folder=path, more=variables):
+            raise GitUnavailableError(f"{path} was not removed: it has modified or untracked files")
 
     async def _refuse_overwriting(self, path: Path, target: str, variables: Mapping[str, str]) -> None:
         """Raise ConfigError when files of a commit would replace others, ignored ones too, which git does without asking."""
@@ -155,6 +173,7 @@ class LinkedWorktrees:
 
     async def remove(self, made: LinkedWorktree) -> None:
         """Remove a worktree that `add` just created, with its files and its branch."""
+        await asyncio.to_thread(delete_folder, made.path)
         await self._git.run("worktree", "remove", "--force", str(made.path))
         await self._git.run("branch", "--quiet", "-D", made.branch)
 
@@ -170,7 +189,7 @@ class DetachedWorktrees:
 
     def __init__(self, repository: Repository, *, environ: Mapping[str, str]) -> None:
         self._repository = repository
-        self._git = SafeGit(repository.worktree, environ=environ)
+        self._git = SafeGit(repository.worktree, environ=environ, repository=repository)
 
     async def find_commit(self, name: str) -> str:
         """Return the full ID of a commit. Raises ConfigError when the repository has none of this name."""
@@ -192,7 +211,9 @@ class DetachedWorktrees:
 
     async def add(self, path: Path, commit: str) -> None:
         """Create a worktree with the files of a commit, without filters."""
-        await self._git.run("worktree", "add", "--quiet", "--detach", "--no-checkout", str(path), commit)
+        await asyncio.to_thread(_make_empty, path)
+        options = ("--quiet", "--detach", "--no-checkout")
+        await self._git.run("worktree", "add", *options, str(path), commit, write=[path])
         await self._git.run("read-tree", commit, folder=path)
         words, variables = ("checkout-index", "--all", "--index", "--quiet"), await self._plain(path)
         await self._git.run(*words, folder=path, more=variables, timeout_s=TIMEOUT_S)
@@ -260,7 +281,7 @@ class DetachedWorktrees:
         if changed:
             return f"uncommitted changes in {shorten_names(changed)}"
         try:
-            await self._git.run("apply", "--check", "--binary", str(patch), more=variables)
+            await self._git.run("apply", "--check", "--binary", str(patch), more=variables, read=[patch.parent])
         except GitUnavailableError as error:
             return f"the files differ from the task's base ({str(error).partition(': ')[2]})"
         return ""
@@ -268,7 +289,7 @@ class DetachedWorktrees:
     async def apply(self, patch: Path) -> None:
         """Apply a patch to the files of the work tree; all of it or nothing."""
         variables = await self._git.without_filters(self._repository)
-        await self._git.run("apply", "--binary", str(patch), more=variables)
+        await self._git.run("apply", "--binary", str(patch), more=variables, read=[patch.parent])
 
     def _is_linked(self, path: Path, found: Repository) -> bool:
         """Return whether a worktree and our repository name each other; a task could name another index to write. Blocks."""
@@ -282,6 +303,14 @@ class DetachedWorktrees:
         if repository is None or not await asyncio.to_thread(self._is_linked, path, repository):
             raise GitUnavailableError(f"{path} is not a worktree any more")
         return await self._git.without_filters(repository)
+
+
+def _make_empty(path: Path) -> None:
+    """Make an empty folder for a worktree, so that git sees nothing else of the folder around it. Blocks."""
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise GitUnavailableError(f"{path} cannot be made: {cause_of(error)}") from error
 
 
 def shorten_names(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import cast
 
@@ -24,6 +24,8 @@ from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.storage.keys import Key
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.storage import Storage
+
+HoldSession = Callable[[str], AbstractAsyncContextManager[object]]
 
 REFRESH_MS = 24 * 60 * 60 * 1000
 """Milliseconds after which `time.updated` is written although nothing else changed."""
@@ -47,6 +49,8 @@ class Projects(Struct, frozen=True):
     locks: Locks
     clock: Clock
     publish: Callable[[ProjectUpdated], None]
+    hold: HoldSession
+    """Holds the run lock of a session."""
 
     async def open(self, project: Project) -> OpenedProject:
         """Return the project's record, created or refreshed if necessary; read and write failures become warnings."""
@@ -57,7 +61,7 @@ class Projects(Struct, frozen=True):
             known = await self._read(key)
             if known is not None and not await asyncio.to_thread(_is_due, known, fresh, now):
                 return OpenedProject(known)
-            adopted, warnings = await _adopt_sessions(project, storage=self.storage, locks=self.locks)
+            adopted, warnings = await _adopt_sessions(project, storage=self.storage, locks=self.locks, hold=self.hold)
             info = await self._refresh(key, fresh, now)
         except StorageError as error:
             return OpenedProject(fresh, warnings=(str(error),))
@@ -167,7 +171,7 @@ def _sandboxes(known: ProjectInfo, fresh: ProjectInfo) -> list[str]:
 
 
 async def _adopt_sessions(
-    project: Project, *, storage: Storage, locks: Locks
+    project: Project, *, storage: Storage, locks: Locks, hold: HoldSession
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Move sessions from `session/global` into the project and return their IDs and one-line warnings. Raises StorageError.
 
@@ -179,17 +183,12 @@ async def _adopt_sessions(
     adopted: list[str] = []
     warnings: list[str] = []
     for session_id in await asyncio.to_thread(_find_sessions, project, storage):
-        run = locks.session_run(session_id)
         try:
-            await run.try_acquire_on_thread()
+            async with hold(session_id), locks.session_write(session_id):
+                await _move(session_id, project, storage)
         except BusyError as error:
             warnings.append(f"session {session_id} is not moved into this project yet: {error}")
             continue
-        try:
-            async with locks.session_write(session_id):
-                await _move(session_id, project, storage)
-        finally:
-            await run.release_on_thread()
         adopted.append(session_id)
     return tuple(adopted), tuple(warnings)
 

@@ -5,6 +5,7 @@ submodule. The repository may be hostile: reads only the first bytes of regular 
 """
 
 import os
+import re
 import stat
 from pathlib import Path
 
@@ -14,6 +15,7 @@ _HEAD_PREFIX = "ref: refs/heads/"
 _SMALL_FILE = 4096
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _REFTABLE_PLACEHOLDER = ".invalid"
+_WORKTREE = re.compile(r"^\s*worktree\s*=\s*\"?(.+?)\"?\s*$", re.M)
 
 
 class Repository(Struct, frozen=True):
@@ -51,6 +53,19 @@ def find_repository(directory: Path) -> Repository | None:
     return None
 
 
+def names_worktree(repository: Repository) -> bool:
+    """Return whether a git folder names its work tree in turn, as those of linked work trees and of submodules do. Blocks.
+
+    A `.git` file alone proves nothing, as a command can write it.
+    """
+    git_dir, common = repository.git_dir, repository.common_dir
+    back = (read_small(git_dir / "gitdir") or "").strip()
+    if git_dir.parent == common / "worktrees" and back and _is_same(git_dir / back, repository.worktree / ".git"):
+        return True
+    work = _WORKTREE.search(read_small(git_dir / "config") or "")
+    return git_dir == common and work is not None and _is_same(git_dir / work[1], repository.worktree)
+
+
 def works_elsewhere(directory: str, worktree: Path) -> bool:
     """Return whether a folder exists and belongs to another work tree than the one at the real path `worktree`; blocks."""
     folder = Path(os.path.realpath(directory))
@@ -71,6 +86,10 @@ def read_small(path: Path) -> str | None:
             os.close(descriptor)
     except (OSError, ValueError):
         return None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _follow(folder: Path, pointer: str) -> Repository | None:

@@ -232,12 +232,11 @@ async def _hooks(git: SafeGit, variables: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the hooks that a commit would run."""
     own = {name: variables[name] for name in ("GIT_DIR", "GIT_WORK_TREE")}
     try:
-        named = await git.run_for_user("rev-parse", "--git-path", "hooks", more=own)
-        settings = await git.run_for_user("config", "--null", "--get-regexp", _HOOK_SETTINGS, more=own)
+        named = await git.read_settings("rev-parse", "--git-path", "hooks", more=own)
+        settings = await git.read_settings("config", "--null", "--get-regexp", _HOOK_SETTINGS, more=own)
     except GitUnavailableError:
         return ()
-    folder = git.folder / named.text.strip()
-    found = _events(settings.text) if settings.code == 0 else set[str]()
+    folder, found = git.folder / named.strip(), _events(settings)
     return await asyncio.to_thread(
         lambda: tuple(name for name in _HOOKS if name in found or os.access(folder / name, os.X_OK))
     )

@@ -138,7 +138,8 @@ class _Commit:
             raise _mixed(path) from error
         file = self._folder / "content"
         await asyncio.to_thread(file.write_bytes, text.encode("utf-8", "surrogateescape"))
-        made = await self._git.run("hash-object", "-w", "--no-filters", "--", str(file), more=self._plain)
+        words = ("hash-object", "-w", "--no-filters", "--", str(file))
+        made = await self._git.run(*words, more=self._plain, read=[self._folder])
         return Entry(entry.mode, made.strip())
 
     async def _whole(self, piece: Piece, held: Entry) -> Entry:

@@ -1,9 +1,11 @@
 """The review of one folder's work tree, as clients use it: `client/facets/review.py` documents the methods."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.project.git import SafeGit
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.engine.review.changes import find_head, read_changes
@@ -26,12 +28,19 @@ class Review:
     """Reads and commits the changes of one work tree. All methods raise ConfigError without a repository, GitUnavailableError."""
 
     def __init__(
-        self, repository: Repository | None, folder: Path, environ: Mapping[str, str], writer: "Lazy[MessageWriter]"
+        self,
+        repository: Repository | None,
+        folder: Path,
+        environ: Mapping[str, str],
+        writer: "Lazy[MessageWriter]",
+        leaving: Leaving,
     ) -> None:
+        """`leaving` decides what a model may read of the changes."""
         self._found = repository
         self._folder = folder
         self._environ = environ
         self._writer = writer
+        self._leaving = leaving
 
     @property
     def _repository(self) -> Repository:
@@ -41,15 +50,16 @@ class Review:
 
     @property
     def _git(self) -> SafeGit:
-        return SafeGit(self._repository.worktree, environ=self._environ)
+        return SafeGit(self._repository.worktree, environ=self._environ, repository=self._repository)
 
     async def changes(self) -> TreeChanges:
         """Return all changes of the work tree."""
         return await read_changes(self._git, self._repository)
 
     async def named(self, name: str) -> ReviewedChanges:
-        """Return the changes that a name stands for."""
-        return await read_named(self._git, self._repository, name)
+        """Return the changes that a name stands for, as a model may read them."""
+        found = await read_named(self._git, self._repository, name)
+        return found.changed(files=await asyncio.to_thread(self._leaving.changed, found.files))
 
     async def commit(self, request: CommitMarked) -> GitReport:
         """Commit marked pieces."""
@@ -66,7 +76,9 @@ class Review:
         ]
         has_commit = await find_head(self._git)
         earlier = await self._git.run("log", f"--max-count={_SUBJECTS}", "--format=%s") if has_commit else ""
-        return await self._writer.get().propose(session_id, files, earlier)
+        return await self._writer.get().propose(
+            session_id, await asyncio.to_thread(self._leaving.changed, files), earlier
+        )
 
     async def create_branch(self, request: NewBranch) -> str:
         """Create a branch and switch to it."""

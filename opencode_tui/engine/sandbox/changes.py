@@ -12,7 +12,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
@@ -32,6 +32,7 @@ from opencode_tui.engine.permission.protected_files import (
     is_rebase,
     is_repository,
 )
+from opencode_tui.engine.project.git_entries import GitEntries
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 FOLDER_LIMIT = 50_000
@@ -62,12 +63,16 @@ class ProtectedState(Struct, frozen=True):
     """The protected files at a moment, with what shows whether one changed; the content of small ones, to restore it.
 
     `names` are the paths that settings of git name, there or not. `only_named` are the files that count for no other reason.
+    `planted` are entries of git folders that git must not meet, with what they are; `heads` are files that say which commit is
+    checked out and what is staged, to restore those in whose place such an entry is.
     """
 
     files: dict[str, Signature]
     contents: dict[str, bytes]
     names: frozenset[str] = frozenset()
     only_named: frozenset[str] = frozenset()
+    planted: dict[str, str] = {}
+    heads: dict[str, tuple[int, bytes]] = {}
 
 
 class Change(Struct, frozen=True):
@@ -77,6 +82,8 @@ class Change(Struct, frozen=True):
     kind: Literal["created", "changed", "deleted"]
     is_mixed: bool = False
     """Whether the file was also replaced from outside meanwhile, so that the change may be the user's."""
+    what: str = ""
+    """What it is in a git folder that git must not meet, as `a link`; empty for a file."""
 
 
 class _Folder(Struct, frozen=True):
@@ -116,6 +123,7 @@ class ProjectFiles:
         self._clock = clock
         self._known: dict[str, _Folder] = {}
         self._contents: dict[str, tuple[Signature, bytes]] = {}
+        self._entries: dict[Path, GitEntries] = {}
         self.is_complete = True
         """Whether the last whole search has reached all folders."""
 
@@ -184,10 +192,28 @@ class ProjectFiles:
         self._record_all((*self._protected_itself(), *rebases), files)
         itself = set(files)
         self._record_all(self._named(), files)
-        contents = {path: self._contents[path][1] for path in files if path in self._contents}
-        self._contents = {path: self._contents[path] for path in contents}
+        only_named = frozenset(files.keys() - itself)
+        planted = self._planted()
+        self._record_all(map(Path, planted), files)
+        heads: dict[str, Signature] = {}
+        self._record_all((path for one in self._repositories() for path in _head_files(one)), heads)
+        kept = {path: self._contents[path][1] for path in (*files, *heads) if path in self._contents}
+        self._contents = {path: self._contents[path] for path in kept}
         names = frozenset(name for one in self._with_worktrees() for name in find_names(*one))
-        return ProtectedState(files, contents, names, frozenset(files.keys() - itself))
+        return ProtectedState(
+            files,
+            {path: kept[path] for path in files if path in kept},
+            names,
+            only_named,
+            {path: what for path, what in planted.items() if path in files},
+            {path: (stat.S_IMODE(facts[0]), kept[path]) for path, facts in heads.items() if path in kept},
+        )
+
+    def _planted(self) -> dict[str, str]:
+        """Return what is in the git folders that git must not meet, with what it is."""
+        repositories = self._repositories()
+        self._entries = {one: self._entries.get(one) or GitEntries(one) for one in repositories}
+        return {found.path: found.what for one in self._entries.values() for found in one.refresh()}
 
     def _record_all(self, listed: Iterable[Path], files: dict[str, Signature]) -> None:
         """Add these files, and those in these folders."""
@@ -269,13 +295,16 @@ def compare(before: ProtectedState, after: ProtectedState) -> list[Change]:
         content = before.contents.get(path)
         if is_rebase(path) and not adds_programs(content or b"", after.contents.get(path, b"exec " if new else b"")):
             continue
-        if old == new or (
-            content is not None and old and new and old[0] == new[0] and content == after.contents.get(path)
-        ):
+        is_planted = path in after.planted.keys() - before.planted.keys()
+        is_same = content is not None and old and new and old[0] == new[0] and content == after.contents.get(path)
+        if old == new or (is_same and not is_planted):
             continue
         if old is None and path in after.only_named and not any(_is_at_or_below(path, name) for name in still_named):
             continue
-        changes.append(Change(Path(path), "created" if old is None else "deleted" if new is None else "changed"))
+        kind = "created" if old is None else "deleted" if new is None else "changed"
+        if path in before.planted and new is None:
+            continue  # nobody misses it
+        changes.append(Change(Path(path), kind, what=after.planted.get(path, "")))
     return changes
 
 
@@ -291,10 +320,11 @@ def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: boo
     that reason: they may be that file, moved. A folder is never deleted.
     """
     changes = list(changes)
-    restored = [change for change in changes if str(change.path) in before.files]
-    created = [change for change in changes if str(change.path) not in before.files]
+    planted = [change for change in changes if change.what]
+    restored = [change for change in changes if str(change.path) in before.files and not change.what]
+    created = [change for change in changes if str(change.path) not in before.files and not change.what]
     keeps_created = keeps_copies or not all(_can_enter(change.path.parent) for change in restored)
-    left: dict[Path, str] = {}
+    left = _remove_planted(planted, before)
     for change in sorted(created, key=lambda one: one.path, reverse=True):
         try:
             with open_folder(change.path.parent) as folder:
@@ -317,6 +347,34 @@ def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: boo
         except OSError as error:
             left[change.path] = _explain(error)
     return left
+
+
+def _remove_planted(planted: Iterable[Change], before: ProtectedState) -> dict[Path, str]:
+    """Delete what git must not meet, whose content is elsewhere, and restore the file in whose place it is."""
+    left: dict[Path, str] = {}
+    for change in planted:
+        try:
+            with open_folder(change.path.parent) as folder:
+                _remove(folder, change.path.name, keeps_copy=False)
+                path = str(change.path)
+                if path in before.contents:
+                    _write(folder, change.path.name, before.contents[path], stat.S_IMODE(before.files[path][0]))
+                elif path in before.heads:
+                    _write(folder, change.path.name, before.heads[path][1], before.heads[path][0])
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            left[change.path] = _explain(error)
+    return left
+
+
+def _head_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a git folder that say which commit is checked out, and what is staged."""
+    head = _read_pointer(folder / "HEAD")
+    yield from (folder / "HEAD", folder / "packed-refs", folder / "index")
+    name = head.removeprefix("ref: ")
+    if head.startswith("ref: refs/heads/") and ".." not in name.split("/"):
+        yield folder / name
 
 
 def _can_enter(path: Path) -> bool:

@@ -5,6 +5,7 @@ in the project count only where they lead to an installation of Python. `/dev`, 
 Source: docs/internals/sandbox.md#policy.
 """
 
+import fnmatch
 import glob
 import os
 import re
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from opencode_tui.engine.project.repository import Repository, read_small
+from opencode_tui.engine.project.repository import Repository, names_worktree
 from opencode_tui.programs import Lead, follow
 from opencode_tui.storage.paths import real_path
 
@@ -70,7 +71,7 @@ _HARMLESS_FILES = (
 _INCLUDED = re.compile(
     r"^[ \t]*(?:path|excludesfile|attributesfile|template)[ \t]*=[ \t]*\"?([^\"\n]+?)\"?[ \t\r]*$", re.I | re.M
 )
-_CREDENTIAL = re.compile(
+CREDENTIAL = re.compile(
     r"://[^/\s@]+@|authorization|extraheader|password|passphrase|privatekey|_auth|\btoken\b|_token\b|secret", re.I
 )
 _INCLUDE_DEPTH = 3
@@ -152,7 +153,7 @@ def harmless_files(around: Surroundings) -> tuple[Path, ...]:
         path, depth = waiting.pop()
         real = around.find(path)
         text = None if real is None else _read(real)
-        if text is None or _CREDENTIAL.search(text):
+        if text is None or CREDENTIAL.search(text):
             continue
         found.append(path)
         if depth < _INCLUDE_DEPTH and "git" in path.parts[-1] + path.parts[-2]:
@@ -165,18 +166,11 @@ def harmless_files(around: Surroundings) -> tuple[Path, ...]:
 def git_folder(repository: Repository | None, project: Path) -> tuple[Path, ...]:
     """Return the git folder outside the project that belongs to this work tree, if any: of a linked work tree or a submodule.
 
-    A `.git` file alone proves nothing, as a command can write it; the folder must name this work tree in turn. Blocks.
+    The folder must name this work tree in turn. Blocks.
     """
     if repository is None or repository.common_dir.is_relative_to(project):
         return ()
-    git_dir, common = repository.git_dir, repository.common_dir
-    back = (read_small(git_dir / "gitdir") or "").strip()
-    if git_dir.parent == common / "worktrees" and back and _is_same(git_dir / back, repository.worktree / ".git"):
-        return (common,)
-    work = re.search(r"^\s*worktree\s*=\s*\"?(.+?)\"?\s*$", read_small(git_dir / "config") or "", re.M)
-    if git_dir == common and work is not None and _is_same(git_dir / work[1], repository.worktree):
-        return (common,)
-    return ()
+    return (repository.common_dir,) if names_worktree(repository) else ()
 
 
 def _followed(path: Path, around: Surroundings) -> Iterator[Path]:
@@ -259,10 +253,6 @@ def _is_private(path: Path, around: Surroundings) -> bool:
     return any(path.is_relative_to(one) for one in around.private() if one not in shared)
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
-
-
 def _listed(environ: Mapping[str, str], name: str) -> list[Path]:
     return [Path(part) for part in environ.get(name, "").split(os.pathsep) if os.path.isabs(part)]
 
@@ -283,14 +273,70 @@ def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
     return without_nested(list(real))
 
 
-def find_named(written: Iterable[str], home: Path, worktree: Path) -> list[Path]:
-    """Return the existing paths that settings name: relative to the work tree, with `~`, `*` and `**`. Links stay. Blocks."""
+def find_named(written: Iterable[str], home: Path, worktree: Path, origins: Sequence[Path] = ()) -> list[Path]:
+    """Return the existing paths that settings name: relative to the work tree, with `~`, `*` and `**`. Links stay. Blocks.
+
+    What they name in one of the `origins`, whose copy the work tree is, they name in the work tree, too.
+    """
     found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for text in written:
         name = os.path.normpath(home / text[2:] if text == "~" or text.startswith("~/") else worktree / text)
+        names[name] = None
+        for origin in origins:
+            if (inner := _below_origin(name, origin)) is not None:
+                names[os.path.normpath(worktree / inner)] = None
+    for name in names:
         matches = [name] if os.path.exists(name) else glob.glob(name, recursive=True, include_hidden=True)
         found |= dict.fromkeys(match for match in matches if os.path.exists(match))
     return [Path(name) for name in found]
+
+
+def hides(written: Iterable[str], home: Path, worktree: Path, origins: Sequence[Path], path: str) -> bool:
+    """Return whether settings name a path or a folder above it, whether it exists or not. Pure."""
+    parts = path.split("/")
+    for text in written:
+        name = os.path.normpath(home / text[2:] if text == "~" or text.startswith("~/") else worktree / text)
+        mapped = (_below_origin(name, origin) for origin in origins)
+        for one in (name, *(os.path.normpath(worktree / inner) for inner in mapped if inner is not None)):
+            if _names(one.split("/"), parts):
+                return True
+    return False
+
+
+def _names(pattern: Sequence[str], parts: Sequence[str]) -> bool:
+    """Return whether the segments of a pattern match a path, or a folder above it."""
+    reached = {0}
+    for at in range(len(parts) + 1):
+        reached = {step for state in reached for step in _past(pattern, state)}
+        if len(pattern) in reached:
+            return True
+        if at < len(parts):
+            reached = {
+                state if pattern[state] == "**" else state + 1
+                for state in reached
+                if pattern[state] == "**" or fnmatch.fnmatchcase(parts[at], pattern[state])
+            }
+    return False
+
+
+def _past(pattern: Sequence[str], state: int) -> Iterable[int]:
+    """Yield a state, and those after each `**` that may stand for no folder."""
+    yield state
+    while state < len(pattern) and pattern[state] == "**":
+        state += 1
+        yield state
+
+
+def _below_origin(name: str, origin: Path) -> str | None:
+    """Return the rest of a path or pattern below a folder; None where it is not below it."""
+    parts = name.split("/")
+    for place, part in enumerate(str(origin).split("/")):
+        if place < len(parts) and parts[place] == "**":
+            return "/".join(parts[place:])
+        if place >= len(parts) or not (parts[place] == part or fnmatch.fnmatchcase(part, parts[place])):
+            return None
+    return "/".join(parts[len(str(origin).split("/")) :])
 
 
 def without_nested(paths: Sequence[Path]) -> tuple[Path, ...]:

@@ -41,6 +41,7 @@ from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.own_program import OwnProgram, find_installation, protect
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
 from opencode_tui.engine.sandbox.secret_files import tool_secrets
+from opencode_tui.engine.sandbox.spellings import close_spellings
 from opencode_tui.engine.sandbox.temp import (
     cache_folder,
     cache_name,
@@ -50,8 +51,9 @@ from opencode_tui.engine.sandbox.temp import (
     temp_folder,
 )
 from opencode_tui.engine.sandbox.tier import Tier, choose
-from opencode_tui.storage.paths import Paths, ensure, real_path
+from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.safe_folder import own_folder
+from opencode_tui.storage.same_name import NAMES, canonical
 from opencode_tui.storage.task_folders import is_task_worktree, task_origin
 
 if TYPE_CHECKING:
@@ -62,7 +64,13 @@ logger = logging.getLogger(__name__)
 
 Mode = Literal["auto", "off", "read-only"]
 
+_SPELLING = (
+    "the disk of this project ignores the case of names: other spellings of protected and hidden files count as these files, and "
+    "what they lead to is compared after each command"
+)
+
 _TOOLCHAIN_KEEP_S = 60.0
+_MOST_NAMED = 3
 _SHARED_MEMORY = Path(os.path.realpath("/dev/shm"))
 _MANY_FOLDERS = (
     f"The project has more than {FOLDER_LIMIT} folders: protected files and files like .env are not searched for in all of them. "
@@ -80,6 +88,8 @@ class SandboxStatus(Struct, frozen=True):
     is_flat: bool = False
     exposed: str = ""
     """Why commands can change this program, in one line; empty where they cannot."""
+    spelling: str = ""
+    """What it means here that the disk ignores the case of names, in one line; empty where it does not."""
 
 
 class Confined(Struct, frozen=True):
@@ -155,8 +165,8 @@ class Sandbox:
         self._project = project
         self._paths = paths
         self._secrets = secrets
-        self._home = real_path(paths.home)
-        own = map(real_path, (paths.data, paths.config, paths.state, paths.cache))
+        self._home = canonical(paths.home)
+        own = map(canonical, (paths.data, paths.config, paths.state, paths.cache))
         self._around = folders.Surroundings(self._home, tuple(own), project.worktree)
         self._private = [path for path in self._around.private() if path.is_relative_to(project.worktree)]
         self._name = cache_name(project.worktree)
@@ -349,7 +359,8 @@ class Sandbox:
             return SandboxStatus("none", found.reason, mode)
         project = () if mode == "read-only" else (self._project.worktree,)
         own = self._own_program(found.tier, (*project, *self._named("writable").values()), self._environ)
-        return SandboxStatus(found.tier, found.reason, mode, found.shares_proc, found.is_flat, own.exposed)
+        spelling = _SPELLING if NAMES.is_ignoring(self._project.worktree) else ""
+        return SandboxStatus(found.tier, found.reason, mode, found.shares_proc, found.is_flat, own.exposed, spelling)
 
     async def _bring_caches(self, argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, ...]:
         """Bring what is new in the user's caches of the tools that a command may start; returns lines about what is left out."""
@@ -445,20 +456,22 @@ class Sandbox:
         link_in_temp(temp, [*names, *map(str, (*readable, *writable))])
         write = (*(() if is_read_only else project), *tools.caches.write, *writable.values())
         own = self._own_program("none" if self._status is None else self._status.tier, write, environ)
+        read = (
+            *tools.read,
+            *readable.values(),
+            *self._existing_readable(),
+            *git.read,
+            *(project if is_read_only else ()),
+        )
+        protected = () if is_read_only else (*filter(git.may_write, files.protected()), *git.read_only)
+        hidden = (*files.secret(), *self._named("hidden").values(), *private)
+        closed = close_spellings(NAMES, hidden=hidden, read_only=(*own.read_only, *protected), read=read, write=write)
+        self._say_open(closed.still_open, (*hidden, *own.read_only))
         return Policy(
-            read=(
-                *tools.read,
-                *readable.values(),
-                *self._existing_readable(),
-                *git.read,
-                *(project if is_read_only else ()),
-            ),
+            read=closed.read,
             write=write,
-            read_only=(
-                *(() if is_read_only else (*filter(git.may_write, files.protected()), *git.read_only)),
-                *own.read_only,
-            ),
-            hidden=(*files.secret(), *self._named("hidden").values(), *private),
+            read_only=(*protected, *own.read_only),
+            hidden=(*hidden, *closed.hidden),
             temp=temp,
             network="full" if settings.network == "on" else "none",
             environ=tools.confined,
@@ -467,6 +480,18 @@ class Sandbox:
             has_shared_memory=not any(one.is_relative_to(_SHARED_MEMORY) for one in (self._home, *self._around.own)),
             is_flat=self._status is not None and self._status.is_flat,
         )
+
+    def _say_open(self, still_open: Sequence[Path], serious: Sequence[Path]) -> None:
+        """Keep a line for the user about what commands can reach by another spelling of its name."""
+        named = [path for path in still_open if path in serious]
+        if named and self._status is not None and self._status.tier == "bubblewrap":
+            shown = ", ".join(os.path.relpath(path, self._project.worktree) for path in named[:_MOST_NAMED])
+            more = f" and {len(named) - _MOST_NAMED} more" if named[_MOST_NAMED:] else ""
+            self._left_out.setdefault(
+                f"This disk ignores the case of names, and not all spellings can be closed of {shown}{more}: a command can "
+                "reach them by another one. Keep the project on a disk that tells them apart.",
+                True,
+            )
 
     def _own_program(self, tier: Tier, write: Sequence[Path], environ: Mapping[str, str]) -> OwnProgram:
         """Return what of this program commands must not change although it lies in what they may write. Blocks for some lookups."""
@@ -503,9 +528,11 @@ class Sandbox:
     def _named(self, setting: Literal["readable", "writable", "hidden"]) -> dict[Path, Path]:
         """Return the existing paths of a setting with their real paths."""
         written: list[str] = getattr(self._settings, setting) or []
-        found = folders.find_named(written, self._home, self._project.worktree)
+        origins = self._project.origins if setting == "hidden" else ()
+        found = folders.find_named(written, self._home, self._project.worktree, origins)
         if setting == "hidden":
-            return {path: Path(os.path.realpath(path)) for path in found}
+            stored = (Path(os.path.realpath(path)) for path in found)
+            return dict(zip(found, (NAMES.stored(path, self._project.worktree) for path in stored), strict=True))
         writable = {} if setting == "writable" else self._named("writable")
         if setting == "writable":
             writable = {path: self._around.follow(path).real for path in found}
@@ -586,6 +613,7 @@ class Sandbox:
         mounts = confined.launch.mounts
         # What the command could not reach or write to the end was changed by others: this program, or the user with `git push -u`.
         fixed = hidden if mounts is None else [path for path in (*hidden, *read_only) if mounts.holds(path)]
+        fixed = [path for path in fixed if not NAMES.ignores_spelling(str(path.parent), path.name)]
         changes = [one for one in found if not any(one.path.is_relative_to(path) for path in fixed)]
         if mounts is not None:
             changes = [_mixed(one, read_only) for one in changes if not _is_tracking(one, confined.before, after)]

@@ -11,7 +11,8 @@ from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.recent import RecentModels
 from opencode_tui.engine.session.records.fork_copy import ForkCopies
-from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.session.records.open_records import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
@@ -52,7 +53,6 @@ class Core:
         self.locks = locks = Locks(paths, keep=storage.keep)
         self.publisher = publisher = Publisher(bus=bus)
         self.migrations = store_migrations(paths, locks=locks, clock=clock, environ=environ)
-        self.projects = Projects(storage=storage, locks=locks, clock=clock, publish=publisher.publish)
         self.statuses = SessionStatuses(publish=publisher.publish)
         self.copies = ForkCopies(storage, locks)
         self.store = SessionStore(
@@ -70,6 +70,9 @@ class Core:
             publisher=publisher,
         )
         self.session_lock = SessionLock(store=self.store, runs=self.runs, locks=locks)
+        self.projects = Projects(
+            storage=storage, locks=locks, clock=clock, publish=publisher.publish, hold=self.store.locked
+        )
         self.recent = RecentModels(state=paths.state)
         self.models = ModelTable(cache=paths.cache)
         self.estimator = TokenEstimator(folder=paths.state / "tokens")

@@ -13,6 +13,7 @@ from opencode_tui.config.auth import CHATGPT
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.notice import describe
 from opencode_tui.config.permission import compile_wildcard
+from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.families import ModelPrompts
 from opencode_tui.engine.agent.registry import AgentRegistry, build_registry, useless_settings
@@ -21,12 +22,14 @@ from opencode_tui.engine.command.commands import Commands
 from opencode_tui.engine.lazy import service
 from opencode_tui.engine.permission.defaults import PermissionFolders
 from opencode_tui.engine.permission.grants import Grants
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.permission.path_forms import PathForms, forms_of
 from opencode_tui.engine.permission.ruleset import evaluate, evaluate_layers
 from opencode_tui.engine.permission.service import PermissionService
 from opencode_tui.engine.plugin.plugins import Plugins
 from opencode_tui.engine.project.branch_watch import BranchWatch
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.git_reach import GitSite, name_site
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
 from opencode_tui.engine.provider.providers import Providers
 from opencode_tui.engine.provider.spending import Spending
@@ -90,6 +93,9 @@ class FolderServices:
         self.skills = skills
         self.commands = commands
         self.background = Background()
+        experimental = config.settings.experimental
+        sandbox = (experimental.sandbox if experimental else None) or SandboxSettings()
+        name_site(GitSite(project.worktree, project.repository, core.paths.home, sandbox))
 
     def follow_prompts(self) -> None:
         """Let the commands have the prompts of MCP servers."""
@@ -294,6 +300,7 @@ class FolderServices:
             home=self.core.paths.home,
             agents=[agent.name for agent in self.agents.all() if agent.mode != "primary" and not agent.hidden],
             resources=lambda: programs.mcp.get().resources() if programs.uses_mcp else (),
+            templates=lambda: programs.mcp.get().templates() if programs.uses_mcp else (),
         )
 
     @cached_property
@@ -344,7 +351,22 @@ class FolderServices:
     @cached_property
     def _path_forms(self) -> PathForms:
         """The spellings of the project's paths that rules may use."""
-        return forms_of(self.project.directory, self.project.worktree)
+        return forms_of(self.project.directory, self.project.worktree, self.project.origins)
+
+    @cached_property
+    def leaving(self) -> Leaving:
+        """Decides which files keep their content in what leaves this folder without a tool."""
+        core, project, sandbox = self.core, self.project, self.programs.sandbox_settings
+        written = (sandbox.hidden if sandbox is not None else None) or ()
+
+        def is_hidden(path: str) -> bool:
+            if not written:
+                return False
+            from opencode_tui.engine.sandbox.folders import hides  # only where settings hide something
+
+            return hides(written, core.paths.home, project.worktree, project.origins, path)
+
+        return Leaving(str(project.worktree), self._path_forms, lambda: [self.agents.default().permission], is_hidden)
 
     def _may_read(self, context: ToolContext, path: Path) -> bool:
         """Return whether the read tool could show a file without asking."""

@@ -34,7 +34,7 @@ from opencode_tui.engine.session.step.processor import NewMessages, StepProcesso
 from opencode_tui.engine.session.step.title import SessionTitles
 from opencode_tui.engine.session.step.tool_calls import ResultFilter, ToolCalls
 from opencode_tui.engine.session.step.unread import Unread
-from opencode_tui.engine.session.subagent import Prompter, SessionSubagents
+from opencode_tui.engine.session.subagent import EndCommands, Prompter, SessionSubagents
 from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.storage.task_folders import has_tasks
 
@@ -126,6 +126,7 @@ class SessionServices:
             recent=core.recent,
             commands=self._slash_commands,
             agents=self._agent_trees,
+            lock=core.session_lock,
             is_isolated=self._joined_trees is not None,
         )
 
@@ -276,14 +277,15 @@ class SessionServices:
         return AgentWorktrees(folder.project, folder.snapshots, self._core.environ)
 
     @asynccontextmanager
-    async def _isolate(self, child: "SessionInfo") -> "AsyncGenerator[tuple[Prompter, AgentWorktree]]":
+    async def _isolate(self, child: "SessionInfo") -> "AsyncGenerator[tuple[Prompter, AgentWorktree, EndCommands]]":
         """Make a worktree for an agent's session, and yield what runs its turns there; on leaving both are gone."""
         from opencode_tui.engine.services.isolated import IsolatedFolder
 
         async with self._agent_worktrees.get().made(child) as made:
             folder = IsolatedFolder(self.folder, made.project)
             try:
-                yield SessionServices(self._core, folder, trees=self._agent_trees).prompts, made
+                prompts = SessionServices(self._core, folder, trees=self._agent_trees).prompts
+                yield prompts, made, folder.background.close
             finally:
                 await run_to_completion(folder.background.close())
 
@@ -351,6 +353,7 @@ class SessionServices:
             unread=self._unread.consume,
             directory=project.directory,
             worktree=project.worktree,
+            origins=project.origins,
         )
 
     def _maker_of(self, kind: "type[_Step]") -> "Callable[[AssistantMessage], _Step]":
@@ -414,6 +417,7 @@ class SessionServices:
             adopt=self._adopt_agent,
             isolate=self._isolate,
             worktrees=self._agent_worktrees,
+            leaving=self.folder.leaving,
             primary_tools=experimental.primary_tools or () if experimental else (),
         )
         return SessionLoop(
@@ -475,7 +479,7 @@ class SessionServices:
         return SessionCommands(
             commands=folder.commands,
             agents=folder.agents,
-            snippets=Snippets(shell, core.store, folder.agents, folder.permissions, project.worktree),
+            snippets=Snippets(shell, core.store, folder.agents, folder.permissions, project.worktree, project.origins),
             place=folder.references,
             hooks=folder.plugins.hooks,
             publish=core.publisher.publish,
@@ -489,7 +493,10 @@ class SessionServices:
         from opencode_tui.engine.session.revert.summary import SessionSummaries
 
         return SessionSummaries(
-            store=self._core.store, snapshots=self.folder.snapshots, publish=self._core.publisher.publish
+            store=self._core.store,
+            snapshots=self.folder.snapshots,
+            publish=self._core.publisher.publish,
+            leaving=self.folder.leaving,
         )
 
     @service
@@ -506,6 +513,7 @@ class SessionServices:
             files=FileRevert(
                 store=core.store,
                 snapshots=self.folder.snapshots.get(),
+                leaving=self.folder.leaving,
                 background=self.folder.commands_in_background,
             ),
             summaries=self.summaries.get(),
@@ -547,7 +555,8 @@ class SessionServices:
         from opencode_tui.engine.review.review import Review
 
         project = self.folder.project
-        return Review(project.repository, project.directory, self._core.environ, Lazy(self._make_message_writer))
+        writer = Lazy(self._make_message_writer)
+        return Review(project.repository, project.directory, self._core.environ, writer, self.folder.leaving)
 
     def _make_message_writer(self) -> "MessageWriter":
         from opencode_tui.engine.review.message import MessageWriter  # a model is asked for few commits

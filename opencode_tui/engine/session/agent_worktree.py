@@ -67,7 +67,8 @@ class AgentWorktrees(Struct, frozen=True):
             base = former.base if former is not None and start == former.commit else tree.commit
             await opened.record_base(tree, base)
             repository = await asyncio.to_thread(find_repository, tree.top)
-            project = Project(self.project.id, tree.directory, tree.top, "git", repository)
+            origins = (self.project.worktree, *self.project.origins)
+            project = Project(self.project.id, tree.directory, tree.top, "git", repository, origins=origins)
             yield AgentWorktree(tree, base, project, opened)
 
     async def files(self, branch: AgentBranch) -> tuple[BranchFile, ...]:

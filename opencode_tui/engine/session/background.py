@@ -45,13 +45,13 @@ class Background:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """Cancel all tasks; returns when they have ended."""
+        """Cancel all tasks; returns when they have ended. May be called again."""
         for task in (*self._tasks, *self._endless):
             task.cancel()
         await self.wait_until_idle()
         await asyncio.gather(*self._endless, return_exceptions=True)
-        for act in self._last_acts:
-            await act()
+        while self._last_acts:
+            await self._last_acts.pop(0)()
 
 
 async def _guarded(work: Coroutine[None, None, None], name: str) -> None:

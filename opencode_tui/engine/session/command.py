@@ -57,6 +57,7 @@ class Snippets(Struct, frozen=True):
     agents: AgentRegistry
     permissions: PermissionService
     worktree: Path
+    origins: Sequence[Path]
 
     async def outputs(
         self, snippets: Sequence[str], command: Command, session_id: str, agent: AgentInfo, policy: Policy
@@ -94,7 +95,7 @@ class Snippets(Struct, frozen=True):
     def _context(self, session_id: str, agent: AgentInfo, layers: Sequence[Ruleset], policy: Policy) -> ToolContext:
         """Return the tool context for the permission requests of snippets; it belongs to no call."""
         folder = self.shell.folder
-        forms = forms_of(folder, self.worktree)
+        forms = forms_of(folder, self.worktree, self.origins)
         return ToolContext(
             session_id=session_id,
             message_id="",
@@ -102,6 +103,7 @@ class Snippets(Struct, frozen=True):
             agent=agent.name,
             directory=folder,
             worktree=self.worktree,
+            origins=self.origins,
             ask=CallPermission(self.permissions, session_id, None, lambda: layers, policy, forms=forms),
             progress=lambda _title, _metadata: None,
         )

@@ -329,7 +329,7 @@ class SessionLoop(Struct, frozen=True):
         """Mark the texts that arrived while the model was working; return the messages with the marks."""
         marked = {part.id: part for part in late_texts(messages, last_finished)}
         for part in marked.values():
-            await self.store.update_part(part)
+            await self.store.writer(part.session_id).update_part(part)
         return [
             with_parts(one.info, [marked.get(part.id, part) for part in one.parts])
             if any(part.id in marked for part in one.parts)
@@ -388,7 +388,9 @@ async def run_subtasks(
     outcome = await step.run_calls([_call(task, step, messages) for task in tasks], scope)
     if outcome == "continue" and any(task.command for task in tasks) and isinstance(request.info, UserMessage):
         message = messages.request_like(request.info)
-        await store.add_message(message, [messages.text(message, read_prompt("subtask_report"))])
+        await store.writer(message.session_id).add_message(
+            message, [messages.text(message, read_prompt("subtask_report"))]
+        )
     return outcome
 
 

@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from msgspec import Struct
 
@@ -15,16 +14,18 @@ from opencode_tui.engine.session.agent_tree import AgentTrees
 from opencode_tui.engine.session.command import SessionCommands
 from opencode_tui.engine.session.loop import SessionLoop
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.request.history import filter_compacted, is_answered, position
-from opencode_tui.engine.session.request.user_message import Target, UserMessages
+from opencode_tui.engine.session.records.writer import SessionWriter
+from opencode_tui.engine.session.request.history import Position, as_read, filter_compacted, is_answered, position
+from opencode_tui.engine.session.request.user_message import Target, UserMessages, check_part_ids, is_same_request
 from opencode_tui.engine.session.runs import Run, SessionRuns
+from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.schema.api.request import CommandInput, PromptInput
-from opencode_tui.schema.error import RunAborted, SessionError
+from opencode_tui.schema.error import BusyError, IdInUseError, OpencodeError, RunAborted, SessionError, UnlockedError
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.agent_branch import agent_branch
-from opencode_tui.schema.session.history import MessageWithParts, with_parts
+from opencode_tui.schema.session.history import MessageWithParts, conversation, with_parts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage, is_waiting
-from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.schema.session.part import AnyPart, ToolPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateRunning
 
@@ -35,11 +36,13 @@ Begin = Callable[[], Awaitable[MessageWithParts | None]]
 """The first work of a run; a returned message is the run's result, without any step."""
 
 
-class _Request(Struct, frozen=True):
-    """A prompt, and the callback for its storing."""
+class _Request(Struct):
+    """A prompt, the callback for its storing, whether an id that is in use is refused, and its message once it is made."""
 
     prompt: PromptInput
     stored: Stored | None
+    refuses_ids: bool = False
+    made: tuple[UserMessage, Sequence[AnyPart]] | None = None
 
 
 class SessionPrompt(Struct, frozen=True):
@@ -52,6 +55,7 @@ class SessionPrompt(Struct, frozen=True):
     recent: RecentModels
     commands: SessionCommands
     agents: AgentTrees
+    lock: SessionLock
     is_isolated: bool = False
 
     def check(self, request: PromptInput) -> None:
@@ -59,7 +63,13 @@ class SessionPrompt(Struct, frozen=True):
         self.users.check(request)
 
     async def prompt(
-        self, session_id: str, request: PromptInput, *, policy: Policy | None = None, stored: Stored | None = None
+        self,
+        session_id: str,
+        request: PromptInput,
+        *,
+        policy: Policy | None = None,
+        stored: Stored | None = None,
+        refuses_ids: bool = False,
     ) -> MessageWithParts:
         """Store a request and return the last message of its answer once the session is idle.
 
@@ -68,17 +78,60 @@ class SessionPrompt(Struct, frozen=True):
         does a request sent while an interrupted run is still ending.
         With `no_reply` the stored request is returned. `policy` answers the run's permission requests (else the
         user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
-        when it was interrupted, BusyError when another process has the session.
+        when it was interrupted, BusyError when another process has the session: then the request is not stored.
+
+        A request that is sent again with its id gets the answer to the first one. One whose id, or the id of a part, is in use is
+        stored under ids of ours; with `refuses_ids` it raises IdInUseError.
         """
         await self.store.refresh(session_id)
         target = await self.users.address(session_id, request)
-        active = self.runs.registry.get(session_id)
-        if active is None:
-            return await self._start_request(session_id, _Request(request, stored), target, policy).answer()
-        must_wait = request.delivery == "queue" and not request.no_reply
-        is_ending = active.is_aborted
-        message = await self._store_request(session_id, _Request(request, stored), target, is_waiting=must_wait)
-        if request.no_reply:
+        given = _Request(request, stored, refuses_ids)
+        if refuses_ids:
+            check_part_ids(request)
+        active, is_ending = self.runs.registry.get(session_id), False
+        while active is not None:
+            is_ending = is_ending or active.is_aborted
+            must_wait = request.delivery == "queue" and not request.no_reply
+            try:
+                message = await self._join(session_id, active, given, target, is_waiting=must_wait)
+            except IdInUseError as error:
+                return await self._repeated(session_id, given, error, policy)
+            except RunAborted:
+                if not is_ending:
+                    raise
+            except UnlockedError:  # the run ended while the request was prepared
+                pass
+            else:
+                return await self._follow(session_id, active, message, given, policy, is_ending=is_ending)
+            await active.wait_end()
+            active = self.runs.registry.get(session_id)
+        try:
+            return await self._start_request(session_id, given, target, policy).answer()
+        except IdInUseError as error:
+            return await self._repeated(session_id, given, error, policy)
+
+    async def _join(
+        self, session_id: str, active: Run, request: _Request, target: Target, *, is_waiting: bool
+    ) -> UserMessage:
+        """Store a request that a run answers, or that waits for its end, once the run has its session's lock.
+
+        Raises the error of a run that does not get it: then nothing is stored.
+        """
+        writer = await active.writer()
+        return await self._store_request(writer, request, target, is_waiting=is_waiting)
+
+    async def _follow(
+        self,
+        session_id: str,
+        active: Run,
+        message: UserMessage,
+        request: _Request,
+        policy: Policy | None,
+        *,
+        is_ending: bool,
+    ) -> MessageWithParts:
+        """Return the answer to a request that was stored during a run."""
+        if request.prompt.no_reply:
             return await self._stored(message)
         answer: MessageWithParts | None = None
         try:
@@ -86,14 +139,31 @@ class SessionPrompt(Struct, frozen=True):
         except RunAborted:
             if not is_ending:  # else the request came after the interruption, which does not apply to it
                 raise
-        while await self._waiting(session_id, message.id):
-            answer = await self._start_waiting(session_id, policy).answer()
+        except OpencodeError:
+            if not is_waiting(message):
+                raise
+        while left := await self._left_before(session_id, message.id):
+            try:
+                answer = await self._start_waiting(session_id, policy).answer()
+            except RunAborted:
+                raise
+            except OpencodeError:
+                if left == await self._left_before(session_id, message.id) or not await self._waits(
+                    session_id, message.id
+                ):
+                    raise  # nothing went on, or it is the error of its own turn
         if answer is not None and await self._is_answered(session_id):
             return answer
         return await self._start(session_id, policy).answer()
 
     async def command(
-        self, session_id: str, given: CommandInput, *, policy: Policy | None = None, stored: Stored | None = None
+        self,
+        session_id: str,
+        given: CommandInput,
+        *,
+        policy: Policy | None = None,
+        stored: Stored | None = None,
+        refuses_ids: bool = False,
     ) -> MessageWithParts:
         """Send the prompt of a slash command and return as `prompt` does.
 
@@ -103,31 +173,51 @@ class SessionPrompt(Struct, frozen=True):
             await self.store.refresh(session_id)
             given = given.changed(agent=await self.users.subagent_of(session_id))
         request = await self.commands.prepare(session_id, given, policy=policy or AskPerson())
-        answer = await self.prompt(session_id, request, policy=policy, stored=stored)
+        answer = await self.prompt(session_id, request, policy=policy, stored=stored, refuses_ids=refuses_ids)
         await self.commands.report_executed(session_id, given, answer)
         return answer
 
     async def withdraw(self, session_id: str, message_id: str) -> bool:
         """Withdraw a request that waits for the turn before it; returns False when a step has already read it."""
-        found = await self._find(session_id, message_id)
-        wanted = None if found is None else found.info
-        if wanted is not None and is_waiting(wanted):
-            await self.store.withdraw_message(session_id, message_id)
-            return True
-        newest_first = reversed(await self.store.recent(session_id))
-        unanswered = _ids(takewhile(lambda one: isinstance(one.info, UserMessage), newest_first))
+        message_id = await self.store.stored_id(session_id, message_id)
         run = self.runs.registry.get(session_id)
-        if run is None or message_id not in unanswered - run.read:
+        if run is None:
+            return await self._withdraw_idle(session_id, message_id)
+        try:
+            writer = await run.writer()
+        except SessionError:
+            return await self.store.withdraw_elsewhere(session_id, message_id)
+        found = await self._find(session_id, message_id)
+        if found is None:
             return False
-        run.withdrawn.add(message_id)
-        await self.store.withdraw_message(session_id, message_id)
-        return True
+        if not is_waiting(found.info):
+            newest_first = reversed(conversation(await self.store.recent(session_id)))
+            unanswered = _ids(takewhile(lambda one: isinstance(one.info, UserMessage), newest_first))
+            if message_id not in unanswered - run.read:
+                return False
+            run.withdrawn.add(message_id)
+        return await writer.withdraw(message_id)
+
+    async def _withdraw_idle(self, session_id: str, message_id: str) -> bool:
+        """Withdraw a request that waits in a session that this process does not run; another may."""
+        found = await self._find(session_id, message_id)
+        if found is None or not is_waiting(found.info):
+            return False
+        try:
+            async with self.lock.hold(session_id):
+                found = await self._find(session_id, message_id)
+                if found is None or not is_waiting(found.info):
+                    return False
+                return await self.store.writer(session_id).withdraw(message_id)
+        except BusyError:
+            return await self.store.withdraw_elsewhere(session_id, message_id)
 
     async def send_now(self, session_id: str, message_id: str, *, policy: Policy | None = None) -> bool:
         """Let the session read a request that waits at once; returns False when it does not wait any more.
 
         While tools run it joins the turn after them. A response that is being written is interrupted.
         """
+        message_id = await self.store.stored_id(session_id, message_id)
         waiting = await self._find(session_id, message_id)
         if waiting is None or not isinstance(waiting.info, UserMessage):
             return False
@@ -136,14 +226,14 @@ class SessionPrompt(Struct, frozen=True):
             if run is None:
                 self._start_waiting(session_id, policy, message_id)
                 return True
-            await self.users.release(waiting)
+            if await (await run.writer()).release(waiting) is None:
+                return False
         elif run is None or message_id in run.read or message_id not in _ids(await self.store.recent(session_id)):
             return False
         if await self._has_running_tool(session_id):
             return True
         run.abort()
-        with suppress(SessionError):
-            await run.answer()
+        await run.wait_end()
         self._start(session_id, policy)
         return True
 
@@ -152,10 +242,51 @@ class SessionPrompt(Struct, frozen=True):
         parts = next((one.parts for one in steps), ())
         return any(isinstance(part, ToolPart) and isinstance(part.state, ToolStateRunning) for part in parts)
 
-    async def _waiting(self, session_id: str, message_id: str) -> bool:
+    async def _waits(self, session_id: str, message_id: str) -> bool:
         """Return whether a request still waits."""
         found = await self._find(session_id, message_id)
         return found is not None and is_waiting(found.info)
+
+    async def _left_before(self, session_id: str, message_id: str) -> list[str]:
+        """Return the requests that wait up to this one, with it, oldest first; none when it does not wait any more."""
+        if not await self._waits(session_id, message_id):
+            return []
+        waiting = [one.info.id for one in await self.store.messages(session_id) if is_waiting(one.info)]
+        return waiting[: waiting.index(message_id) + 1] if message_id in waiting else [message_id]
+
+    async def _repeated(
+        self, session_id: str, request: _Request, error: IdInUseError, policy: Policy | None
+    ) -> MessageWithParts:
+        """Return the answer to the request that has the id of this one already, if it is the same; raises the error otherwise."""
+        found = None
+        if error.session_id == session_id and (given := request.prompt.message_id) is not None:
+            found = await self._find(session_id, await self.store.stored_id(session_id, given))
+        if found is None or not isinstance(found.info, UserMessage) or not is_same_request(request.prompt, found):
+            if request.refuses_ids:
+                raise error
+            other = request.prompt.changed(message_id=None)
+            return await self.prompt(session_id, other, policy=policy, stored=request.stored)
+        if request.stored is not None:
+            request.stored(found.info.id)
+        active = self.runs.registry.get(session_id)
+        if active is not None and (answered := await self._answer_to(session_id, found.info.id)) is None:
+            return await self._follow(session_id, active, found.info, request, policy, is_ending=False)
+        if request.prompt.no_reply:
+            return found
+        answered = await self._answer_to(session_id, found.info.id)
+        if answered is not None:
+            return answered
+        if is_waiting(found.info):
+            return await self._start_waiting(session_id, policy, found.info.id).answer()
+        return await self._start(session_id, policy).answer()
+
+    async def _answer_to(self, session_id: str, message_id: str) -> MessageWithParts | None:
+        """Return the last message of the complete answer to a request, None without one."""
+        messages = as_read(conversation(await self.store.messages(session_id)))
+        at = next((at for at, one in enumerate(messages) if one.info.id == message_id), len(messages))
+        after = list(dropwhile(lambda one: isinstance(one.info, UserMessage), messages[at:]))
+        turn = list(takewhile(lambda one: isinstance(one.info, AssistantMessage), after))
+        return turn[-1] if turn and is_answered(turn, Position(0, len(turn) - 1, None)) else None
 
     async def _find(self, session_id: str, message_id: str) -> MessageWithParts | None:
         """Return a message, None when there is none; most are among the last ones."""
@@ -196,7 +327,7 @@ class SessionPrompt(Struct, frozen=True):
 
     def _start_request(self, session_id: str, request: _Request, target: Target, policy: Policy | None) -> Run:
         async def begin() -> MessageWithParts | None:
-            message = await self._store_request(session_id, request, target)
+            message = await self._store_request(self.store.writer(session_id), request, target)
             return await self._stored(message) if request.prompt.no_reply else None
 
         return self._start(session_id, policy, begin)
@@ -211,17 +342,24 @@ class SessionPrompt(Struct, frozen=True):
             for read in (self.store.recent, self.store.messages):
                 waiting = [one for one in await read(session_id) if is_waiting(one.info)]
                 chosen = [one for one in waiting if message_id in (None, one.info.id)]
-                for one in chosen[:1]:
-                    await self.users.release(one)
-                    return
+                for one in chosen:
+                    if await self.store.writer(session_id).release(one) is not None:
+                        return
 
         return self._start(session_id, policy, begin)
 
     async def _store_request(
-        self, session_id: str, request: _Request, target: Target, *, is_waiting: bool = False
+        self, writer: SessionWriter, request: _Request, target: Target, *, is_waiting: bool = False
     ) -> UserMessage:
-        message, parts = await self.users.new(session_id, request.prompt, target, is_waiting=is_waiting)
-        await self.store.add_message(message, parts)
+        session_id, given = writer.session_id, request.prompt.message_id
+        if given is not None:
+            await writer.check_unused(given)
+        if request.made is None:
+            request.made = await self.users.new(session_id, request.prompt, target, is_waiting=is_waiting)
+        message, parts = request.made
+        message = await writer.add_request(
+            message.changed(delivery="queue" if is_waiting else None), parts, given=given
+        )
         if request.stored is not None:
             request.stored(message.id)
         if target.model != DEMO:

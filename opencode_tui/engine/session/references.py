@@ -29,6 +29,10 @@ _REFERENCE = re.compile(
 _LINES = re.compile(r"#L?(\d+)(?:-L?(\d+))?$")
 _SYMBOL = re.compile(r"#([^\W\d]\w*)$")
 _TRAILING = ".:!?)]}…"
+_EXPRESSION = re.compile(r"\{([^{}]+)\}")
+_MOST_EXPRESSIONS = 8
+"""Expressions of a template that are compared; the time grows with their number."""
+
 MAX_REFERENCES = 100
 """Maximum references in one text; a text with more is data."""
 
@@ -36,7 +40,8 @@ MAX_REFERENCES = 100
 class ReferenceScope(Struct, frozen=True):
     """How names are resolved: paths relative to the first of `folders` that has them, `~/` to home.
 
-    `agents` are the known agents, `resources` returns those of MCP servers. With `is_confined`, for texts that the user did not
+    `agents` are the known agents, `resources` returns those of MCP servers, `templates` those with a part that the user writes
+    (`uri` is the template, RFC 6570). With `is_confined`, for texts that the user did not
     write, a path must be relative and resolve, with links followed, into one of those folders, and not to a file of secrets, and
     no resource is meant.
     """
@@ -46,6 +51,7 @@ class ReferenceScope(Struct, frozen=True):
     agents: Sequence[str]
     is_confined: bool = False
     resources: "Callable[[], Sequence[McpResource]]" = tuple
+    templates: "Callable[[], Sequence[McpResource]]" = tuple
 
 
 class Reference(Struct, frozen=True):
@@ -163,7 +169,33 @@ def _resource(reference: Reference, place: ReferenceScope) -> FileInput | None:
         return None
     for one in place.resources():
         if f"{one.client}:{one.uri}" == reference.name:
-            span = SourceText(value=reference.value, start=reference.start, end=reference.start + len(reference.value))
-            source = FilePartSource(type="resource", client_name=one.client, uri=one.uri, text=span)
-            return FileInput(mime=one.mime_type or "text/plain", filename=one.name, url=one.uri, source=source)
+            return _attached(one, one.uri, reference)
+    for one in place.templates():
+        uri = reference.name.removeprefix(f"{one.client}:")
+        if uri != reference.name and _fits(uri, one.uri):
+            return _attached(one, uri, reference)
     return None
+
+
+def _attached(resource: "McpResource", uri: str, reference: Reference) -> FileInput:
+    span = SourceText(value=reference.value, start=reference.start, end=reference.start + len(reference.value))
+    source = FilePartSource(type="resource", client_name=resource.client, uri=uri, text=span)
+    return FileInput(mime=resource.mime_type or "text/plain", filename=resource.name, url=uri, source=source)
+
+
+def _fits(uri: str, template: str) -> bool:
+    """Return whether a template (RFC 6570) may stand for an address; the server decides what it holds."""
+    parts = _EXPRESSION.split(template)
+    if len(parts) == 1 or len(parts) > 2 * _MOST_EXPRESSIONS + 1:
+        return False
+    written = [re.escape(part) for part in parts[::2]]
+    forms = [
+        "[^ ]*"
+        if expression[:1] in ("?", "&", "#", ";")
+        else "[^ ]+"
+        if "*" in expression or expression[:1] in ("+", "/")
+        else "[^/ ]+"
+        for expression in parts[1::2]
+    ]
+    pattern = "".join(one for pair in zip(written, [*forms, ""], strict=True) for one in pair)
+    return re.fullmatch(pattern, uri) is not None

@@ -12,17 +12,19 @@ docs/internals/loop.md#runs.
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from msgspec import Struct, field
 
 from opencode_tui.cancellation import consume_error
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.session.records.open_records import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.waits import Report, reporting, waiting
 from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
@@ -142,13 +144,25 @@ class Run:
         self._ended: asyncio.Future[MessageWithParts] = asyncio.get_running_loop().create_future()
         self._ended.add_done_callback(consume_error)
         self._stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._writer: asyncio.Future[SessionWriter] = asyncio.get_running_loop().create_future()
+
+    def set_writer(self, writer: SessionWriter) -> None:
+        """Let requests join the run, which has its session's lock."""
+        self._writer.set_result(writer)
+
+    async def writer(self) -> SessionWriter:
+        """Wait until the run has its session's lock; return what changes it. Raises the error of a run that ends before."""
+        await asyncio.wait({self._writer, self._ended}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._writer.done():
+            await asyncio.shield(self._ended)
+        return self._writer.result()
 
     async def answer(self) -> MessageWithParts:
         """Wait for the run's end and return its last assistant message; raises the run's error, RunAborted after an abort."""
         return await asyncio.shield(self._ended)
 
-    async def wait_end(self, seconds: float) -> None:
-        """Wait until the result is known, at most so long."""
+    async def wait_end(self, seconds: float | None = None) -> None:
+        """Wait until the result is known, at most so long; without a time to its end."""
         await asyncio.wait({self._ended}, timeout=seconds)
 
     def abort(self) -> None:
@@ -274,7 +288,8 @@ class RunRegistry:
         self._publisher = publisher
         self._runs: dict[str, Run] = {}
         self._releasing: dict[str, asyncio.Future[None]] = {}
-        self._changing: dict[str, asyncio.Future[None]] = {}
+        self._changing: dict[str, dict[asyncio.Task[object], asyncio.Future[None]]] = {}
+        """The changes of sessions, each by its task, in the order in which they began."""
         self._held: dict[str, str] = {}
         """The file that an interrupted run of a session waits for."""
         self._supervisors: dict[asyncio.Task[None], Run] = {}
@@ -314,22 +329,40 @@ class RunRegistry:
         while (earlier := self._releasing.get(session_id)) is not None:
             await asyncio.wait({earlier})
 
+    def must_wait_for_change(self, session_id: str) -> bool:
+        """Return whether another change of the session in this process comes before that of the present task."""
+        return self._change_before(session_id) is not None
+
     async def wait_for_change(self, session_id: str) -> None:
-        """Wait until no change of the session in this process has its lock. Raises BusyError after `CHANGE_WAIT_S`."""
-        end = time.monotonic() + CHANGE_WAIT_S
-        while (change := self._changing.get(session_id)) is not None:
-            await asyncio.wait({change}, timeout=max(0.0, end - time.monotonic()))
-            if not change.done():
-                raise BusyError(f"session {session_id} is still being changed after {CHANGE_WAIT_S:g} s; try again")
+        """Wait for the end of the change that has the session before that of the present task. Raises BusyError."""
+        change = self._change_before(session_id)
+        if change is None:
+            return
+        await asyncio.wait({change}, timeout=CHANGE_WAIT_S)
+        if not change.done():
+            raise BusyError(f"session {session_id} is still being changed after {CHANGE_WAIT_S:g} s; try again")
+
+    def _change_before(self, session_id: str) -> "asyncio.Future[None] | None":
+        first, change = next(iter(self._changing.get(session_id, {}).items()), (None, None))
+        return None if first is asyncio.current_task() else change
+
+    def is_released(self, session_id: str) -> bool:
+        """Return whether the session has no run in this process, nor the rest of one. Does not yield."""
+        return session_id not in self._runs and session_id not in self._releasing
 
     @contextmanager
     def changing(self, session_id: str) -> Generator[None]:
-        """Let other changes of the session, and its next run, wait for the end of the context; there must be no other change."""
-        change = self._changing[session_id] = asyncio.get_running_loop().create_future()
+        """Let later changes of the session, and its next run, wait for the end of the context, which waits for earlier ones."""
+        task = asyncio.current_task()
+        assert task is not None
+        changes = self._changing.setdefault(session_id, {})
+        change = changes[task] = asyncio.get_running_loop().create_future()
         try:
             yield
         finally:
-            del self._changing[session_id]
+            del changes[task]
+            if not changes:
+                del self._changing[session_id]
             change.set_result(None)
 
     @contextmanager
@@ -415,14 +448,10 @@ class RunRegistry:
             # what an earlier run is still doing is to record its changes
             with reporting(report, []), waiting("disk", lambda: self._held_path(run.session_id), limit_s=None):
                 await run.wait_for(earlier)
-        if (change := self._changing.get(run.session_id)) is not None:
+        for change in tuple(self._changing.get(run.session_id, {}).values()):
             await run.wait_for(change, CHANGE_WAIT_S)
-        lock = self._locks.session_run(run.session_id)
-        with reporting(report, []), waiting("disk", lock.owner_path, limit_s=None):
-            grant = await self._acquire(run, lock)
-        if grant.was_elsewhere:
-            self._store.drop(run.session_id)
-        try:
+        async with self._store.locked(run.session_id, partial(self._acquire, run, report)) as writer:
+            run.set_writer(writer)
             reported = self._reporting(body, report)
             await run.supervise(reported, publisher=self._publisher, held=lambda path: self._end_held(run, path))
             await self._flush(run)
@@ -430,17 +459,16 @@ class RunRegistry:
             if left:
                 await self._run_cleanup(run, left)
             self._store.release_older(run.session_id)
-        finally:
-            await lock.release_on_thread()
 
-    async def _acquire(self, run: Run, lock: RunLock) -> RunGrant:
+    async def _acquire(self, run: Run, report: Report, lock: RunLock) -> RunGrant:
         """Acquire the lock of a session on a thread, which the disk may hold; raises BusyError, StorageError, RunAborted.
 
         The next run waits for the thread of one that is interrupted meanwhile.
         """
         acquiring = lock.begin_acquire()
         try:
-            return await run.while_wanted(asyncio.shield(acquiring))
+            with reporting(report, []), waiting("disk", lock.owner_path, limit_s=None):
+                return await run.while_wanted(asyncio.shield(acquiring))
         except (RunAborted, asyncio.CancelledError) as error:
             lock.leave(acquiring)
             if isinstance(error, RunAborted):
@@ -518,11 +546,11 @@ async def repair(
     if broken:
         broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
     for message in broken:
-        await _close(store, message, clock())
+        await _close(store.writer(session_id), message, clock())
     left = _left_answer(await store.recent(session_id), killed) if killed is not None and not broken else None
     if left is not None:
         ended = left.time.changed(completed=left.time.completed or clock())
-        await store.update_message(left.changed(error=aborted(PROGRAM_ENDED), time=ended))
+        await store.writer(session_id).update_message(left.changed(error=aborted(PROGRAM_ENDED), time=ended))
     if (await store.get(session_id)).time.compacting is not None:
         await store.update(session_id, lambda info: info.changed(time=info.time.changed(compacting=None)), touch=False)
     count = len(broken) + (left is not None)
@@ -552,19 +580,19 @@ def _left_answer(
     return info
 
 
-async def _close(store: SessionStore, message: MessageWithParts, now: int) -> None:
+async def _close(writer: SessionWriter, message: MessageWithParts, now: int) -> None:
     info = message.info
     for part in message.parts:
         match part:
             case ToolPart() if part.is_open:
-                await store.update_part(part.changed(state=_interrupted(part, now)))
+                await writer.update_part(part.changed(state=_interrupted(part, now)))
             case TextPart() | ReasoningPart() if _is_open(part) and part.time is not None:
-                await store.update_part(part.changed(text=part.text.rstrip(), time=part.time.changed(end=now)))
+                await writer.update_part(part.changed(text=part.text.rstrip(), time=part.time.changed(end=now)))
             case _:
                 pass
     if isinstance(info, AssistantMessage) and info.time.completed is None:
         error = info.error or aborted(PROGRAM_ENDED)
-        await store.update_message(info.changed(time=info.time.changed(completed=now), error=error))
+        await writer.update_message(info.changed(time=info.time.changed(completed=now), error=error))
 
 
 def _interrupted(part: ToolPart, now: int) -> ToolStateUnion:

@@ -28,16 +28,16 @@ class SessionLock(Struct, frozen=True):
         in this process or another.
         """
         await self.store.get(session_id)
-        await self.runs.ensure_idle(session_id)
-        await self.runs.wait_released(session_id)
-        await self.runs.wait_for_change(session_id)
-        await self.runs.ensure_idle(session_id)  # a run that began meanwhile
-        lock = self.locks.session_run(session_id)
-        with self.runs.changing(session_id), self.runs.awaited(session_id) if is_awaited else nullcontext():
-            async with lock.hold() as grant:
-                if grant.was_elsewhere:
-                    self.store.drop(session_id)
-                async with self.locks.unforked(session_id):
+        while True:
+            await self.runs.ensure_idle(session_id)
+            await self.runs.wait_released(session_id)
+            if self.runs.is_released(session_id):  # else a run began meanwhile
+                break
+        with self.runs.changing(session_id):
+            while self.runs.must_wait_for_change(session_id):
+                await self.runs.wait_for_change(session_id)
+            with self.runs.awaited(session_id) if is_awaited else nullcontext():
+                async with self.store.locked(session_id), self.locks.unforked(session_id):
                     yield
 
 
@@ -51,7 +51,7 @@ class PartEdits(Struct, frozen=True):
         """Replace the part of the same id, and publish it. Raises NoSuchMessageError."""
         async with self.lock.hold(part.session_id):
             await self._find(part.session_id, part.message_id, part.id)
-            await self.store.update_part(part)
+            await self.store.writer(part.session_id).update_part(part)
             await self.store.sync()
         return part
 
@@ -59,7 +59,7 @@ class PartEdits(Struct, frozen=True):
         """Delete a part, and publish that. Raises NoSuchMessageError."""
         async with self.lock.hold(session_id):
             await self._find(session_id, message_id, part_id)
-            await self.store.remove_part(session_id, message_id, part_id)
+            await self.store.writer(session_id).remove_part(message_id, part_id)
 
     async def _find(self, session_id: str, message_id: str, part_id: str) -> None:
         await self.store.open(session_id)

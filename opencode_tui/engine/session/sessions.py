@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -184,17 +185,11 @@ class Sessions(Struct, frozen=True):
     async def _recover(self, session_ids: Sequence[str], recover: Callable[[str], Awaitable[int]]) -> int:
         recovered = 0
         for session_id in session_ids:
-            lock = self.locks.session_run(session_id)
-            try:
-                await lock.try_acquire_on_thread()
-            except BusyError:
-                continue
-            try:
-                recovered += await recover(session_id)
-            except NotFoundError:  # killed while it deleted the session
-                continue
-            finally:
-                await lock.release_on_thread()
+            with suppress(
+                BusyError, NotFoundError
+            ):  # another process has it, or it was killed while it deleted the session
+                async with self.store.locked(session_id):
+                    recovered += await recover(session_id)
         return recovered
 
     async def family(self, info: SessionInfo) -> list[SessionInfo]:

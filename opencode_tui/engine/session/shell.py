@@ -57,7 +57,7 @@ class SessionShell(Struct, frozen=True):
         async def body(run: Run) -> MessageWithParts:
             run.after_run = partial(self.runs.summarize, session_id)
             request, parts = await self.users.new(session_id, prompt, target)
-            await self.store.add_message(request, parts)
+            request = await self.store.writer(session_id).add_request(request, parts, given=given.message_id)
             if stored is not None:
                 stored(request.id)
             await self.store.update(session_id, lambda info: info)

@@ -19,6 +19,7 @@ from opencode_tui.cancellation import consume_error, run_to_completion
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.project.discover import Project
 from opencode_tui.engine.session.agent_tree import AgentTree, AgentTrees
@@ -71,7 +72,10 @@ NO_REPORT = "(the agent ended without a report)"
 _SHOWN_DIFF = 8_000
 """Characters of a diff that the model reads with the report; git shows the rest."""
 
-Isolate = Callable[[SessionInfo], "AbstractAsyncContextManager[tuple[Prompter, AgentWorktree]]"]
+EndCommands = Callable[[], Awaitable[None]]
+"""Ends what an agent left running in its worktree; returns when nothing of it runs any more."""
+
+Isolate = Callable[[SessionInfo], "AbstractAsyncContextManager[tuple[Prompter, AgentWorktree, EndCommands]]"]
 """Makes a worktree for a child session, and what runs its turns there; on leaving both are gone. Raises OpencodeError."""
 
 
@@ -103,6 +107,8 @@ class SessionSubagents(Struct, frozen=True):
     """Lets the agent of a session go on in the background under these words, and returns its ID there. Raises ToolError."""
     isolate: Isolate
     worktrees: "Lazy[AgentWorktrees]"
+    leaving: Leaving
+    """Decides what of an agent's changes the model that started it may read."""
     primary_tools: Sequence[str] = ()
 
     def available(self, caller: str) -> Sequence[tuple[str, str]]:
@@ -211,24 +217,30 @@ class SessionSubagents(Struct, frozen=True):
             job.child.id
         )  # another task of it may have ended while this one waited for a place
         try:
-            async with self.isolate(child) as (prompter, made):
+            async with self.isolate(child) as (prompter, made, end_commands):
                 about = TextInput(text=_describe_worktree(made), synthetic=True)
                 request = job.request.changed(parts=[*job.request.parts, about])
                 try:
                     answer = await self._work(replace(job, request=request), context, tools, prompter)
                 finally:
-                    changes = await run_to_completion(self._collect(child, job.assignment, made))
+                    changes = await run_to_completion(self._collect(child, job.assignment, made, end_commands))
                 return answer, changes
         except OpencodeError as error:
             if isinstance(error, ToolError):
                 raise
             raise ToolError(f"agent {job.assignment.agent} cannot work in a worktree: {error}") from error
 
-    async def _collect(self, child: SessionInfo, assignment: SubagentTask, made: "AgentWorktree") -> str:
-        """Make a branch of what an agent changed in its worktree, also of one that was stopped; return text about it."""
+    async def _collect(
+        self, child: SessionInfo, assignment: SubagentTask, made: "AgentWorktree", end_commands: EndCommands
+    ) -> str:
+        """Make a branch of what an agent changed in its worktree, also of one that was stopped; return text about it.
+
+        Its commands end before: one could exchange folders with links while they are read.
+        """
+        await end_commands()
         branch, diff = await made.collect(child, assignment.description)
         await self.store.update(child.id, lambda info: with_branch(info, branch), touch=False)
-        return _describe_changes(child.id, branch, diff)
+        return _describe_changes(child.id, branch, await asyncio.to_thread(self.leaving.patch, diff))
 
     async def changes(self, task_id: str, context: ToolContext) -> SubagentBranch:
         """Return what an agent changed in its worktree. Raises ToolError."""

@@ -12,7 +12,8 @@ from msgspec import Struct
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.sandbox.temp import delete_temp
-from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.session.records.open_records import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.engine.session.sessions import Sessions
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo
@@ -118,9 +119,7 @@ class SessionTrash(Struct, frozen=True):
             for session_id in session_ids:
                 await self.runs.ensure_idle(session_id)
                 await self.runs.wait_released(session_id)
-                grant = await held.enter_async_context(self.locks.session_run(session_id).hold())
-                if grant.was_elsewhere:
-                    self.store.drop(session_id)
+                await held.enter_async_context(self.store.locked(session_id))
             yield
 
     def _check_folder(self, entry: "TrashedSession") -> None:

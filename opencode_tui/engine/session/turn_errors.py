@@ -26,5 +26,7 @@ class TurnErrors(Struct, frozen=True):
         message = self.messages.request_like(request)
         text = f"The changes of this turn brought new errors:\n{report.text}\n\nCorrect those that the changes caused."
         part = self.messages.text(message, text)
-        await self.store.add_message(message, [part.changed(metadata={"diagnostics": report.diagnostics})])
+        await self.store.writer(message.session_id).add_message(
+            message, [part.changed(metadata={"diagnostics": report.diagnostics})]
+        )
         return True

@@ -142,7 +142,7 @@ class SessionChecks(Struct, frozen=True):
     async def _execute(self, run: Run, until: Until, last: UserMessage, agent: AgentInfo) -> _Ended:
         """Run the command in a message of its own."""
         request = self.messages.request_like(last)
-        await self.store.add_message(request, [self.messages.text(request, REQUEST_TEXT)])
+        await self.store.writer(request.session_id).add_message(request, [self.messages.text(request, REQUEST_TEXT)])
         self.statuses.busy(run.session_id)
         step = self.new_step(self.messages.answer(request, request.model, agent.name))
         run.finalize = step.finalize
@@ -170,7 +170,7 @@ class SessionChecks(Struct, frozen=True):
         done = done.changed(exit=code if isinstance(code, int) else None)
         tail = tail_of(state.output)
         if tail != state.output:
-            await self.store.update_part(part.changed(state=state.changed(output=tail)))
+            await self.store.writer(part.session_id).update_part(part.changed(state=state.changed(output=tail)))
         return _Ended(done, tail)
 
     async def _store(self, session_id: str, until: Until, done: CheckRun) -> bool:
@@ -192,7 +192,9 @@ class SessionChecks(Struct, frozen=True):
         failure = CheckFailure(exit=done.exit, turn=done.turn, turns=until.turns)
         result = "it was stopped" if done.exit is None else f"exit code {done.exit}"
         part = self.messages.text(request, FAILED.format(result=result))
-        await self.store.add_message(request, [part.changed(metadata={UNTIL_KEY: failure.to_dict()})])
+        await self.store.writer(request.session_id).add_message(
+            request, [part.changed(metadata={UNTIL_KEY: failure.to_dict()})]
+        )
 
 
 class SessionUntil(Struct, frozen=True):

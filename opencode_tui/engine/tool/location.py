@@ -13,6 +13,7 @@ from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import ToolError
 from opencode_tui.schema.suggest import nearest
+from opencode_tui.storage.same_name import NAMES, key
 
 
 class Location(Struct, frozen=True):
@@ -32,8 +33,14 @@ class Location(Struct, frozen=True):
 
     @property
     def is_alias(self) -> bool:
-        """Return whether the path contains a link, other than one on the way to the project's directory."""
+        """Return whether the path contains a link, other than one on the way to the project's directory, or another spelling."""
         return self.relative != self.relative_real
+
+    def describe_alias(self) -> str:
+        """Return what the path is in place of the real one, empty where it is that."""
+        if not self.is_alias:
+            return ""
+        return "another spelling" if key(self.relative) == key(self.relative_real) else "a link"
 
     @property
     def read_patterns(self) -> list[str]:
@@ -59,6 +66,7 @@ async def locate_link(written: str, context: ToolContext) -> Location:
 
 
 _SIMILAR_NAMES = 3
+_TOP = Path("/")
 
 
 def similar_paths(path: Path) -> list[str]:
@@ -101,7 +109,11 @@ def _resolve(written: str, context: ToolContext, *, follows: bool = True) -> Loc
     path = Path(os.path.normpath(joined))
     try:
         is_link = os.path.islink(joined)
-        real = Path(_real_path(joined)) if follows else Path(_real_path(os.path.dirname(joined)), path.name)
+        real = (
+            Path(_real_path(joined))
+            if follows
+            else NAMES.stored(Path(_real_path(os.path.dirname(joined)), path.name), _TOP)
+        )
         is_folder = follows and real.is_dir()
     except OSError as error:
         raise ToolError(f"{path} cannot be resolved ({error.strerror})", "give another path") from error
@@ -117,11 +129,15 @@ def _resolve(written: str, context: ToolContext, *, follows: bool = True) -> Loc
 
 
 def _real_path(path: str) -> str:
-    """Return a path with all links resolved; its end may be missing. Raises OSError where a link cannot be resolved."""
+    """Return a path with all links resolved, as the disk stores its names; its end may be missing.
+
+    Raises OSError where a link cannot be resolved.
+    """
     try:
-        return os.path.realpath(path, strict=True)
+        real = os.path.realpath(path, strict=True)
     except (FileNotFoundError, NotADirectoryError):
-        return os.path.realpath(path)
+        real = os.path.realpath(path)
+    return str(NAMES.stored(Path(real), _TOP))
 
 
 def _relative(path: Path, context: ToolContext) -> str:

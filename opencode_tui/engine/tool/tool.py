@@ -171,7 +171,8 @@ class ToolContext(Struct, frozen=True):
 
     `subagents` is None where no agent can be started, `inquire` where the user cannot be asked, `watch`, which records its
     changes of files, where none is changed. `around_commands` is what takes the place of `watch.commands` in the background.
-    `by_user`: the user typed the call, so it needs no approval. Tools in `switched_off` do not run.
+    `by_user`: the user typed the call, so it needs no approval. `origins` are the work trees that this one is a copy of. Tools in
+    `switched_off` do not run.
     """
 
     session_id: str
@@ -187,6 +188,7 @@ class ToolContext(Struct, frozen=True):
     watch: CallChanges | None = None
     around_commands: Callable[[], AbstractAsyncContextManager[None]] | None = None
     by_user: bool = False
+    origins: Sequence[Path] = ()
     switched_off: Collection[str] = ()
 
     def commands(self, lost: "Sequence[LostPath]" = ()) -> AbstractAsyncContextManager[None]:

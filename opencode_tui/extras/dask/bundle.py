@@ -58,7 +58,8 @@ async def create_bundle(directory: Path, commit: str, *, environ: Mapping[str, s
         await asyncio.to_thread(_borrow_objects, git_dir / "objects" / "info", repository.common_dir / "objects")
         own = {"GIT_DIR": str(git_dir)}
         await git.run("update-ref", _REF, commit, more=own)
-        await git.run("bundle", "create", "--quiet", str(file), _REF, more=own, timeout_s=TIMEOUT_S)
+        words = ("bundle", "create", "--quiet", str(file), _REF)
+        await git.run(*words, more=own, timeout_s=TIMEOUT_S, write=[folder])
         if (size := (await asyncio.to_thread(file.stat)).st_size) > MAX_BYTES:
             raise ConfigError(
                 f"the history of {repository.worktree} has {size >> 20} MiB, more than the {MAX_BYTES >> 20} MiB that are sent; "
@@ -80,7 +81,7 @@ async def clone_bundle(bundle: bytes, commit: str, target: Path, *, environ: Map
         form = "sha256" if len(commit) > 40 else "sha1"
         await outside.run("init", "--quiet", "--template=", f"--object-format={form}", str(clone))
         git = SafeGit(clone, environ=environ)
-        await git.run("bundle", "unbundle", str(file), timeout_s=TIMEOUT_S)
+        await git.run("bundle", "unbundle", str(file), timeout_s=TIMEOUT_S, read=[folder])
         await git.run("update-ref", _REF, commit)
         await git.run("symbolic-ref", "HEAD", _REF)
         repository = await asyncio.to_thread(_repository_of, clone)
@@ -96,7 +97,7 @@ async def _repository_with(directory: Path, commit: str, environ: Mapping[str, s
     repository = await asyncio.to_thread(_repository_of, directory)
     if repository is None:
         return None
-    git = SafeGit(repository.worktree, environ=environ)
+    git = SafeGit(repository.worktree, environ=environ, repository=repository)
     try:
         await git.run("cat-file", "-e", f"{commit}^{{commit}}", more={"GIT_DIR": str(repository.git_dir)})
     except GitUnavailableError:

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from opencode_tui.schema.api.limit import ReachedLimit
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 
 BackgroundState = Literal["running", "exited", "stopped"]
@@ -27,7 +28,7 @@ class BackgroundCommand(Record):
     call_id: str
     command: str
     description: str
-    directory: str
+    directory: FilePath
     state: BackgroundState
     started: int
     ended: int | None = absent()

@@ -62,13 +62,15 @@ class SkillSummary(Record):
 class SandboxState(Record):
     """How commands are confined in a folder: by `tier`, or not at all ("none") for the `reason`; `mode` is the setting's.
 
-    `exposed` is why they can change this program all the same, in one line.
+    `exposed` is why they can change this program all the same, `spelling` what it means that the disk ignores the case of names,
+    each in one line.
     """
 
     tier: str
     reason: str = ""
     mode: str = "auto"
     exposed: str | None = absent()
+    spelling: str | None = absent()
 
 
 class Notification(Record):

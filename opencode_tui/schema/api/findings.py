@@ -17,6 +17,13 @@ class ReviewedChanges(Record):
     head: str | None = absent()
     files: list[ChangedPath]
 
+    @property
+    def left_out(self) -> list[str]:
+        """The files whose content no model gets, each with the reason."""
+        start = "left out: "
+        found = (f"{one.path} ({one.note.removeprefix(start)})" for one in self.files if one.note.startswith(start))
+        return list(dict.fromkeys(found))
+
 
 class Finding(Record):
     """A problem in a changed file. `line` counts from 1 in the file after the change, with the side `LEFT` in that before it.

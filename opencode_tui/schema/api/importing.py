@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import NoNul, Record, ValidationError, absent
 from opencode_tui.schema.session.session import SessionInfo
 
@@ -80,7 +81,7 @@ class ImportedEntry(Record):
 
     id: str
     title: str
-    directory: str
+    directory: FilePath
     tool: ImportTool
     state: Literal["new", "newer", "same", "skipped"]
     messages: int = 0

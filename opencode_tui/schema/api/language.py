@@ -3,6 +3,7 @@
 from typing import Any, Literal, Self
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import JsonObject, Record, absent
 
 ServerStatus = Literal["connected", "error", "starting", "stopped", "ready", "missing"]
@@ -14,7 +15,7 @@ class LanguageServerState(Record):
 
     id: str
     name: str
-    root: str
+    root: FilePath
     status: ServerStatus
     detail: str = ""
     memory: int | None = absent()

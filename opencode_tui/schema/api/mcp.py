@@ -17,7 +17,7 @@ class McpServerStatus(Record):
 
     `error` says why it failed, or that it is connected and does not answer, `retry_in` after how many milliseconds its next call
     starts it again. `target` is its command or address, without secrets. `is_listed`: its lists are known. `sign_in` is absent
-    where there is no sign-in; `expired`: the user must sign in again.
+    where there is no sign-in; `expired`: the user must sign in again. `faults` name the parts of its answers that are left out.
     """
 
     name: str
@@ -34,6 +34,7 @@ class McpServerStatus(Record):
     instructions: str | None = absent()
     sign_in: SignInState | None = absent()
     output: list[str] = Field(default_factory=list[str])
+    faults: list[str] = Field(default_factory=list[str])
 
     def opencode_status(self) -> JsonObject:
         """Return the status as OpenCode's clients know it, which have no word for a server that is starting."""
@@ -48,6 +49,16 @@ class McpServerStatus(Record):
                 return {"status": "failed", "error": "still starting"}
             case "failed" | "needs_client_registration":
                 return {"status": self.state, "error": self.error or "the server failed"}
+
+
+LISTS_S = 30.0
+"""Seconds that a turn without a screen waits for servers whose tools are not known yet: as long as one may start."""
+
+
+class McpWait(Record):
+    """How many seconds the lists of servers are waited for."""
+
+    seconds: float
 
 
 class McpTool(Record):

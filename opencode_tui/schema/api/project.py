@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 
 GLOBAL_PROJECT = "global"
@@ -12,12 +13,12 @@ GLOBAL_PROJECT = "global"
 class Places(Record):
     """Absolute folders: the user's home, the program's folders, and the working folder."""
 
-    home: str
+    home: FilePath
     state: str
     config: str
     data: str | None = absent()
-    worktree: str
-    directory: str
+    worktree: FilePath
+    directory: FilePath
 
 
 class ProjectTime(Record):
@@ -32,13 +33,13 @@ class ProjectInfo(Record):
     """A project record; the id of a git project is the hash of its first root commit."""
 
     id: str
-    worktree: str
+    worktree: FilePath
     vcs: Literal["git"] | None = absent()
     name: str | None = absent()
     icon: dict[str, Any] | None = absent()
     commands: dict[str, Any] | None = absent()
     time: ProjectTime
-    sandboxes: list[str] = Field(default_factory=list[str])
+    sandboxes: list[FilePath] = Field(default_factory=list[FilePath])
 
 
 class ProjectIcon(Record):

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 
 Line = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
@@ -15,7 +16,7 @@ class Pty(Record):
     title: str
     command: str
     args: list[str]
-    cwd: str
+    cwd: FilePath
     status: Literal["running", "exited"]
     pid: int
 

@@ -3,6 +3,7 @@
 from typing import Annotated, Literal
 
 from opencode_tui.schema.field import Before, Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 
 SearchOrder = Literal["newest", "relevance"]
@@ -56,7 +57,7 @@ class SearchGroup(Record):
     session_id: str
     parent_id: str | None = absent()
     project_id: str
-    directory: str
+    directory: FilePath
     title: str
     marks: list[tuple[int, int]]
     updated: int

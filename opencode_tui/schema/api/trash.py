@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record
 
 
@@ -16,7 +17,7 @@ class TrashedSession(Record):
     session_ids: list[str]
     title: str
     project_id: str
-    directory: str
+    directory: FilePath
     updated: int
     deleted: int
     messages: int = 0

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record
 
 TrustVerdict = Literal["trusted", "changed", "unknown"]
@@ -19,7 +20,7 @@ class TrustItem(Record):
 class TrustReport(Record):
     """Everything that needs trust; `seen` is the fingerprint of the content, to which a grant is bound."""
 
-    worktree: str
+    worktree: FilePath
     seen: str
     items: list[TrustItem] = Field(default_factory=list[TrustItem])
 

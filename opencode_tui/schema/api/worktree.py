@@ -1,5 +1,6 @@
 """Worktrees that clients make, remove and reset. Source: OpenCode's API, `/experimental/worktree`."""
 
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import NoNul, Record, absent
 
 
@@ -8,7 +9,7 @@ class WorktreeInfo(Record):
 
     name: str
     branch: str
-    directory: str
+    directory: FilePath
 
 
 class CreateWorktree(Record):

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Union
 from msgspec import Struct
 
 from opencode_tui.schema.api.project import ProjectInfo
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.record import JsonObject, Record, absent
 from opencode_tui.schema.session.diff import FileDiff
@@ -204,7 +205,7 @@ class InstanceDisposed(Record):
     """The instance of a folder was closed; clients must read everything again."""
 
     type: Literal["server.instance.disposed"] = "server.instance.disposed"
-    directory: str
+    directory: FilePath
 
 
 class GlobalDisposed(Record):
@@ -292,10 +293,11 @@ def session_of(event: Event) -> str:
 
 
 class Envelope(Struct, frozen=True):
-    """An event and the folder of its instance (empty: the whole process)."""
+    """An event and the folder of its instance (empty: the whole process); `guests` are other folders from which it is caused."""
 
     directory: str
     event: Event
+    guests: frozenset[str] = frozenset()
 
 
 def to_wire(event: Event) -> JsonObject:

@@ -1,11 +1,11 @@
 """A message with its parts, as the API and the loop use it, and the cost of a session's messages."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 
 from opencode_tui.schema.field import Field
 from opencode_tui.schema.record import Record
-from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, Message
+from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, Message, is_waiting
 from opencode_tui.schema.session.part import AnyPart, Part
 from opencode_tui.schema.session.session import SessionInfo, hidden_cost, is_own, own_from
 
@@ -20,6 +20,11 @@ class MessageWithParts(Record):
 def with_parts(info: AnyMessage, parts: list[AnyPart]) -> MessageWithParts:
     """Return the pair without validating it again."""
     return MessageWithParts.trusted(info=info, parts=parts)
+
+
+def conversation(messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
+    """Return the messages that the model reads, or has read: without the requests that wait, which may be withdrawn."""
+    return [one for one in messages if not is_waiting(one.info)]
 
 
 def session_cost(info: SessionInfo, messages: Iterable[AnyMessage]) -> Decimal:

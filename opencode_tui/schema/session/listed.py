@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from opencode_tui.schema.file_path import read_path
 from opencode_tui.schema.record import json_name
 from opencode_tui.schema.session.session import PINNED_KEY, UNDO_KEY, SessionInfo, origin_in
 
@@ -100,7 +101,11 @@ def read_listed(lines: Iterable[bytes]) -> Iterator[ListedSession]:
     """Yield the sessions in lines that are JSON lists of records. Raises MsgspecError."""
     decoder = msgspec.json.Decoder(list[_Stored])
     for line in lines:
-        yield from map(listed, decoder.decode(line))
+        for one in decoder.decode(line):
+            found = listed(one)
+            yield (
+                msgspec.structs.replace(found, directory=read_path(found.directory)) if "\0" in one.directory else found
+            )
 
 
 def _undone_requests(metadata: dict[str, Any]) -> int:

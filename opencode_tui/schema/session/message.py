@@ -7,6 +7,7 @@ that user message.
 from typing import Annotated, Any, Literal
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.record import Amount, Count, Reader, Record, absent
 from opencode_tui.schema.session.diff import FileDiff
@@ -96,8 +97,8 @@ class UserMessage(Record):
 class MessagePath(Record):
     """Where the step ran: the session's folder and its worktree."""
 
-    cwd: str
-    root: str
+    cwd: FilePath
+    root: FilePath
 
 
 class AssistantMessage(Record):

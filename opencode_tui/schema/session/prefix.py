@@ -6,6 +6,7 @@ Stored beside the session as `session_prefix/{sessionID}`, a kind of ours. A ses
 from typing import Any
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.record import Record, absent
 
 
@@ -78,7 +79,7 @@ class SessionPrefix(Record):
     without one. `frozen` has one entry for each model and agent that answered, the first one first. `breaks` are the newest ones.
     """
 
-    directory: str
+    directory: FilePath
     boundary: str = ""
     frozen: list[FrozenPrefix] = Field(default_factory=list[FrozenPrefix])
     breaks: list[PrefixBreak] = Field(default_factory=list[PrefixBreak])

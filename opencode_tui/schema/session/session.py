@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 from opencode_tui.schema.field import Field
+from opencode_tui.schema.file_path import FilePath
 from opencode_tui.schema.ids import is_identifier, is_made_after, session_field
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import MOST, Count, Record, ValidationError, absent
@@ -68,7 +69,7 @@ class SessionInfo(Record):
     slug: str | None = absent()
     version: str
     project_id: str
-    directory: str
+    directory: FilePath
     parent_id: str | None = absent()
     summary: SessionSummary | None = absent()
     share: SessionShare | None = absent()
@@ -197,7 +198,7 @@ class ForkPreview(Record):
     """The title and folder of a fork that would be created; `messages` counts those that it would copy."""
 
     title: str
-    directory: str
+    directory: FilePath
     messages: int
     last: str | None = absent()
     branch: str | None = absent()

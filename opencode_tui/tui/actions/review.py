@@ -79,7 +79,8 @@ async def start_review(chat: Chat, words: str = "") -> None:
         # a pull request, or in words
         await chat.sender.command("review", name, stored=lambda _: None, given=lambda: None)
         return
-    chat.show_note("note", "Reviewing", screen_line(changes.name))
+    left_out = f"; left out: {', '.join(changes.left_out)}" if changes.left_out else ""
+    chat.show_note("note", "Reviewing", screen_line(f"{changes.name}{left_out}"))
     choice = chat.control.choice
     found = await find_problems(client, changes, model=choice.model, variant=choice.variant, parent_id=session_id)
     comments = [Comment(one.file, one.line, one.text, severity=one.severity) for one in found.findings]

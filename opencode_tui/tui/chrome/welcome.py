@@ -344,6 +344,9 @@ def _warnings(notices: FolderNotices, folder: Path) -> list[Group]:
     if notices.sandbox is not None and notices.sandbox.exposed:
         reason = screen_line(notices.sandbox.exposed)
         groups.append(("Commands can change this program", "", [(f"{reason[:1].upper()}{reason[1:]}.", "")]))
+    if notices.sandbox is not None and notices.sandbox.spelling:
+        reason = screen_line(notices.sandbox.spelling)
+        groups.append(("Names in any case", "", [(f"{reason[:1].upper()}{reason[1:]}.", "")]))
     if notices.ignored:
         lines = [(_inactive(one, folder), "") for one in notices.ignored[:5]]
         groups.append(("Inactive until you trust this folder", "", [*lines, ("/trust", "review and trust")]))

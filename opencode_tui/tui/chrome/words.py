@@ -203,6 +203,7 @@ def _sandbox_of(found: SandboxState | None) -> tuple[str, bool]:
         return "", False
     if found.tier != "none":
         words = "sandbox, read-only" if found.mode == "read-only" else "sandbox"
+        words = f"{words}, names in any case" if found.spelling else words
         return f"{words}, except this program" if found.exposed else words, True
     return "no sandbox", False
 

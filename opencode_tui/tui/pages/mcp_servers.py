@@ -194,6 +194,8 @@ class McpServersScreen(ListPage):
             lines.append([])
         if one.error:
             lines += [[(line, self.style("error", _PREVIEW))] for line in _folded(one.error, room, mark)]
+        for fault in one.faults:
+            lines += [[(line, self.style("warning", _PREVIEW))] for line in _folded(fault, room, mark)]
         if one.retry_in:
             lines.append([(f"its next call starts it again in {one.retry_in / 1000:.0f} s", muted)])
         if one.output:

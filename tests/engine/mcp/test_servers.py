@@ -398,7 +398,9 @@ async def test_an_answer_that_cannot_be_read_ends_no_other_call(world: World, tm
         with pytest.raises(McpError, match="cannot be read"):
             await servers.call("one", "raw", {"text": '{"jsonrpc":"2.0","id":ID,"result":7}\n'})
         assert not other.done()
-        wanted.write_text("late")
+        new = tmp_path / "new"
+        new.write_text("late")
+        new.replace(wanted)  # the server must not read a file that is not written yet
         assert text(await other) == "it came: late"
 
 
@@ -460,3 +462,66 @@ async def test_of_a_flood_of_questions_a_few_reach_the_user_and_the_others_are_d
         assert asked == MOST_QUESTIONS
         call.cancel()
         await asyncio.wait({call})
+
+
+GOOD = {"name": "good", "inputSchema": {"type": "object"}}
+ECHO = {"name": "echo", "inputSchema": {"type": "object"}}
+
+
+def page(*tools: object, cursor: object = None) -> JsonObject:
+    return {"tools": list(tools), **({} if cursor is None else {"nextCursor": cursor})}
+
+
+async def test_an_odd_tool_of_a_server_costs_no_other_and_is_named(world: World, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    answers: JsonObject = {
+        "initialize": {"capabilities": None, "instructions": 3},
+        "tools/list": [page(GOOD, {"name": "odd"}, cursor=2), page({"description": "nameless"}, ECHO)],
+        "prompts/list": {"prompts": None},
+    }
+    async with world.servers(one={"ANSWERS": json.dumps(answers), "LOG": str(log)}) as servers:
+        status = await servers.connect("one")
+        assert (status.state, status.tools) == ("connected", 3)
+        assert status.faults == [
+            "it names no version of the protocol; 2025-11-25 is used",
+            "tool odd: its inputSchema is missing, so its arguments are not checked",
+            "tool 1 of its list has no name, so it is left out",
+        ]
+        assert text(await servers.call("one", "echo", {"text": "hello"})) == "hello"
+    asked = [json.loads(line) for line in log.read_text().splitlines()]
+    lists = [one.get("params", {}).get("cursor") for one in asked if one["method"] == "tools/list"]
+    assert lists == [None, 2]
+    async with world.servers(one={"ANSWERS": json.dumps(answers), "LOG": str(log)}) as servers:
+        assert servers.status()[0].faults == status.faults
+
+
+@pytest.mark.parametrize(
+    ("pages", "asked", "tools"),
+    [
+        ([page(GOOD, cursor="same")], 2, 1),
+        ([page(GOOD, cursor="a"), page(ECHO, cursor="b"), page(GOOD, cursor="a")], 3, 2),
+        ([page(GOOD, cursor=str(number)) for number in range(50)], 11, 1),
+    ],
+)
+async def test_pages_that_repeat_end_the_list_and_are_named(
+    world: World, tmp_path: Path, pages: list[JsonObject], asked: int, tools: int
+) -> None:
+    log = tmp_path / "log"
+    async with world.servers(one={"ANSWERS": json.dumps({"tools/list": pages}), "LOG": str(log)}) as servers:
+        status = await servers.connect("one")
+    assert (status.state, status.tools) == ("connected", tools)
+    assert status.faults == ["the pages of its list of tools repeat without an end, so the list ends there"]
+    assert log.read_text().count('"tools/list"') == asked
+
+
+async def test_a_tool_that_runs_only_as_a_task_is_run_as_one_and_ends_with_its_call(
+    world: World, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    async with world.servers(one={"TASK": "1", "LOG": str(log)}) as servers:
+        assert text(await servers.call("one", "echo", {"text": "hello"})) == "hello"
+        call = asyncio.create_task(servers.call("one", "echo", {"text": "forever"}))
+        await until(lambda: log.read_text().count('"tasks/result"') == 2)
+        call.cancel()
+        await asyncio.wait({call}, timeout=PATIENCE_S)
+        await until(lambda: '"tasks/cancel"' in log.read_text())

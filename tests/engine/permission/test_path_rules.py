@@ -59,7 +59,7 @@ def ruleset(project: Path, *lines: str) -> list[Rule]:
 def context_of(world: World, project: Path, *lines: str) -> ToolContext:
     layers = [ruleset(project, *lines)]
     ask = CallPermission(
-        world.service, "ses_1", CALL, lambda: layers, RefuseQuestions(), forms=forms_of(project, project)
+        world.service, "ses_1", CALL, lambda: layers, RefuseQuestions(), forms=forms_of(project, project, ())
     )
     return replace(Workbench(project).context, ask=ask)
 
@@ -71,7 +71,7 @@ async def called(tool: Any, context: ToolContext, **written: object) -> str:
 
 
 def searched(project: Path, kind: type[GrepTool | GlobTool], *lines: str) -> GrepTool | GlobTool:
-    layers, forms = [ruleset(project, *lines)], forms_of(project, project)
+    layers, forms = [ruleset(project, *lines)], forms_of(project, project, ())
 
     def may_read(_context: ToolContext, path: Path) -> bool:
         return evaluate_layers("read", str(path), layers, forms.of("read", str(path))).action == "allow"
@@ -201,7 +201,7 @@ async def test_a_project_that_is_reached_through_a_link_is_the_same(tmp_path: Pa
 
 
 def test_a_folder_without_a_repository_is_the_project() -> None:
-    forms = forms_of(Path("/srv/notes"), Path("/"))
+    forms = forms_of(Path("/srv/notes"), Path("/"), ())
     assert "secrets/key" in forms.of("read", "/srv/notes/secrets/key")
     assert {"secrets/key", "/srv/notes/secrets/key"} <= set(forms.of("edit", "srv/notes/secrets/key"))
     assert forms.of("bash", "ls") == ()

@@ -33,7 +33,13 @@ class World:
 
     @property
     def projects(self) -> Projects:
-        return Projects(storage=self.storage, locks=self.locks, clock=lambda: self.now, publish=self.published.append)
+        return Projects(
+            storage=self.storage,
+            locks=self.locks,
+            clock=lambda: self.now,
+            publish=self.published.append,
+            hold=lambda session_id: self.locks.session_run(session_id).hold(),
+        )
 
     def project(self, directory: Path) -> Project:
         return discover(directory, paths=self.paths, environ=os.environ)

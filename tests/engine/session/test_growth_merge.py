@@ -1,4 +1,4 @@
-from opencode_tui.engine.session.records.store import LiveText
+from opencode_tui.engine.session.records.open_records import LiveText
 from opencode_tui.engine.session.step.part_machine import Grew, Stored, merge_growth
 from tests.support.sessions.records import text
 

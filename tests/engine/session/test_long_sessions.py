@@ -183,8 +183,9 @@ async def test_a_change_of_an_older_message_is_there_when_all_are_read(paths):
         assert made[0].info.id not in {one.info.id for one in recent} and list(recent) == made[-len(recent) :]
         part = made[0].parts[0]
         assert isinstance(part, TextPart)
-        await store.update_part(part.changed(text="changed"))
-        await store.update_message(made[1].info.changed(cost=3.0))
+        async with store.locked("ses_1") as writer:
+            await writer.update_part(part.changed(text="changed"))
+            await writer.update_message(made[1].info.changed(cost=3.0))
         assert await store.recent("ses_1") == recent
         assert await store.tail("ses_1", len(made) - 1) == [
             made[1].changed(info=made[1].info.changed(cost=3.0)),
@@ -329,7 +330,8 @@ async def test_messages_by_name_have_what_is_in_memory_only(paths):
         await store.recent("ses_1")
         part = made[-1].parts[0]
         assert isinstance(part, TextPart)
-        store.end_part(part.changed(text="late"))
+        async with store.locked("ses_1") as writer:
+            writer.end_part(part.changed(text="late"))
         older, newest = await store.named("ses_1", [made[0].info.id, made[-1].info.id])
         assert older == made[0] and newest.parts == [part.changed(text="late")]
 
@@ -342,7 +344,8 @@ async def test_what_is_not_on_the_disk_yet_stays_in_memory_with_all_after_it(pat
         await store.messages("ses_1")
         part = made[20].parts[0]
         assert isinstance(part, TextPart)
-        store.end_part(part.changed(text="late"))
+        async with store.locked("ses_1") as writer:
+            writer.end_part(part.changed(text="late"))
         store.release_older("ses_1")
         assert held(store, "ses_1") == [one.info.id for one in made[20:]]
         await store.flush()
@@ -357,8 +360,9 @@ async def test_older_messages_can_be_withdrawn_and_removed(paths):
     async with open_store(paths) as opened_store:
         store = opened_store.store
         await store.recent("ses_1")
-        await store.withdraw_message("ses_1", made[2].info.id)
-        await store.remove_message("ses_1", made[4].info.id)
+        async with store.locked("ses_1") as writer:
+            await writer.withdraw(made[2].info.id)
+            await writer.remove_message(made[4].info.id)
         names = [made[at].info.id for at in range(len(made)) if at not in (2, 4)]
         assert [one.info.id for one in await store.messages("ses_1")] == names
     async with open_store(paths) as opened_store:
@@ -417,7 +421,9 @@ async def test_older_requests_are_read_once_for_the_changes_of_a_session_however
             session, counts = await world.client.sessions.get("ses_1"), []
             for number in range(6):
                 if number == 4:
-                    await engine.store.update_message(changed.changed(summary=UserSummary(title="t", diffs=[])))
+                    await instance.session.runs.registry.wait_released("ses_1")
+                    async with engine.store.locked("ses_1") as writer:
+                        await writer.update_message(changed.changed(summary=UserSummary(title="t", diffs=[])))
                 server.script(Answer(text="fine"))
                 await world.prompt("go on", session=session)
                 await until(lambda: left.info.id not in held(engine.store, "ses_1"))

@@ -117,6 +117,32 @@ def test_a_resource_of_a_server_becomes_an_attachment(text: str, found: list[str
     assert expand_references(text, replace(with_resources, is_confined=True)) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "template", "found"),
+    [
+        ("@notes:db://users/7/posts", "db://users/{id}/posts", "db://users/7/posts"),
+        ("see @notes:db://users/7.", "db://users/{id}", "db://users/7"),
+        ("@notes:db://users/a/b", "db://users/{id}", None),
+        ("@notes:file:///a/b.txt", "file:///{+path}", "file:///a/b.txt"),
+        ("@notes:file:///a/b.txt", "file://{/path*}", "file:///a/b.txt"),
+        ("@notes:db://users?page=2", "db://users{?page}", "db://users?page=2"),
+        ("@notes:db://users", "db://users{?page}", "db://users"),
+        ("@notes:db://users/", "db://users/{id}", None),
+        ("@other:db://users/7", "db://users/{id}", None),
+        ("@notes:db://users/7", "db://users/7", None),
+        ("@notes:" + "a" * 300, "{a}" * 9, None),
+        ("@notes:dbx//users/7", "db.//users/{id}", None),
+    ],
+)
+def test_a_resource_of_a_template_becomes_an_attachment(
+    text: str, template: str, found: str | None, place: ReferenceScope
+) -> None:
+    scope = replace(place, templates=lambda: [McpResource(name="users", uri=template, client="notes")])
+    parts = [part for part in expand_references(text, scope) if isinstance(part, FileInput)]
+    assert [(part.url, part.source and part.source.uri) for part in parts] == ([(found, found)] if found else [])
+    assert expand_references(text, replace(scope, is_confined=True)) == []
+
+
 def test_a_file_of_the_same_name_comes_before_a_resource(place: ReferenceScope) -> None:
     (place.folders[1] / "notes:a").write_text("x")
     (part,) = expand_references(

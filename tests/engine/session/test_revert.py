@@ -118,7 +118,7 @@ async def test_each_removed_message_is_published_once(world: UndoWorld, paths):
 
 async def test_an_undo_is_published_with_its_diff_and_its_state(world: UndoWorld):
     session, turns = await three_turns(world)
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     with world.engine.bus.subscribe() as events:
         await world.undo.revert(session.id, turns[1])
         published = [envelope.event for envelope in iter(events.poll, None)]

@@ -7,7 +7,8 @@ import pytest
 from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.session import runs as runs_module
-from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.session.records.open_records import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
 from opencode_tui.schema.event.event import SessionFailed
@@ -303,7 +304,7 @@ async def test_changes_wait_for_one_another_and_for_a_limited_time(paths, monkey
         with runs.changing("ses_1"):
             await runs.wait_for_change("ses_2")
             with pytest.raises(BusyError, match=r"session ses_1 is still being changed after 0\.05 s"):
-                await runs.wait_for_change("ses_1")
+                await asyncio.create_task(runs.wait_for_change("ses_1"))
             monkeypatch.setattr(runs_module, "CHANGE_WAIT_S", PATIENCE_S)
             waiting = asyncio.create_task(runs.wait_for_change("ses_1"))
             await asyncio.sleep(0)

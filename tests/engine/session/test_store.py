@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from opencode_tui.engine.session.records import store as store_module
-from opencode_tui.engine.session.records.store import MAX_SESSIONS, MIN_SESSIONS, LiveText, LiveTool
+from opencode_tui.engine.session.records.open_records import LiveText, LiveTool
+from opencode_tui.engine.session.records.store import MAX_SESSIONS, MIN_SESSIONS
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.session.history import with_parts
 from opencode_tui.schema.session.part import PartTime, TextPart, ToolPart
@@ -14,7 +15,7 @@ from opencode_tui.schema.session.tool_state import ToolStatePending, fail, start
 from tests.support.faults.file_log import LoggedFiles
 from tests.support.faults.file_system import FaultyFiles
 from tests.support.sessions.records import assistant, call, session_info, text, user
-from tests.support.sessions.store import drain, open_store, words
+from tests.support.sessions.store import drain, open_store, words, writing
 from tests.support.world.waiting import PATIENCE_S
 
 
@@ -24,9 +25,10 @@ def belonging(message, session_id="ses_1") -> Any:
 
 
 async def put(store, message):
-    await store.update_message(message.info)
-    for part in message.parts:
-        await store.update_part(part)
+    async with writing(store, message.info.session_id) as writer:
+        await writer.update_message(message.info)
+        for part in message.parts:
+            await writer.update_part(part)
 
 
 async def test_what_is_published_is_already_on_the_disk(paths):
@@ -52,22 +54,22 @@ async def test_a_call_that_has_ended_runs_no_more(paths, late: str):
     made = message.parts[0]
     assert isinstance(made, ToolPart)
     running = made.changed(state=start(ToolStatePending(), input={}, now=1))
-    async with open_store(paths) as opened:
+    async with open_store(paths) as opened, opened.store.locked("ses_1") as writer:
         await opened.store.create(session_info())
-        await opened.store.update_message(message.info)
-        await opened.store.update_part(running)
+        await writer.update_message(message.info)
+        await writer.update_part(running)
         live = LiveTool(running)
-        opened.store.progress_part(live)
-        updating = asyncio.create_task(opened.store.update_part(running)) if late.endswith("holds") else None
+        writer.progress_part(live)
+        updating = asyncio.create_task(writer.update_part(running)) if late.endswith("holds") else None
         await asyncio.sleep(0)  # it is being written
         ended = running.changed(state=fail(running.state, error="interrupted", now=2))
-        opened.store.end_part(ended)
+        writer.end_part(ended)
         if updating is not None:
             await updating
         elif late == "update":
-            await opened.store.update_part(running)
+            await writer.update_part(running)
         else:
-            opened.store.progress_part(live)
+            writer.progress_part(live)
         await opened.store.flush()
         assert opened.store.parts("ses_1", message.info.id) == [ended]
         data = await opened.storage.read(("part", message.info.id, running.id))
@@ -76,10 +78,10 @@ async def test_a_call_that_has_ended_runs_no_more(paths, late: str):
 
 async def test_a_new_message_is_read_with_all_its_parts_or_not_at_all(paths):
     """A step that read a prompt sent meanwhile without its text would count as its answer."""
-    async with open_store(paths) as opened:
+    async with open_store(paths) as opened, opened.store.locked("ses_1") as writer:
         message = belonging(user("hello"))
         await opened.store.create(session_info())
-        adding = asyncio.create_task(opened.store.add_message(message.info, message.parts))
+        adding = asyncio.create_task(writer.add_message(message.info, message.parts))
         seen: set[int] = set()
         while not adding.done():
             seen |= {len(one.parts) for one in await opened.store.messages("ses_1")}
@@ -94,10 +96,11 @@ async def test_the_end_of_a_run_is_shown_although_the_disk_fails_and_written_whe
     async with open_store(paths, files=disk) as opened:
         message = belonging(assistant(text("done")))
         await opened.store.create(session_info())
-        disk.at = disk.calls + 1
         with opened.bus.subscribe() as reader:
-            await opened.store.close_part(message.parts[0])
-            opened.store.end_message(message.info)
+            async with opened.store.locked("ses_1") as writer:
+                disk.at = disk.calls + 1
+                await writer.close_part(message.parts[0])
+                writer.end_message(message.info)
             assert words(drain(reader)) == ["message.part.updated text", "message.updated"]
         assert await opened.store.messages("ses_1") == [message]
         with pytest.raises(StorageError, match="the disk is full; free some space"):
@@ -185,7 +188,8 @@ async def test_a_message_of_a_session_that_is_not_open_can_be_changed(paths):
         assert await opened.store.messages("ses_1") == [first, second]
         opened.store.drop("ses_1")
         with opened.bus.subscribe() as reader:
-            await opened.store.withdraw_message("ses_1", second.info.id)
+            async with opened.store.locked("ses_1") as writer:
+                await writer.withdraw(second.info.id)
             assert words(drain(reader)) == ["message.part.removed", "message.part.removed", "message.removed"]
         assert await opened.store.messages("ses_1") == [first]
 
@@ -205,21 +209,22 @@ async def test_growing_text_is_complete_on_disk_when_the_part_has_ended(paths):
     start = TextPart(id="prt_1", session_id="ses_1", message_id="msg_1", text="", time=PartTime(start=1))
     async with open_store(paths) as opened:
         live = LiveText(start)
-        await opened.store.update_part(live.record())
-        for delta in ("one ", "two ", "three "):
-            live.append(delta)
-            opened.store.grow_part("ses_1", "msg_1", live, delta)
-        await opened.store.update_part(live.closed(end=2))
+        async with opened.store.locked("ses_1") as writer:
+            await writer.update_part(live.record())
+            for delta in ("one ", "two ", "three "):
+                live.append(delta)
+                writer.grow_part("msg_1", live, delta)
+            await writer.update_part(live.closed(end=2))
         stored = json.loads(await opened.storage.read(("part", "msg_1", "prt_1")))
         assert (stored["text"], stored["time"]) == ("one two three", {"start": 1, "end": 2})
 
 
 async def test_text_that_still_grows_reaches_the_disk_by_itself(paths):
     start = TextPart(id="prt_1", session_id="ses_1", message_id="msg_1", text="", time=PartTime(start=1))
-    async with open_store(paths) as opened:
+    async with open_store(paths) as opened, opened.store.locked("ses_1") as writer:
         live = LiveText(start)
         live.append("half")
-        opened.store.grow_part("ses_1", "msg_1", live, "half")
+        writer.grow_part("msg_1", live, "half")
         async with asyncio.timeout(PATIENCE_S):
             while True:
                 try:
@@ -232,15 +237,15 @@ async def test_text_that_still_grows_reaches_the_disk_by_itself(paths):
 async def test_who_reads_while_a_text_grows_gets_all_of_it_and_of_a_dropped_one_nothing(paths):
     message = belonging(assistant())
     start = TextPart(id="prt_1", session_id="ses_1", message_id=message.info.id, text="", time=PartTime(start=1))
-    async with open_store(paths) as opened:
+    async with open_store(paths) as opened, opened.store.locked("ses_1") as writer:
         await opened.store.create(session_info())
         await put(opened.store, message)
         live = LiveText(start)
-        await opened.store.update_part(live.record())
+        await writer.update_part(live.record())
         live.append("so far")
-        opened.store.grow_part("ses_1", message.info.id, live, "so far")
+        writer.grow_part(message.info.id, live, "so far")
         growing = await opened.store.messages("ses_1")
-        await opened.store.remove_part("ses_1", message.info.id, "prt_1")
+        await writer.remove_part(message.info.id, "prt_1")
         dropped = opened.store.parts("ses_1", message.info.id)
     assert growing[0].parts[-1] == start.changed(text="so far")
     assert start.id not in {part.id for part in dropped}

@@ -77,7 +77,7 @@ async def test_a_session_and_its_turns_are_summarized_and_published(world: UndoW
     await world.turn(session, world.write("a", "2\n"), world.write("b", "x\n"))
     updated = (await world.info(session)).time.updated
     with world.engine.bus.subscribe() as events:
-        await world.summaries.refresh(session.id)
+        await world.summarize(session.id)
         published = [envelope.event for envelope in iter(events.poll, None)]
     users = [event.info for event in published if isinstance(event, MessageUpdated)]
     assert [type(event) for event in published[2:]] == [SessionDiff, SessionUpdated]
@@ -94,9 +94,9 @@ async def test_a_session_and_its_turns_are_summarized_and_published(world: UndoW
 async def test_a_second_equal_summary_publishes_nothing(world: UndoWorld):
     session = await world.session()
     await world.turn(session, world.write("a", "1\n"))
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     with world.engine.bus.subscribe() as events:
-        await world.summaries.refresh_last(session.id)
+        await world.summarize_last(session.id)
         assert events.poll() is None
 
 
@@ -104,7 +104,7 @@ async def test_undo_removes_the_summary_and_redo_restores_it(world: UndoWorld):
     session = await world.session()
     await world.turn(session, world.write("a", "1\n"))
     await world.turn(session, world.write("b", "1\n2\n"))
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     before = await world.info(session), await world.summaries.session(session.id)
     await world.undo.revert(session.id)
     assert await summary_of(world, session) == (1, 0, 1)
@@ -118,7 +118,7 @@ async def test_a_part_undone_counts_what_stays_of_its_turn(world: UndoWorld):
     session = await world.session()
     request = await world.turn(session, world.write("a", "1\n"))
     second = await world.step(session, request, world.write("b", "1\n"))
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     part = (await world.messages(session))[-1].parts[2]
     await world.undo.revert(session.id, second, part.id)
     assert await summary_of(world, session) == (1, 0, 1)
@@ -139,7 +139,7 @@ async def test_notes_on_changes_are_published_and_stored_with_the_session_only(w
         (world.root / "way").symlink_to("tool")
 
     await world.turn(session, lambda: (world.root / "tool").chmod(0o755), world.write("image", b"\0\1"), link)
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     published = {diff.file: (diff.status, diff.note) for diff in await world.summaries.session(session.id)}
     assert published == {
         "image": ("added", "binary"),
@@ -149,7 +149,7 @@ async def test_notes_on_changes_are_published_and_stored_with_the_session_only(w
     stored = (paths.storage / "session_diff" / f"{session.id}.json").read_text()
     assert "note" not in stored and '"file": "image"' in stored
     await world.turn(session, world.write("later", "1\n"))
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     assert {diff.note for diff in await world.summaries.session(session.id)} == {
         "binary",
         "mode 644 → 755",
@@ -163,5 +163,5 @@ async def test_what_others_did_between_the_steps_is_not_counted(world: UndoWorld
     await world.turn(session, world.write("a", "1\n"))
     world.write("mine", "1\n2\n3\n")()
     await world.turn(session, world.write("b", "1\n"))
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     assert await summary_of(world, session) == (2, 0, 2)

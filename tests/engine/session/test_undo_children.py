@@ -129,7 +129,7 @@ async def test_a_childs_work_counts_in_the_turn_once(world: UndoWorld, start):
     request = await world.request(session, "delegate")
     await start(world, session, request, child, "x")
     await world.step(session, request, world.write("own", "1\n2\n"))
-    await world.summaries.refresh(session.id)
+    await world.summarize(session.id)
     assert [diff.file for diff in await world.summaries.turn(session.id, request)] == ["own", "x"]
     summary = (await world.info(session)).summary
     assert summary is not None and (summary.additions, summary.files) == (3, 2)

@@ -141,7 +141,7 @@ async def test_a_death_while_an_undo_of_files_becomes_final(
 async def test_an_undo_of_the_conversation_that_dies_leaves_the_summed_up_changes_as_they_were(environ, tmp_path, at):
     async with undo_world(environ, tmp_path / "p") as world:
         session = await play(world)
-        await world.summaries.refresh(session.id)
+        await world.summarize(session.id)
         before = (await world.info(session)).summary, await world.engine.store.diff(session.id)
         assert await die_at(SessionStore, "update", at, lambda: world.undo.revert(session.id, only="conversation"))
     async with undo_world(environ, tmp_path / "p") as world:

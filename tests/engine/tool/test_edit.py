@@ -52,8 +52,23 @@ async def test_empty_old_text_creates_also_nested_folders(bench: Workbench, edit
     assert (bench.folder / "deep/er/a.txt").read_text() == "hi\n"
 
 
-async def test_empty_old_text_overwrites_a_file_that_was_read(bench: Workbench, edit: EditTool) -> None:
-    assert await edited(bench, edit, "old\n", "", "new\n") == b"new\n"
+async def test_empty_old_text_fills_an_empty_file_and_replaces_no_other(bench: Workbench, edit: EditTool) -> None:
+    assert await edited(bench, edit, "", "", "new\n") == b"new\n"
+    for content in ("old\n", "\n", " "):
+        with pytest.raises(ToolError, match=r"oldString is empty, but .*a.txt exists and is not; quote the text"):
+            await edited(bench, edit, content, "", "new\n")
+        assert (bench.folder / "a.txt").read_text() == content
+
+
+async def test_a_file_outside_the_project_is_not_replaced_either(
+    bench: Workbench, edit: EditTool, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside.rc"
+    outside.write_text("A=1\n")
+    await bench.read(str(outside))
+    with pytest.raises(ToolError, match="oldString is empty"):
+        await bench.call(edit, file_path=str(outside), old_str="", new_str="# x\n")
+    assert outside.read_text() == "A=1\n"
 
 
 async def test_replace_all_takes_every_occurrence(bench: Workbench, edit: EditTool) -> None:

@@ -36,6 +36,17 @@ async def test_empty_old_text_first_creates_the_file(bench: Workbench, multiedit
     assert (bench.folder / "a").read_text() == "two\n"
 
 
+async def test_empty_old_text_first_fills_an_empty_file_alone(bench: Workbench, multiedit: MultieditTool) -> None:
+    edits = [{"oldString": "", "newString": "one\n"}, {"oldString": "one", "newString": "two"}]
+    (bench.folder / "a").write_text("")
+    await bench.read("a")
+    await bench.call(multiedit, filePath="a", edits=edits)
+    assert (bench.folder / "a").read_text() == "two\n"
+    with pytest.raises(ToolError, match=r"edit 1 .*oldString is empty"):
+        await bench.call(multiedit, filePath="a", edits=edits)
+    assert (bench.folder / "a").read_text() == "two\n"
+
+
 async def test_the_result_names_the_edits_that_were_adapted(bench: Workbench, multiedit: MultieditTool) -> None:
     (bench.folder / "a").write_text("if x:\n    one\n    two\nthree\n")
     await bench.read("a")

@@ -18,10 +18,10 @@ from tests.support.world.waiting import PATIENCE_S, wait_until
 
 STALLS = "sleep 600"
 FAULTS = {
-    "fails": ("echo 'fatal: no luck' >&2; exit 128", "git rev-list failed in .*: fatal: no luck"),
+    "fails": ("echo 'fatal: no luck' >&2; exit 128", "git rev-list failed in .*: exit code 128"),
     "prints garbage": ("head -c 5000 /dev/urandom", "printed no commits; check which git is first on PATH"),
     "prints a page": ("echo '<html>'", "printed no commits; check which git is first on PATH"),
-    "is killed": ("kill -9 $$", "git rev-list failed in .*: exit code -9"),
+    "is killed": ("kill -9 $$", r"git rev-list failed in .*: exit code (-9|137)"),
     "stalls": (STALLS, "took longer than 0.5 s"),
 }
 
@@ -85,10 +85,8 @@ def test_the_screen_says_that_it_is_opening_while_git_stalls_and_opens_without_i
 
 
 @pytest.mark.parametrize("what", ["version", "rev-list"])
-def test_a_git_that_stalls_ends_with_a_run_that_is_interrupted(
-    what: str, folder: Path, tmp_path: Path, put_git: PutGit
-) -> None:
-    begun = tmp_path / "begun"
+def test_a_git_that_stalls_ends_with_a_run_that_is_interrupted(what: str, folder: Path, put_git: PutGit) -> None:
+    begun = folder / ".git" / "begun"
     body = f'case " $* " in *" {what} "*) touch {begun}; sleep 600;; *) echo git version 2.39.5;; esac'
     with ModelServer() as server:
         line = CommandLine(folder, put_git(body), provider=server.config(), settings={"model": "fake/fake-model"})

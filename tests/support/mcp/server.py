@@ -9,6 +9,8 @@ The tools are in `tools`; `die` exits in the call, `slow` reports progress, `ask
 `defaults` with this schema. With `WAIT` there is a tool `wait`, which waits for a file, around which it makes `PATH.begun`
 and `PATH.made`; what the file holds decides about the result. With `RAW` there is a tool `raw`, which writes a text as its answer,
 byte by byte as in Latin-1 and with `ID` for the number of the request, and `flood`, which writes one to an output without end.
+With `TASK` the tool `echo` runs only as a task, without an end where the text is `forever`. `ANSWERS` is an object of answers
+by methods, a list of them for the requests one after the other, of which the last is repeated.
 With `MODERN` it speaks the protocol of 2026-07-28, but says of no result that it is complete.
 """
 
@@ -26,6 +28,8 @@ SOUND = base64.b64encode(b"RIFF\x24\0\0\0WAVEfmt " + b"\0" * 24).decode()
 _WRITING = threading.Lock()
 _answers: dict[str, Any] = {}
 _answered = threading.Event()
+_written: dict[str, Any] = json.loads(os.environ.get("ANSWERS", "{}"))
+_tasks: dict[str, Any] = {}
 
 
 CACHED = {"ttlMs": 0, "cacheScope": "private"} if os.environ.get("MODERN") else {}
@@ -38,8 +42,9 @@ def tool(name: str, description: str, **properties: Any) -> dict[str, Any]:
 
 def tools() -> list[dict[str, Any]]:
     text = {"type": "string"}
+    task = {"execution": {"taskSupport": "required"}} if os.environ.get("TASK") else {}
     found = [
-        tool("echo", "Repeats a text.", text=text),
+        {**tool("echo", "Repeats a text.", text=text), **task},
         tool("environment", "Lists variables."),
         tool("write", "Writes a file.", path=text, text=text),
         tool("die", "Ends the server."),
@@ -187,6 +192,21 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             }
         case "tools/list":
             return {"tools": tools(), **CACHED}
+        case "tools/call" if "task" in params:
+            _tasks["task-1"] = params
+            return {
+                "task": {"taskId": "task-1", "status": "working", "createdAt": "x", "lastUpdatedAt": "x", "ttl": None}
+            }
+        case "tools/call" if os.environ.get("TASK"):
+            return None
+        case "tasks/result":
+            given = _tasks[params["taskId"]]["arguments"]
+            while given["text"] == "forever":
+                time.sleep(0.01)
+            return call("echo", given, None)
+        case "tasks/cancel":
+            _tasks[params["taskId"]]["arguments"]["text"] = "canceled"
+            return {"taskId": params["taskId"], "status": "cancelled"}
         case "tools/call":
             return call(params["name"], params.get("arguments") or {}, (params.get("_meta") or {}).get("progressToken"))
         case "prompts/list":
@@ -236,6 +256,8 @@ def serve(message: dict[str, Any]) -> None:
         write_raw(message, message["params"]["arguments"])
         return
     result = answer(message["method"], message.get("params") or {})
+    if (written := _written.get(message["method"])) is not None:
+        result = written if isinstance(written, dict) else written.pop(0) if len(written) > 1 else written[0]
     if result is None:
         send({"id": message["id"], "error": {"code": -32601, "message": f"no method {message['method']}"}})
     else:

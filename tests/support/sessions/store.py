@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from opencode_tui.bus import Bus, Subscription
-from opencode_tui.engine.session.records.store import Publisher, SessionStore
+from opencode_tui.engine.session.records.open_records import Publisher
+from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.writer import SessionWriter
+from opencode_tui.schema.error import UnlockedError
 from opencode_tui.schema.event.event import Event, PartGrowth, PartProgress, to_wire
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.storage.files import FileSystem
@@ -39,6 +42,18 @@ async def open_store(
         yield Opened(store, storage, locks, bus)
     finally:
         await storage.close()
+
+
+@asynccontextmanager
+async def writing(store: SessionStore, session_id: str) -> AsyncGenerator[SessionWriter]:
+    """Yield what changes a session: of the lock that this process holds, else of one that is held in the context."""
+    try:
+        writer = store.writer(session_id)
+    except UnlockedError:
+        async with store.locked(session_id) as writer:
+            yield writer
+    else:
+        yield writer
 
 
 # Events of the bus as short words that a test can compare.

@@ -76,7 +76,7 @@ class UndoMachine(UndoHistory):
             message = self._do(self._step(request, acts, is_recorded=is_recorded))
             part = self._do(self.world.messages(self.session))[-1].parts[2].id
             self.points.append(Point(message, part, files))
-        self._do(self.world.summaries.refresh_last(self.session.id))
+        self._do(self.world.summarize_last(self.session.id))
         self.edits.keep(self.world.files())
 
     @rule(act=ACTS)
@@ -213,7 +213,7 @@ class UndoMachine(UndoHistory):
             for point in self.points
         ]
         self.session = fork
-        self._do(self.world.summaries.refresh(fork.id))
+        self._do(self.world.summarize(fork.id))
         if deletes:
             # The sessions of helpers go with it, and what they did cannot be undone by the fork any more.
             self.is_touched |= bool(self._do(self.world.engine.store.children(source.id)))

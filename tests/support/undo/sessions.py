@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.defaults import reading_rules
+from opencode_tui.engine.permission.leaving import Leaving
+from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.revert.cleanup import Cleanup
 from opencode_tui.engine.session.revert.files import FileRevert
@@ -27,6 +30,7 @@ from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolTime
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.safe_folder import Disk
 from tests.support.sessions.records import assistant, session_info, user
+from tests.support.sessions.store import writing
 from tests.support.snapshot.worktree import Fact, facts_of
 
 P = TypeVar("P", bound=AnyPart)
@@ -104,7 +108,8 @@ class UndoWorld:
         await core.store.open(session.id)
         time = MessageTime(created=core.clock())
         message = user(id=core.identifier.ascending("msg"), session_id=session.id, time=time).info
-        await core.store.update_message(message)
+        async with writing(core.store, session.id) as writer:
+            await writer.update_message(message)
         await self.part(session, message.id, TextPart, text=text, synthetic=synthetic)
         return message.id
 
@@ -134,7 +139,8 @@ class UndoWorld:
             path=MessagePath(cwd=str(self.root), root=str(self.root)),
             time=MessageTime(created=now, completed=now),
         ).info
-        await core.store.update_message(message)
+        async with writing(core.store, session.id) as writer:
+            await writer.update_message(message)
         return message.id
 
     async def tool(
@@ -166,7 +172,8 @@ class UndoWorld:
         part = kind(
             id=self.engine.core.identifier.ascending("prt"), session_id=session.id, message_id=message, **fields
         )
-        await self.engine.store.update_part(part)
+        async with writing(self.engine.store, session.id) as writer:
+            await writer.update_part(part)
         return part
 
     async def messages(self, session: SessionInfo) -> list[MessageWithParts]:
@@ -180,12 +187,18 @@ class UndoWorld:
 
     async def clean_up(self, session: SessionInfo) -> bool:
         """Make the undo final, as a run does before it goes on."""
-        lock = self.engine.core.locks.session_run(session.id)
-        lock.try_acquire()
-        try:
+        async with self.engine.store.locked(session.id):
             return await self.undo.cleanup(session.id)
-        finally:
-            lock.release()
+
+    async def summarize(self, session_id: str) -> None:
+        """Sum up the changes of a session and its turns, as a run does at its end."""
+        async with writing(self.engine.store, session_id):
+            await self.summaries.refresh(session_id)
+
+    async def summarize_last(self, session_id: str) -> None:
+        """Sum up the changes of a session and its last turn."""
+        async with writing(self.engine.store, session_id):
+            await self.summaries.refresh_last(session_id)
 
 
 @asynccontextmanager
@@ -219,11 +232,15 @@ async def undo_world(
         async def recover(session_id: str) -> int:
             return await repair(core.store, session_id, clock=core.clock)
 
-        summaries = SessionSummaries(store=core.store, snapshots=source, publish=core.publisher.publish)
+        forms = forms_of(project.directory, project.worktree, project.origins)
+        leaving = Leaving(str(project.worktree), forms, lambda: [reading_rules()], lambda _path: False)
+        summaries = SessionSummaries(
+            store=core.store, snapshots=source, publish=core.publisher.publish, leaving=leaving
+        )
         revert = SessionRevert(
             store=core.store,
             lock=core.session_lock,
-            files=FileRevert(store=core.store, snapshots=snapshots),
+            files=FileRevert(store=core.store, snapshots=snapshots, leaving=leaving),
             summaries=summaries,
             cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks),
             recover_session=recover,

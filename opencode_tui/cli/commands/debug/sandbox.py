@@ -27,7 +27,7 @@ _TIMED_OUT, _NOT_STARTED, _KILLED = 124, 127, 137
 )
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
-    """Run a program inside the sandbox and exit with its code; without a program, print {tier, reason, mode, exposed?}.
+    """Run a program inside the sandbox and exit with its code; without a program, print {tier, reason, mode, exposed?, spelling?}.
 
     \b
     opencode-tui debug sandbox -- pytest -q
@@ -41,6 +41,8 @@ def sandbox(command: tuple[str, ...], read_only: bool, timeout_s: int) -> int:
     except OSError as error:
         say(f"{make_safe(command[0])} cannot be started ({make_safe(describe(error))})")
         return _NOT_STARTED
+    for line in ended.messages:
+        say(make_safe(line))
     for path, kind in ended.changes:
         say(f"protected file {kind}: {make_safe(path)}")
     if ended.limit:

@@ -6,7 +6,7 @@ approval of the command's kind covers them.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from opencode_tui.engine.permission.git_config import RemoteSettings
 from opencode_tui.engine.permission.shell.call import Call
@@ -21,7 +21,9 @@ _ON_HOST = re.compile(r"(?:[^@/:]+@)?(?:\[[^\]]*\]|[^/:\[]+):(?!:)(?P<path>.*)",
 
 _VALUED = dict.fromkeys(listed("git remote options with a value"), Role.TEXT)
 _CLONE_VALUED = {**_VALUED, **dict.fromkeys(("-b", "-c", "-u"), Role.TEXT)}
-_SUBCOMMAND_VALUED = dict.fromkeys(("-t", "-m", "-b", "--branch", "--name", "--reference", "--depth"), Role.TEXT)
+_SUBCOMMAND_VALUED: Mapping[str, Role] = dict.fromkeys(
+    ("-t", "-m", "-b", "--branch", "--name", "--reference", "--depth"), Role.TEXT
+)
 _FETCHES = names("fetch pull")
 _FIRST = names("push fetch pull clone ls-remote fetch-pack send-pack http-fetch http-push")
 _ANY_REMOTE = names("update prune show set-head")

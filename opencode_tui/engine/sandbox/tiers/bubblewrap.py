@@ -33,6 +33,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui import programs
 from opencode_tui.config.sources.project_file import is_secret
@@ -142,6 +143,27 @@ def plan(policy: Policy, argv: Sequence[str], folder: Path, *, is_held: bool = T
     ids = ("--uid", str(os.getuid()), "--gid", str(os.getgid())) if users else ()
     inside = (inner, *spaces, *ids, "--dev-bind", "/", "/", *_DEVICES, *proc, *limits)
     return Plan(both, len(made) + 2, mounts, made, inside)
+
+
+def plan_helper(policy: Policy, argv: Sequence[str], folder: Path) -> tuple[str, ...]:
+    """Return the command line of a program of ours that only its paths confine: it runs no code of the project.
+
+    It has no network and no `/proc`. It is in the process group of bubblewrap, so that a signal to the group reaches it: it can
+    remove its lock files. No path of the policy is inside a folder that commands may write. Raises FileNotFoundError where bwrap
+    is missing, or lies where a confined command could have written it.
+    """
+    program = _safe_program(policy, folder)
+    users = _as_root(policy) if _keeps_user(policy) else ("--unshare-user", "--cap-drop", "ALL")
+    access = dict(_accesses(replace(policy, is_flat=True), Path(program), (), (), ()))
+    paths = sorted(access, key=_depth)
+    # fmt: off
+    return (
+        program, "--unshare-net", "--unshare-ipc", *users, "--dev", "/dev", "--tmpfs", str(TEMP),
+        *(word for name in _root_links() for word in ("--symlink", os.readlink(name), name)),
+        *(word for path in paths for word in _mount(path, access)),
+        "--remount-ro", "/", "--chdir", str(folder), "--", *argv,
+    )
+    # fmt: on
 
 
 def _checked(words: tuple[str, ...], hidden: Sequence[Path], protected: Sequence[Path]) -> tuple[str, ...]:

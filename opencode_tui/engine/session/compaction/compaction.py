@@ -100,19 +100,19 @@ class SummaryStep(StepProcessor):
         await self._begin()
         now = self._clock()
         text = TextPart(**self._ids(), text=completion.text.strip(), time=PartTime(start=now, end=now))
-        await self._store.update_part(text)
+        await self._writer.update_part(text)
         await kept
         await self._end(completion.reason, completion.tokens, completion.cost)
 
     async def _begin(self) -> None:
         self._statuses.busy(self.message.session_id)
-        await self._store.update_message(self.message)
+        await self._writer.update_message(self.message)
         await self._start_step()
 
     async def _end(self, reason: str, tokens: Tokens, cost: Decimal) -> None:
         reason = "stop" if reason in FINISH_CONTINUES else reason
         finish = StepFinishPart(**self._ids(), reason=reason, cost=float(cost), tokens=tokens)
-        await self._store.update_part(finish)
+        await self._writer.update_part(finish)
         self.message = self.message.changed(finish=reason, cost=float(cost), tokens=tokens)
         await self._complete()
 
@@ -123,7 +123,7 @@ class SummaryStep(StepProcessor):
     async def _drop_calls(self, machine: PartMachine) -> None:
         """Delete calls that the model made although the request has no tools."""
         for part in machine.unfinished_tools():
-            await self._store.remove_part(part.session_id, part.message_id, part.id)
+            await self._writer.remove_part(part.message_id, part.id)
 
 
 class CompactionTask(Struct, frozen=True):
@@ -242,7 +242,7 @@ class SessionCompaction(Struct, frozen=True):
             variant=user.variant,
         )
         part = CompactionPart(**self.messages.ids(marker), auto=order.is_automatic, tail_id=order.tail_id)
-        await self.store.add_message(marker, [part])
+        await self.store.writer(marker.session_id).add_message(marker, [part])
         return marker
 
     async def _add_kept(self, marker: UserMessage, user: UserMessage, order: CompactionTask) -> None:
@@ -252,12 +252,12 @@ class SessionCompaction(Struct, frozen=True):
         if ledger.text:
             text = self._text(marker, as_reminder(ledger.text))
             kept = text.changed(metadata={**(text.metadata or {}), LEDGER_KEY: ledger.kept.to_dict()})
-            await self.store.update_part(kept)
+            await self.store.writer(kept.session_id).update_part(kept)
 
     async def _add_continue_message(self, user: UserMessage) -> None:
         """Store a synthetic request with the agent and the model of the user's last one."""
         message = self.messages.request_like(user)
-        await self.store.add_message(message, [self._text(message, read_prompt("continue"))])
+        await self.store.writer(message.session_id).add_message(message, [self._text(message, read_prompt("continue"))])
 
     def _text(self, message: UserMessage, text: str) -> TextPart:
         now = self.messages.clock()

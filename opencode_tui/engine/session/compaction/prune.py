@@ -148,12 +148,12 @@ class SessionPruning(Struct, frozen=True):
         """Mark calls, the oldest first: the rules stop at a marked one, and so continue after a crash."""
         now = self.clock()
         for part in parts:
-            await self.store.update_part(part.changed(state=prune(part.state, now=now)))
+            await self.store.writer(part.session_id).update_part(part.changed(state=prune(part.state, now=now)))
         await self.store.sync()
 
     async def _lift(self, parts: Sequence[ToolPart]) -> None:
         for part in parts:
-            await self.store.update_part(part.changed(state=restore(part.state)))
+            await self.store.writer(part.session_id).update_part(part.changed(state=restore(part.state)))
         await self.store.sync()
 
     async def _messages(self, session_id: str) -> list[MessageWithParts]:

@@ -149,7 +149,7 @@ class SessionLedgers(Struct, frozen=True):
         part, kept = await self._kept(info)
         if part is not None and kept is not None:
             text = edited_ledger(kept, ledger_edits_of(info)).text
-            await self.store.update_part(part.changed(text=as_reminder(text) if text else ""))
+            await self.store.writer(part.session_id).update_part(part.changed(text=as_reminder(text) if text else ""))
 
     async def _kept(self, info: SessionInfo) -> tuple[TextPart | None, KeptLedger | None]:
         """Return the text that the newest compaction keeps, and its entries where it is one of ours."""

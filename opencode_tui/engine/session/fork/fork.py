@@ -34,6 +34,7 @@ from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.error import BusyError, NoSuchMessageError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
+from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import (
     FORKED_FROM,
     CopyRange,
@@ -102,9 +103,7 @@ class ForkRange(Struct, frozen=True):
         owner = self.locks.read_owner(session_id)
         if owner is None or not owner.is_set or is_alive(owner.process):
             return
-        async with self.locks.session_run(session_id).hold() as grant:
-            if grant.was_elsewhere:
-                self.store.drop(session_id)
+        async with self.store.locked(session_id):
             await repair(self.store, session_id, clock=self.clock)
 
     async def _copied_range(self, source: SessionInfo, message_id: str | None, *, is_busy: bool) -> CopyRange:
@@ -225,8 +224,7 @@ class SessionForks(Struct, frozen=True):
         copied = ForkSource(source.id, names, part, elsewhere=self._is_elsewhere(source, directory))
         async with self.copies.copied(info.id, copied):
             await self.todos.copy(source.id, info.id)
-            await self._copy_prefix(source.id, info.id)
-            await self.store.create(info)
+            await self.store.create(info, prefix=await self._prefix_of(source.id, info.id))
         # The fork has messages already: the next reader finds them.
         self.store.drop(info.id)
         return info
@@ -238,11 +236,10 @@ class SessionForks(Struct, frozen=True):
         if created is not None:
             self.identifier.observe_made([(names[-1], created)])
 
-    async def _copy_prefix(self, source_id: str, fork_id: str) -> None:
-        """Let the fork's requests start as those of its source do; in another folder its first request makes that anew."""
+    async def _prefix_of(self, source_id: str, fork_id: str) -> SessionPrefix | None:
+        """Return the start of the fork's requests, that of its source; in another folder its first request makes it anew."""
         found = await self.store.prefix(source_id)
-        if found is not None:
-            await self.store.write_prefix(fork_id, without_last(found, partial(copied_id, fork_id)))
+        return None if found is None else without_last(found, partial(copied_id, fork_id))
 
     def _describe(self, source: SessionInfo, taken: CopyRange, boundary: str | None, folder: Path) -> SessionInfo:
         now = self.clock()

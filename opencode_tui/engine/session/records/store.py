@@ -1,26 +1,27 @@
-"""The only writer of session, message and part records.
+"""Reads sessions, messages and parts, and writes the records of sessions; messages and parts change through `locked` only.
 
 Write first, then publish: a reader that reacts to an event finds the file. Only how a run ended is published although the disk
 fails, and written when that works again. The records of open sessions, those that run and those used last, are kept in memory and
 written through; growing text is written later (docs/internals/session.md#storage). Messages and parts change only under the
-session's run lock, the session record under its write lock. Order: docs/internals/session.md#ids.
+session's run lock, by its `SessionWriter`; the session record changes under its write lock. Order: docs/internals/session.md#ids.
 """
 
 import asyncio
 import json
 import logging
 import sys
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Container, Iterable, Iterator, KeysView, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Container,
+    Iterable,
+    Iterator,
+    KeysView,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 
-import msgspec
-from msgspec import Struct
-
-from opencode_tui.bus import Bus
 from opencode_tui.engine.session.records.loading import (
     Loaded,
     load_named,
@@ -29,112 +30,38 @@ from opencode_tui.engine.session.records.loading import (
     load_tail,
     read_groups,
     read_requests,
-    recent_start,
 )
+from opencode_tui.engine.session.records.open_records import OpenRecords, Publisher, opened
+from opencode_tui.engine.session.records.request_records import KIND, RequestRecords
 from opencode_tui.engine.session.records.stored_history import StoredHistory, find_session
+from opencode_tui.engine.session.records.writer import SessionWriter, SharedRecords
 from opencode_tui.engine.waits import waiting
-from opencode_tui.schema.error import NotFoundError, SessionError, StorageError
+from opencode_tui.schema.error import NotFoundError, SessionError, StorageError, UnlockedError
 from opencode_tui.schema.event.event import (
-    Event,
     MessageRemoved,
-    MessageUpdated,
-    PartGrowth,
-    PartProgress,
-    PartRemoved,
-    PartUpdated,
     SessionCreated,
     SessionDeleted,
     SessionFailed,
     SessionUpdated,
-    session_of,
 )
 from opencode_tui.schema.ids import Identifier, spans_wrap
-from opencode_tui.schema.record import JsonObject, Reader, ValidationError, plain
+from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import AnyMessage, UserMessage
+from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.outline import OutlinedMessage
-from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
-from opencode_tui.storage.locks import NEVER_RUN, Locks, Seen
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.process_lock import RunGrant, RunLock
 from opencode_tui.storage.session_columns import Columns
 from opencode_tui.storage.session_index import SessionIndex, SessionListing
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
-
-# Parts that are still growing, stored as pieces: nothing is copied or joined per token.
-
-
-class LiveText:
-    """A text or reasoning part while the model writes it. One thread appends, any may read."""
-
-    def __init__(self, start: TextPart | ReasoningPart) -> None:
-        self._start = start
-        self._pieces: list[str] = [start.text] if start.text else []
-        self._published = len(start.text)
-        self._joining = threading.Lock()
-
-    @property
-    def id(self) -> str:
-        """The part's id."""
-        return self._start.id
-
-    def append(self, text: str) -> None:
-        """Add text at the end."""
-        self._pieces.append(text)
-
-    def text(self) -> str:
-        """Return the whole text so far."""
-        with self._joining:
-            count = len(self._pieces)
-            if count > 1:
-                self._pieces[:count] = ["".join(self._pieces[:count])]  # keeps what is appended meanwhile
-            return self._pieces[0] if count else ""
-
-    def record(self, length: int | None = None) -> TextPart | ReasoningPart:
-        """Return the part as it is now, still open, or as it was at a length."""
-        return self._start.changed(text=self.text()[:length])
-
-    def publish(self, delta: str) -> "GrownText":
-        """Return the part as it is with this delta, which follows the previous one; more may be appended already."""
-        self._published += len(delta)
-        return GrownText(self, self._published)
-
-    def closed(self, *, end: int, metadata: dict[str, object] | None = None) -> TextPart | ReasoningPart:
-        """Return the finished part: trailing white space removed, `time.end` set."""
-        started = self._start.time.start if self._start.time else end
-        return self._start.changed(
-            text=self.text().rstrip(),
-            time=PartTime.trusted(start=started, end=end),
-            metadata=metadata if metadata is not None else self._start.metadata,
-        )
-
-
-class GrownText(Struct, frozen=True):
-    """A growing part at the length that it has with one delta, so that a reader applies no text twice."""
-
-    live: LiveText
-    length: int
-
-    def record(self) -> TextPart | ReasoningPart:
-        """Return the part."""
-        return self.live.record(self.length)
-
-
-class LiveTool:
-    """A tool part while its call runs; new progress replaces the previous one."""
-
-    def __init__(self, part: ToolPart) -> None:
-        self.part = part
-
-    def record(self) -> ToolPart:
-        """Return the part as it is now."""
-        return self.part
-
 
 MAX_RECORDS = 3_000
 """Messages and parts in memory, about 8 MB, over which idle sessions are closed; a session of 50 turns has some 500."""
@@ -142,149 +69,11 @@ MAX_RECORDS = 3_000
 MAX_SESSIONS, MIN_SESSIONS = 16, 2
 """Sessions that are open at most while they are idle, and those that stay open however long they are."""
 
-
-@dataclass(slots=True)
-class OpenRecords:
-    """An open session's messages and their parts in order, by id, and the texts that are still growing."""
-
-    messages: dict[str, AnyMessage] = field(default_factory=dict[str, AnyMessage])
-    parts: dict[str, dict[str, AnyPart]] = field(default_factory=dict[str, dict[str, AnyPart]])
-    growing: dict[str, LiveText] = field(default_factory=dict[str, LiveText])
-    older: dict[str, None] = field(default_factory=dict[str, None])
-    """The names of older messages that are not in memory, in order."""
-    older_changes: int = 0
-    """Changes of those, so that whoever reads them meanwhile reads them again."""
-    seen: Seen = NEVER_RUN
-    """Who had changed the session when its records were read."""
-    older_sum: tuple[int, list[FileDiff] | None] | None = None
-    """What their turns changed in files, as `SessionStore.sum_up_older` computed it, and `older_changes` since then."""
-    unsummed: list[UserMessage] = field(default_factory=list[UserMessage])
-    """The requests among them that are not in that sum: they were in memory when it was computed."""
-
-    def __len__(self) -> int:
-        """Return the number of messages and parts."""
-        return len(self.messages) + sum(map(len, self.parts.values()))
-
-    def together(self) -> list[MessageWithParts]:
-        """Return the messages in memory with their parts, oldest first."""
-        return [with_parts(info, self.parts_of(message_id)) for message_id, info in self.messages.items()]
-
-    def parts_of(self, message_id: str) -> list[AnyPart]:
-        """Return the parts of a message, in order; a growing text with all of its content."""
-        return [self._now(part) for part in self.parts.get(message_id, {}).values()]
-
-    def _now(self, part: AnyPart) -> AnyPart:
-        live = self.growing.get(part.id)
-        return part if live is None else live.record()
-
-    def put_message(self, info: AnyMessage) -> None:
-        """Add or replace a message; an older one stays on disk only."""
-        if info.id in self.older:
-            self.older_changes += 1
-        else:
-            self.messages[info.id] = info
-
-    def put_part(self, part: AnyPart) -> None:
-        """Add or replace a part; ends its growth."""
-        self.growing.pop(part.id, None)
-        if part.message_id in self.older:
-            self.older_changes += 1
-        else:
-            self.parts.setdefault(part.message_id, {})[part.id] = part
-
-    def is_late(self, part: AnyPart) -> bool:
-        """Return whether a part shows a call as open that has ended: what carried it out may still be ending."""
-        known = self.parts.get(part.message_id, {}).get(part.id)
-        return isinstance(part, ToolPart) and isinstance(known, ToolPart) and part.is_open and not known.is_open
-
-    def remove_part(self, message_id: str, part_id: str) -> None:
-        """Remove a part."""
-        self.older_changes += message_id in self.older
-        self.growing.pop(part_id, None)
-        self.parts.get(message_id, {}).pop(part_id, None)
-
-    def remove_message(self, message_id: str) -> tuple[str, ...]:
-        """Remove a message and its parts; return the ids of the parts that are in memory."""
-        self.older_changes += message_id in self.older
-        self.older.pop(message_id, None)
-        self.messages.pop(message_id, None)
-        parts = tuple(self.parts.pop(message_id, {}))
-        for part_id in parts:
-            self.growing.pop(part_id, None)
-        return parts
-
-    def release(self, pending: Container[str]) -> None:
-        """Leave on disk what a session that is opened now would not read, but no message that is `pending`."""
-        here, names = tuple(self.messages), (*self.older, *self.messages)
-        if any(after < before for before, after in pairwise(names)):
-            return
-        start = recent_start(names, self.messages.get, self.parts_of) - len(self.older)
-        busy = (at for at, name in enumerate(here[: max(0, start)]) if name in pending or self._grows(name))
-        released = here[: next(busy, max(0, start))]
-        requests: list[UserMessage] = []
-        for name in released:
-            info = self.messages.pop(name)
-            self.parts.pop(name, None)
-            self.older[name] = None
-            if isinstance(info, UserMessage):
-                requests.append(info)
-        if released:
-            self._add_older(requests)
-
-    def _add_older(self, requests: Sequence[UserMessage]) -> None:
-        """Count a change of the older messages that only adds these requests after those before: what is summed up stays so."""
-        known = self.older_sum
-        is_current = known is not None and known[0] == self.older_changes
-        self.older_changes += 1
-        if known is not None and is_current:
-            self.older_sum = (self.older_changes, known[1])
-            self.unsummed += requests
-
-    def _grows(self, message_id: str) -> bool:
-        return not self.growing.keys().isdisjoint(self.parts.get(message_id, {}))
-
-    def put_before(self, older: "OpenRecords") -> None:
-        """Add the messages before those in memory, which were read from the disk."""
-        self.messages = {**older.messages, **self.messages}
-        self.parts = {**older.parts, **self.parts}
-        self.older, self.older_sum, self.unsummed = {}, None, []
-
-
-def _opened(loaded: Loaded, seen: Seen) -> OpenRecords:
-    """Return the records of an open session."""
-    return OpenRecords(
-        messages={message.info.id: message.info for message in loaded.messages},
-        parts={message.info.id: {part.id: part for part in message.parts} for message in loaded.messages},
-        older=dict.fromkeys(loaded.older),
-        seen=seen,
-    )
-
-
-class Publisher:
-    """Publishes the events of sessions. Events of sessions without a bound folder go to the whole process."""
-
-    def __init__(self, *, bus: Bus) -> None:
-        self._bus = bus
-        self._directories: dict[str, str] = {}
-
-    def bind(self, session_id: str, directory: str) -> None:
-        """Publish the events of this session under the instance of `directory` from now on."""
-        self._directories[session_id] = directory
-
-    def directory_of(self, session_id: str) -> str:
-        """Return the folder that a session is bound to, empty without one."""
-        return self._directories.get(session_id, "")
-
-    def publish(self, event: Event) -> None:
-        """Publish; returns at once."""
-        self._bus.publish(event, directory=self._directories.get(session_of(event), ""))
-
-
 logger = logging.getLogger(__name__)
 
 _DIFFS: Reader[list[FileDiff]] = Reader(list[FileDiff])
 
-SIBLINGS = ("session_diff", "todo", "share", "session_share", "session_prefix")
+SIBLINGS = ("session_diff", "todo", "share", "session_share", "session_prefix", KIND)
 """Kinds of records that each session has at most one of, and that are deleted with it."""
 
 
@@ -307,14 +96,77 @@ class SessionStore:
         self._publisher = publisher
         self._identifier = identifier
         self._projects: dict[str, str] = {}
-        self._open: OrderedDict[str, OpenRecords] = OrderedDict()
-        self._prefixes: dict[str, SessionPrefix] = {}
+        self._shared = SharedRecords()
+        self._open, self._prefixes = self._shared.open, self._shared.prefixes
+        self._requests = RequestRecords(storage, locks)
+        self._writers: dict[str, SessionWriter] = {}
+        """The writers of the sessions whose run lock this process holds."""
         self.agents: dict[str, str] = {}
         """The parents of the agents' sessions that were created here, by ID, which no look at the disk is needed for."""
 
-    async def create(self, info: SessionInfo) -> SessionInfo:
-        """Store a new session and publish it."""
+    @asynccontextmanager
+    async def locked(
+        self, session_id: str, acquire: Callable[[RunLock], Awaitable[RunGrant]] = RunLock.try_acquire_on_thread
+    ) -> AsyncGenerator[SessionWriter]:
+        """Hold the run lock of a session, and yield what alone changes its messages and parts; it ends with the context.
+
+        What another process changed since is dropped from memory, and what it withdrew is removed. `acquire` acquires the lock.
+        Raises BusyError while another holder has it, StorageError.
+        """
+        lock = self._locks.session_run(session_id)
+        grant = await acquire(lock)
+        try:
+            if grant.was_elsewhere:
+                self.drop(session_id)
+            writer = self._writers[session_id] = SessionWriter(
+                session_id,
+                shared=self._shared,
+                storage=self._storage,
+                requests=self._requests,
+                publisher=self._publisher,
+                identifier=self._identifier,
+                load=self.open_recent,
+                load_all=self.open,
+            )
+            try:
+                await writer.carry_out_left()
+                yield writer
+            finally:
+                writer.close()
+                del self._writers[session_id]
+                await self._storage.wait_left()
+        finally:
+            await lock.release_on_thread()
+
+    def writer(self, session_id: str) -> SessionWriter:
+        """Return what changes the messages of a session whose run lock this process holds, for the work under that lock.
+
+        Raises UnlockedError where it does not.
+        """
+        writer = self._writers.get(session_id)
+        if writer is None:
+            raise UnlockedError(
+                f"session {session_id} is not locked: its messages change only in a run, or with its lock"
+            )
+        return writer
+
+    async def stored_id(self, session_id: str, message_id: str) -> str:
+        """Return the id of the request to which a client gave this one; that id where no other one is known."""
+        return (await self._requests.read(session_id)).names.get(message_id, message_id)
+
+    async def withdraw_elsewhere(self, session_id: str, message_id: str) -> bool:
+        """Let no process answer a request that waits; for a session that another one runs. Returns False when it does not wait."""
+        if not await self._requests.withdraw(session_id, message_id):
+            return False
+        self.drop(session_id)
+        self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
+        return True
+
+    async def create(self, info: SessionInfo, *, prefix: SessionPrefix | None = None) -> SessionInfo:
+        """Store a new session and publish it; `prefix` is what its requests start with."""
         self._remember(info)
+        if prefix is not None:
+            await self._storage.write(("session_prefix", info.id), prefix.to_json())
         await self._storage.write(self._key(info), info.to_json())
         if info.parent_id is not None:
             self.agents[info.id] = info.parent_id
@@ -435,7 +287,7 @@ class SessionStore:
             names, changes = tuple(records.older), records.older_changes
             loaded = await self._read_named(session_id, names)
             if self._open.get(session_id) is records and records.older_changes == changes:
-                records.put_before(_opened(loaded, records.seen))
+                records.put_before(opened(loaded, records.seen))
         await self._load(session_id, load_session)  # it may have been closed meanwhile
 
     async def open_recent(self, session_id: str) -> None:
@@ -447,12 +299,11 @@ class SessionStore:
         """Load a session unless it is in memory, whole or in part."""
         while session_id not in self._open:
             seen = await asyncio.to_thread(self._locks.look, session_id)
-            loaded = await asyncio.to_thread(load, self._storage, session_id)
-            self._note(session_id, loaded)
+            loaded = await self._read(session_id, lambda: load(self._storage, session_id))
             if session_id in self._open:
                 break  # another task was faster, and may have changed records since
             if seen.own == self._locks.own_generation(session_id):  # else a run began, which needs what is there now
-                self._admit(session_id, _opened(loaded, seen))
+                self._admit(session_id, opened(loaded, seen))
         self._open.move_to_end(session_id)
 
     async def refresh(self, session_id: str) -> None:
@@ -468,7 +319,11 @@ class SessionStore:
             self.drop(session_id)
 
     async def _read_named(self, session_id: str, names: Sequence[str]) -> Loaded:
-        loaded = await asyncio.to_thread(load_named, self._storage, session_id, names)
+        return await self._read(session_id, lambda: load_named(self._storage, session_id, names))
+
+    async def _read(self, session_id: str, load: Callable[[], Loaded]) -> Loaded:
+        """Read messages from the disk, without those that were withdrawn."""
+        loaded = await asyncio.to_thread(lambda: self._requests.hide(session_id, load()))
         self._note(session_id, loaded)
         return loaded
 
@@ -578,8 +433,7 @@ class SessionStore:
             older = (await self._read_named(session_id, names)).messages if names else []
             if not names or tuple(records.older)[-len(names) :] == names:  # else other messages are in memory now
                 return [*older, *records.together()][-limit:]
-        loaded = await asyncio.to_thread(load_tail, self._storage, session_id, limit)
-        self._note(session_id, loaded)
+        loaded = await self._read(session_id, lambda: load_tail(self._storage, session_id, limit))
         return loaded.messages
 
     async def named(self, session_id: str, ids: Sequence[str]) -> list[MessageWithParts]:
@@ -619,131 +473,9 @@ class SessionStore:
         """Publish that a turn ended with an error that a message has already."""
         self._publisher.publish(SessionFailed(session_id=session_id, error=error))
 
-    async def update_message(self, info: AnyMessage) -> None:
-        """Store a message, new or changed, and publish it."""
-        with waiting("disk", self._storage.held_path, limit_s=None):
-            await self._storage.write(("message", info.session_id, info.id), info.to_json())
-        if (records := self._open.get(info.session_id)) is not None:
-            records.put_message(info)
-        self._publisher.publish(MessageUpdated.trusted(info=info))
-
-    async def add_message(self, info: AnyMessage, parts: Sequence[AnyPart]) -> None:
-        """Store a new message, then its parts, and publish them.
-
-        Who reads this store sees the message with all its parts or not at all: a step that read a request without its text
-        would answer it without that.
-        """
-        with waiting("disk", self._storage.held_path, limit_s=None):
-            await self._storage.write(("message", info.session_id, info.id), info.to_json())
-            for part in parts:
-                await self._storage.write(("part", part.message_id, part.id), part.to_json())
-        if (records := self._open.get(info.session_id)) is not None:
-            records.put_message(info)
-            for part in parts:
-                records.put_part(part)
-        self._publisher.publish(MessageUpdated.trusted(info=info))
-        for part in parts:
-            self._publisher.publish(PartUpdated.trusted(part=part))
-
-    async def update_part(self, part: AnyPart) -> None:
-        """Store a part, new or with a new state, and publish it; ends its growth. A call that has ended does not begin again."""
-        if (records := self._open.get(part.session_id)) is not None and records.is_late(part):
-            return
-        with waiting("disk", self._storage.held_path, limit_s=None):
-            await self._storage.write(("part", part.message_id, part.id), part.to_json())
-        if (records := self._open.get(part.session_id)) is not None:
-            if records.is_late(part):
-                return  # its end came meanwhile, and is written after this
-            records.put_part(part)
-        self._publisher.publish(PartUpdated.trusted(part=part))
-
-    async def close_part(self, part: AnyPart) -> None:
-        """Store and publish how a part of a run ended. Where the disk fails readers get it all the same, and it is stored later."""
-        try:
-            await self.update_part(part)
-        except StorageError as error:
-            logger.warning("it is tried again until the program ends: %s", error)
-            self.end_part(part)
-
-    def end_part(self, part: AnyPart) -> None:
-        """Publish how a part of an interrupted run ended, and store it with the next `sync`, or when the disk works."""
-        if (records := self._open.get(part.session_id)) is not None:
-            records.put_part(part)
-        self._write_later(("part", part.message_id, part.id), part.to_json)
-        self._publisher.publish(PartUpdated.trusted(part=part))
-
-    def end_message(self, info: AnyMessage) -> None:
-        """Do for a message of a run what `end_part` does for a part."""
-        if (records := self._open.get(info.session_id)) is not None:
-            records.put_message(info)
-        self._write_later(("message", info.session_id, info.id), info.to_json)
-        self._publisher.publish(MessageUpdated.trusted(info=info))
-
-    def _write_later(self, key: Key, render: Callable[[], bytes]) -> None:
-        """Write a record as soon as the disk allows it."""
-        with suppress(StorageError):  # the program ends
-            self._storage.write_behind(key, render)
-
     def held_path(self, seconds: float) -> str:
         """Return the file that the disk has not ended to write for so long, else an empty text."""
         return self._storage.held_path(seconds)
-
-    def grow_part(self, session_id: str, message_id: str, live: LiveText, delta: str) -> None:
-        """Publish appended text and write the part later; readers get it immediately."""
-        if (records := self._open.get(session_id)) is not None:
-            records.growing[live.id] = live
-        self._storage.write_behind(("part", message_id, live.id), lambda: live.record().to_json())
-        self._publisher.publish(PartGrowth(session_id, message_id, live.id, delta, live.publish(delta).record))
-
-    def progress_part(self, live: LiveTool) -> None:
-        """Publish a running tool's progress and write its part later; an ended call makes none."""
-        part = live.part
-        if (records := self._open.get(part.session_id)) is not None:
-            if records.is_late(part):
-                return
-            records.put_part(part)
-        self._storage.write_behind(("part", part.message_id, part.id), lambda: live.part.to_json())
-        self._publisher.publish(PartProgress(part.session_id, part.message_id, part.id, live.record))
-
-    async def remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
-        """Delete a part and publish that."""
-        records = self._open.get(session_id)
-        part = records.parts.get(message_id, {}).get(part_id) if records is not None else None
-        await self._remove_part(session_id, message_id, part_id)
-        if part is None or isinstance(
-            part, ToolPart
-        ):  # derived sums follow the messages: one call less is another message
-            key = ("message", session_id, message_id)
-            await self._storage.write(key, await self._storage.read(key))
-
-    async def _remove_part(self, session_id: str, message_id: str, part_id: str) -> None:
-        await self._storage.remove(("part", message_id, part_id))
-        if (records := self._open.get(session_id)) is not None:
-            records.remove_part(message_id, part_id)
-        self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
-
-    async def withdraw_message(self, session_id: str, message_id: str) -> None:
-        """Delete a message that no step has read: first in memory, then on disk, then publish it."""
-        await self.open_recent(session_id)  # does not yield when it is open: no step reads the message from here on
-        if message_id in self._open[session_id].older:
-            await self.open(session_id)
-        parts = self._open[session_id].remove_message(message_id)
-        await self._storage.remove_tree(("part", message_id))
-        await self._storage.remove(("message", session_id, message_id))
-        for part_id in parts:
-            self._publisher.publish(PartRemoved(session_id=session_id, message_id=message_id, part_id=part_id))
-        self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
-
-    async def remove_message(self, session_id: str, message_id: str) -> None:
-        """Delete a message after its parts and publish each deletion."""
-        await self.open(session_id)
-        for part_id in tuple(self._open[session_id].parts.get(message_id, {})):
-            await self._remove_part(session_id, message_id, part_id)
-        await self._storage.remove_tree(("part", message_id))
-        await self._storage.remove(("message", session_id, message_id))
-        if (records := self._open.get(session_id)) is not None:
-            records.remove_message(message_id)
-        self._publisher.publish(MessageRemoved(session_id=session_id, message_id=message_id))
 
     async def diff(self, session_id: str) -> list[FileDiff]:
         """Return the session's changes of files as last summarized; empty before that."""
@@ -752,11 +484,6 @@ class SessionStore:
         except NotFoundError:
             return []
         return _DIFFS.validate_json(data)
-
-    async def write_diff(self, session_id: str, diff: list[FileDiff]) -> None:
-        """Store the session's changes of files; needs the run lock."""
-        data = msgspec.json.format(msgspec.json.encode(diff, enc_hook=plain))
-        await self._storage.write(("session_diff", session_id), data)
 
     async def prefix(self, session_id: str) -> SessionPrefix | None:
         """Return what the session's requests start with; None without a record, or when it is damaged."""
@@ -771,17 +498,9 @@ class SessionStore:
             except (StorageError, ValidationError) as error:
                 logger.warning("the start of the requests of session %s is made anew: %s", session_id, error)
                 return None
-            self._keep_if_open(session_id, known)
+            if session_id in self._open:
+                self._prefixes[session_id] = known
         return known
-
-    async def write_prefix(self, session_id: str, prefix: SessionPrefix) -> None:
-        """Store what the session's requests start with; needs the run lock, but for a session that is being created."""
-        await self._storage.write(("session_prefix", session_id), prefix.to_json())
-        self._keep_if_open(session_id, prefix)
-
-    def keep_prefix(self, session_id: str, prefix: SessionPrefix) -> None:
-        """Keep a change in memory: the next `write_prefix` stores it. Needs the run lock."""
-        self._prefixes[session_id] = prefix
 
     async def flush(self) -> None:
         """Write everything that is queued."""
@@ -792,10 +511,6 @@ class SessionStore:
         with waiting("disk", self._storage.held_path, limit_s=None):
             await self._storage.flush()
             await self._storage.sync()
-
-    def _keep_if_open(self, session_id: str, prefix: SessionPrefix) -> None:
-        if session_id in self._open:
-            self._prefixes[session_id] = prefix
 
     def _admit(self, session_id: str, records: OpenRecords) -> None:
         """Keep a session's records in memory, and close idle sessions over the limits, the longest unused first."""
@@ -813,7 +528,7 @@ class SessionStore:
         if fork_origin(info) is not None:
             self._identifier.observe_session(info.id)  # `own_from` says why
         self._projects[info.id] = info.project_id
-        self._publisher.bind(info.id, info.directory)
+        self._publisher.bind(info.id, info.directory, info.parent_id)
 
     def _parse(self, key: Key, data: bytes) -> SessionInfo:
         info = self._read_info(key, data)

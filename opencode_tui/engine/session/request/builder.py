@@ -286,9 +286,9 @@ class RequestBuilder(Struct, frozen=True):
             return known
         plan = self.prefixes.plan(asked, stored, await self._start(user, task))
         if plan.stored is not None:
-            await self.store.write_prefix(user.session_id, plan.stored)
+            await self.store.writer(user.session_id).write_prefix(plan.stored)
         for part in plan.added:
-            await self.store.update_part(part)
+            await self.store.writer(user.session_id).update_part(part)
         return plan.prefix
 
     async def _start(self, user: UserMessage, task: RequestTask) -> Start:

@@ -61,16 +61,16 @@ class PrefixMonitor(Struct, frozen=True):
         found = None if stored.last is None else self._compare(stored.last, last, pieces, units, message, request)
         changed = stored.changed(last=last, requests=stored.requests + 1)
         if found is None:
-            self.store.keep_prefix(message.session_id, changed)
+            self.store.writer(message.session_id).keep_prefix(changed)
         else:
             breaks = [*stored.breaks, found][-MAX_BREAKS:]
-            await self.store.write_prefix(message.session_id, changed.changed(breaks=breaks))
+            await self.store.writer(message.session_id).write_prefix(changed.changed(breaks=breaks))
 
     async def finish(self, session_id: str) -> None:
         """Store the newest request, for the end of a run. Needs the run lock."""
         stored = await self.store.prefix(session_id)
         if stored is not None:
-            await self.store.write_prefix(session_id, stored)
+            await self.store.writer(session_id).write_prefix(stored)
 
     def _compare(
         self,

@@ -17,13 +17,13 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.attachment import Attachments
 from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
-from opencode_tui.schema.error import ConfigError, SessionError
+from opencode_tui.schema.error import ConfigError, IdInUseError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
 from opencode_tui.schema.model import COPILOT_WARNING, ModelRef, describe_unlisted, describe_variants
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, UserMessage
-from opencode_tui.schema.session.part import AgentPart, AnyPart, SubtaskPart, TextPart
+from opencode_tui.schema.session.part import AgentPart, AnyPart, FilePart, SubtaskPart, TextPart
 
 _PART_TYPES: Mapping[type[Record], type[TextPart | AgentPart | SubtaskPart]] = {
     TextInput: TextPart,
@@ -126,9 +126,7 @@ class UserMessages(Struct, frozen=True):
     async def new(
         self, session_id: str, prompt: PromptInput, target: Target, *, is_waiting: bool = False
     ) -> tuple[UserMessage, Sequence[AnyPart]]:
-        """Return the message and its parts, which are not stored; one that is waiting is read after `release` only."""
-        given = (prompt.message_id, *(part.id for part in prompt.parts))
-        self.identifier.observe(one for one in given if one is not None)
+        """Return the message and its parts, which are not stored; one that is waiting is read after its release only."""
         message = UserMessage(
             id=prompt.message_id or self.identifier.ascending("msg"),
             session_id=session_id,
@@ -144,18 +142,6 @@ class UserMessages(Struct, frozen=True):
         parts = await self._parts(message, prompt.parts, target.agent)
         parts += [self._part(message, TextInput(text=text, synthetic=True)) for text in await self.unread(session_id)]
         return await change_message(self.hooks, message, parts)
-
-    async def release(self, waiting: MessageWithParts) -> UserMessage:
-        """Store a request that waits as the newest one, under a new ID, and remove the old one: its turn starts now."""
-        old = waiting.info
-        assert isinstance(old, UserMessage)
-        message = old.changed(
-            id=self.identifier.ascending("msg"), time=MessageTime.trusted(created=self.clock()), delivery=None
-        )
-        parts = [part.changed(id=self.identifier.ascending("prt"), message_id=message.id) for part in waiting.parts]
-        await self.store.add_message(message, parts)
-        await self.store.withdraw_message(old.session_id, old.id)
-        return message
 
     async def _last_user(self, session_id: str) -> UserMessage | None:
         for message in reversed(await self.store.tail(session_id, 20, is_fresh=True)):
@@ -212,6 +198,21 @@ def _invitation(name: str, target: AgentInfo) -> str:
     if evaluate("task", name, target.permission).action == "deny":
         text += " Your rules do not let you start it otherwise; here the user has asked for it."
     return text
+
+
+def is_same_request(prompt: PromptInput, stored: MessageWithParts) -> bool:
+    """Return whether a stored request is this one, which a client sent again: the texts of the user are the same."""
+    texts = [part.text for part in stored.parts if isinstance(part, TextPart) and not part.synthetic]
+    given = [part.text for part in prompt.parts if isinstance(part, TextInput) and not part.synthetic]
+    files = sum(isinstance(part, FilePart) for part in stored.parts)
+    return texts == given and (files > 0) == any(isinstance(part, FileInput) for part in prompt.parts)
+
+
+def check_part_ids(prompt: PromptInput) -> None:
+    """Raise IdInUseError when two parts of a prompt have one id: the second would replace the first."""
+    given = [part.id for part in prompt.parts if part.id is not None]
+    if twice := next((one for at, one in enumerate(given) if one in given[:at]), None):
+        raise IdInUseError(f"two parts of the prompt have the id {twice}; send another id, or none")
 
 
 def _check_ids(prompt: PromptInput) -> None:

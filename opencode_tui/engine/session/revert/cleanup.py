@@ -4,6 +4,8 @@ First the child sessions that only served it, then messages, newest first, then 
 long as anything is left, the message or part where the undo starts exists.
 """
 
+from contextlib import AsyncExitStack
+
 from msgspec import Struct
 
 from opencode_tui.engine.session.records.store import SessionStore
@@ -34,11 +36,11 @@ class Cleanup(Struct, frozen=True):
         """Delete what an undo from this boundary hides, and publish each deletion. Raises StorageError."""
         await self._remove_children(session_id, messages, boundary)
         for message in reversed(hidden_messages(messages, boundary)):
-            await self.store.remove_message(session_id, message.info.id)
+            await self.store.writer(session_id).remove_message(message.info.id)
         if boundary.part is not None:
             first = messages[boundary.message]
             for part in reversed(first.parts[boundary.part :]):
-                await self.store.remove_part(session_id, first.info.id, part.id)
+                await self.store.writer(session_id).remove_part(first.info.id, part.id)
 
     async def _remove_children(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
         calls = [
@@ -67,22 +69,16 @@ class Cleanup(Struct, frozen=True):
         """Delete the child session, or only its messages for the calls when it has others; not while it is running."""
         if self.runs.get(child_id) is not None:
             return
-        lock = self.locks.session_run(child_id)
-        try:
-            grant = await lock.try_acquire_on_thread()
-        except BusyError:
-            return
-        try:
-            if grant.was_elsewhere:
-                self.store.drop(child_id)
+        async with AsyncExitStack() as held:
+            try:
+                writer = await held.enter_async_context(self.store.locked(child_id))
+            except BusyError:
+                return
             if done.issuperset(conversation):
                 async with self.locks.unforked(child_id):
                     await self.store.remove(child_id)
                 return
             async with self.locks.unforked(child_id):
-                await self.store.open(child_id)
                 for message_id in reversed(conversation):
                     if message_id in done:
-                        await self.store.remove_message(child_id, message_id)
-        finally:
-            await lock.release_on_thread()
+                        await writer.remove_message(message_id)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import UncoveredCall
 from opencode_tui.engine.session.revert.summary import (
@@ -77,12 +78,18 @@ class FileRevert:
     """Reverts the files of one worktree. Raises SnapshotError and StorageError as the snapshots do."""
 
     def __init__(
-        self, *, store: SessionStore, snapshots: Snapshots, background: "Lazy[BackgroundCommands] | None" = None
+        self,
+        *,
+        store: SessionStore,
+        snapshots: Snapshots,
+        leaving: Leaving,
+        background: "Lazy[BackgroundCommands] | None" = None,
     ) -> None:
-        """`background` are the commands that may still change files."""
+        """`background` are the commands that may still change files. `leaving` decides what of them is stored with an undo."""
         self._store = store
         self._snapshots = snapshots
         self._background = background
+        self._leaving = leaving
 
     @property
     def has_background_commands(self) -> bool:
@@ -183,7 +190,7 @@ class FileRevert:
             return None
         files = [file.path for file in (*report.restored, *report.deleted)]
         changes = await self._snapshots.diff(report.before, report.after, files)
-        return await asyncio.to_thread(_as_text, changes)
+        return await asyncio.to_thread(lambda: _as_text(self._leaving.diffs(changes)))
 
     async def _in_force(self, active: RevertReport | None) -> tuple[RevertReport | None, dict[str, str]]:
         """Return the report of the active undo, or its files with the reason when its snapshots have been cleaned up."""

@@ -99,7 +99,8 @@ def last_turn(messages: Messages) -> str:
     Raises NothingToRevertError when there is none.
     """
     for index in range(len(messages) - 1, -1, -1):
-        if isinstance(messages[index].info, UserMessage) and _is_from_user(messages, index):
+        info = messages[index].info
+        if isinstance(info, UserMessage) and not is_waiting(info) and _is_from_user(messages, index):
             return messages[index].info.id
     raise NothingToRevertError("there is nothing to undo: the session has no user message")
 

@@ -302,20 +302,16 @@ class SessionRevert:
         text = as_reminder("\n".join([_FILES_UNDONE, *(f"- {path}" for path in paths)]))
         # Equal ids on each attempt: an interrupted cleanup is repeated.
         reminder, patch = (f"{_PART}{message.id[len(_PART) :]}{number}" for number in range(2))
-        await self._store.update_message(message)
-        await self._store.update_part(
-            TextPart(id=reminder, session_id=info.id, message_id=message.id, text=text, synthetic=True)
+        reported = PatchPart(
+            id=patch,
+            session_id=info.id,
+            message_id=message.id,
+            hash=change.hash,
+            after=change.after,
+            files=change.files,
         )
-        await self._store.update_part(
-            PatchPart(
-                id=patch,
-                session_id=info.id,
-                message_id=message.id,
-                hash=change.hash,
-                after=change.after,
-                files=change.files,
-            )
-        )
+        words = TextPart(id=reminder, session_id=info.id, message_id=message.id, text=text, synthetic=True)
+        await self._store.writer(info.id).add_message(message, [words, reported])
 
     async def _delete_record(self, info: SessionInfo) -> None:
         messages = await self._store.messages(info.id)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import (
     UncoveredCall,
@@ -241,11 +242,15 @@ NOTES = "diffNotes"
 
 
 class SessionSummaries(Struct, frozen=True):
-    """Summarizes the changes of sessions; needs the session's run lock. Raises StorageError, SnapshotError."""
+    """Summarizes the changes of sessions; needs the session's run lock. Raises StorageError, SnapshotError.
+
+    What they return is stored, sent and shared: `leaving` decides which files keep their content in it.
+    """
 
     store: SessionStore
     snapshots: "Lazy[Snapshots]"
     publish: Callable[[Event], None]
+    leaving: Leaving
 
     async def refresh(self, session_id: str, *, anew: Collection[str] = ()) -> None:
         """Summarize the turns without a summary and those of the requests `anew`, then the session, and publish it."""
@@ -277,7 +282,7 @@ class SessionSummaries(Struct, frozen=True):
                 groups.append(await self._sum_up(user, parts))
             else:
                 groups.append(user.summary.diffs)
-        diffs = await asyncio.to_thread(lambda: truncate(merge(groups)))
+        diffs = await asyncio.to_thread(lambda: self.leaving.diffs(truncate(merge(groups))))
         await self._keep(info.id, diffs)
         return lambda old: _summed_up(old, diffs)
 
@@ -289,7 +294,11 @@ class SessionSummaries(Struct, frozen=True):
 
     async def session(self, session_id: str) -> list[FileDiff]:
         """Return the changes of a session as last summarized."""
-        return with_notes(await self.store.diff(session_id), await self.store.get(session_id))
+        stored = self.leaving.diffs(await self.store.diff(session_id))
+        return [
+            one if noted.note is None or one.note else noted
+            for one, noted in zip(stored, with_notes(stored, await self.store.get(session_id)), strict=True)
+        ]
 
     async def turn(self, session_id: str, message_id: str) -> list[FileDiff]:
         """Return the changes of the turn of a request or an answer."""
@@ -328,20 +337,21 @@ class SessionSummaries(Struct, frozen=True):
         if not any(patch.files for patch in patches):
             return []
         snapshots = self.snapshots.get()
-        return await net_changes(snapshots, (await usable(snapshots, patches)).patches)
+        changes = await net_changes(snapshots, (await usable(snapshots, patches)).patches)
+        return await asyncio.to_thread(self.leaving.diffs, changes)
 
     async def _sum_up(self, user: UserMessage, parts: Sequence[AnyPart]) -> list[FileDiff]:
         diffs = truncate(await self._changes(parts))
         old = user.summary or UserSummary.trusted()
         summary = old.changed(title=old.title or title_of(parts, user.id), diffs=_stored(diffs))
         if summary != user.summary:
-            await self.store.update_message(user.changed(summary=summary))
+            await self.store.writer(user.session_id).update_message(user.changed(summary=summary))
         return diffs
 
     async def _keep(self, session_id: str, diffs: Sequence[FileDiff]) -> None:
         stored = _stored(diffs)
         if stored != await self.store.diff(session_id):
-            await self.store.write_diff(session_id, stored)
+            await self.store.writer(session_id).write_diff(stored)
             self.publish(SessionDiff(session_id=session_id, diff=list(diffs)))
 
 

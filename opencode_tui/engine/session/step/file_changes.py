@@ -9,12 +9,13 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.snapshot.record.call import CallChanges, attempt
@@ -24,7 +25,13 @@ from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PatchPart, StepStartPart
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.record.recording import CommandWindow, Moment, Recorded, StepRecording
+    from opencode_tui.engine.snapshot.record.recording import (
+        CommandWindow,
+        Moment,
+        OrphanedStep,
+        Recorded,
+        StepRecording,
+    )
     from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 LOCK_WAIT_S = 5.0
@@ -149,22 +156,32 @@ class StepRecorder:
         working = self._families[root].running_sessions if root in self._families else set[str]()
         if not working and await runs_elsewhere(snapshots.lock, root):
             return
-        family = {one for one in sessions - working if await self.store.root_of(one) == root}
-        for dead in await collect_orphaned_steps(snapshots.lock, family) if family else ():
-            await self.store.open(dead.session)
-            parts = self.store.parts(dead.session, dead.message)
-            known = {file for part in parts if isinstance(part, PatchPart) for file in part.files}
-            files = [file for file in dead.files if file not in known]
-            if files:
-                await self.store.update_part(
-                    PatchPart(
-                        id=self.identifier.ascending("prt"),
-                        session_id=dead.session,
-                        message_id=dead.message,
-                        hash=dead.before,
-                        files=files,
-                    )
+        for one in sorted(sessions - working):
+            if await self.store.root_of(one) != root:
+                continue
+            with suppress(BusyError):  # another process has it, and does this when it is done
+                async with (
+                    nullcontext(self.store.writer(one)) if one == session_id else self.store.locked(one) as writer
+                ):
+                    for dead in await collect_orphaned_steps(snapshots.lock, {one}):
+                        await self._record_killed(writer, dead)
+
+    async def _record_killed(self, writer: SessionWriter, dead: "OrphanedStep") -> None:
+        """Add the files that a killed command changed, where they are not recorded yet."""
+        await self.store.open(dead.session)
+        parts = self.store.parts(dead.session, dead.message)
+        known = {file for part in parts if isinstance(part, PatchPart) for file in part.files}
+        files = [file for file in dead.files if file not in known]
+        if files:
+            await writer.update_part(
+                PatchPart(
+                    id=self.identifier.ascending("prt"),
+                    session_id=dead.session,
+                    message_id=dead.message,
+                    hash=dead.before,
+                    files=files,
                 )
+            )
 
 
 def _has_open_steps(path: str) -> bool:
@@ -239,7 +256,8 @@ class StepPatch:
     async def _store_parts(self, recording: "StepRecording", *, has_changed: bool) -> None:
         """Store the step's parts. Raises StorageError unless something `has_changed` already: then they are stored later."""
         store = self._recorder.store
-        put = store.close_part if has_changed else store.update_part
+        writer = store.writer(self._message.session_id)
+        put = writer.close_part if has_changed else writer.update_part
         async with self._writing:
             start = self._start
             if start is not None and start.snapshot != recording.before:
@@ -253,7 +271,7 @@ class StepPatch:
         if result is None:
             if part is not None:
                 self._part = None
-                await store.remove_part(part.session_id, part.message_id, part.id)
+                await store.writer(part.session_id).remove_part(part.message_id, part.id)
             return
         if part is not None and (part.hash, part.after, part.files) == (result.hash, result.after, result.files):
             return

@@ -28,7 +28,7 @@ from opencode_tui.engine.provider.llm import (
     Usage,
     UsageSoFar,
 )
-from opencode_tui.engine.session.records.store import LiveText
+from opencode_tui.engine.session.records.open_records import LiveText
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.schema.session.part import AnyPart, PartTime, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError, ToolStatePending, ToolTime

@@ -23,6 +23,7 @@ from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, Stream
 from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
 from opencode_tui.engine.session.request.thoughts import without_refused
 from opencode_tui.engine.session.retry import (
@@ -146,6 +147,11 @@ class StepProcessor:
         self._changes = recorder.begin(message)
 
     @property
+    def _writer(self) -> SessionWriter:
+        """What changes the session, whose run lock the step needs."""
+        return self._store.writer(self.message.session_id)
+
+    @property
     def finish(self) -> FinishStep | None:
         """Return how the answer ended; None before that, and for a step without a model."""
         return None if self._machine is None else self._machine.finish
@@ -155,7 +161,7 @@ class StepProcessor:
 
         Returns `stop` when the user rejected a call. Raises ProviderError when the model call has failed permanently.
         """
-        await self._store.update_message(self.message)
+        await self._writer.update_message(self.message)
         await self._start_step(reminder)
         machine, request = await self._answer(llm, request)
         finish = machine.finish
@@ -163,7 +169,7 @@ class StepProcessor:
             raise ProviderError("the answer is incomplete", provider_id=self.message.provider_id)
         blocked = await self._calls.run(machine.calls, scope, self._changes)
         tokens, cost = to_tokens(finish.usage), self._lost + to_cost(finish.usage, request.model)
-        await self._store.update_part(
+        await self._writer.update_part(
             StepFinishPart(
                 **self._ids(),
                 reason=finish.reason,
@@ -173,16 +179,16 @@ class StepProcessor:
             )
         )
         self.message = self.message.changed(finish=finish.reason, cost=float(cost), tokens=tokens)
-        await self._store.update_message(self.message)
+        await self._writer.update_message(self.message)
         await self._complete()
         await self._estimator.observe(request, tokens)
         return "stop" if blocked else "continue"
 
     async def run_calls(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope) -> Outcome:
         """Run calls that no model made, as an answer that continues; returns `stop` when the user rejected one."""
-        await self._store.update_message(self.message)
+        await self._writer.update_message(self.message)
         for part, _ in calls:
-            await self._store.update_part(part)
+            await self._writer.update_part(part)
         blocked = await self._calls.run(calls, scope, self._changes)
         self.message = self.message.changed(finish="tool-calls")
         await self._complete()
@@ -191,11 +197,11 @@ class StepProcessor:
     async def amend(self, **fields: object) -> None:
         """Change the completed message and store it."""
         self.message = self.message.changed(**fields)
-        await self._store.update_message(self.message)
+        await self._writer.update_message(self.message)
 
     async def discard(self) -> None:
         """Delete the message with its parts."""
-        await self._store.remove_message(self.message.session_id, self.message.id)
+        await self._writer.remove_message(self.message.id)
 
     async def finalize(self, error: StoredError) -> Cleanup | None:
         """Close open texts, tool calls and the message with this error, also where the disk fails, which is often the error.
@@ -207,11 +213,11 @@ class StepProcessor:
         return None if self._changes.is_stored else self._changes.store_interrupted
 
     async def _close(self, error: StoredError) -> None:
-        store = self._store
+        store, writer = self._store, self._writer
         if self._machine is not None:
             for change in (*self._unstored, *self._machine.close_open()):
                 if isinstance(change, Stored):
-                    store.end_part(change.part)
+                    writer.end_part(change.part)
         aborted = error.name == "MessageAbortedError"
         for part in store.parts(self.message.session_id, self.message.id):
             if isinstance(part, ToolPart) and part.is_open:
@@ -222,12 +228,12 @@ class StepProcessor:
                     now=self._clock(),
                     stop_reason="interrupted" if is_interrupted else None,
                 )
-                store.end_part(part.changed(state=state))
+                writer.end_part(part.changed(state=state))
         if self._price is not None:
             last = Decimal(0) if self._machine is None else to_cost(self._machine.usage, self._price)
             self.message = self.message.changed(cost=float(self._lost + last))
         self.message = self.message.changed(error=error, time=self._completed_time())
-        store.end_message(self.message)
+        writer.end_message(self.message)
         if store.held_path(SYNC_S):
             return  # the disk hangs: nothing would be on it in time
         try:
@@ -297,20 +303,20 @@ class StepProcessor:
         self._unstored = list(changes)
         for change in changes:
             if isinstance(change, Grew):
-                self._store.grow_part(self.message.session_id, self.message.id, change.live, change.delta)
+                self._writer.grow_part(self.message.id, change.live, change.delta)
             else:
-                await self._store.update_part(change.part)
+                await self._writer.update_part(change.part)
             del self._unstored[0]
 
     async def _drop(self, machine: PartMachine) -> None:
         self._unstored = []
         for part_id in machine.part_ids:
-            await self._store.remove_part(self.message.session_id, self.message.id, part_id)
+            await self._writer.remove_part(self.message.id, part_id)
         self._machine = None
 
     async def _wait(self, error: ProviderError, attempt: int, delay_ms: int, limit: MediaLimit | None) -> None:
         now = self._clock()
-        await self._store.update_part(
+        await self._writer.update_part(
             RetryPart(**self._ids(), attempt=attempt, error=store_cause(error, limit), time=RetryTime(created=now))
         )
         self._statuses.set(
@@ -325,11 +331,11 @@ class StepProcessor:
     async def _start_step(self, reminder: str | None = None) -> None:
         part = StepStartPart(**self._ids(), reminder=reminder)
         self._changes.begin(part)
-        await self._store.update_part(part)
+        await self._writer.update_part(part)
 
     async def _complete(self) -> None:
         completed = self.message.changed(time=self._completed_time())
-        await self._store.update_message(completed)
+        await self._writer.update_message(completed)
         self.message = completed
         await self._store.sync()
 

@@ -24,7 +24,8 @@ from opencode_tui.engine.plugin.hooks import HookBlocked, Hooks
 from opencode_tui.engine.provider.llm import ToolCall
 from opencode_tui.engine.session.plugin_hooks import change_arguments, change_result
 from opencode_tui.engine.session.question import Answers, QuestionService
-from opencode_tui.engine.session.records.store import LiveTool, SessionStore
+from opencode_tui.engine.session.records.open_records import LiveTool
+from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.structured import TOOL as STRUCTURED
 from opencode_tui.engine.session.request.structured import StructuredAnswer
 from opencode_tui.engine.session.step.doom import MOST_COMPARED, CallKey, call_key, is_doom_loop, threshold_of
@@ -145,6 +146,7 @@ class ToolCalls(Struct, frozen=True):
     unread: Callable[[str], Awaitable[Sequence[str]]]
     directory: Path
     worktree: Path
+    origins: Sequence[Path] = ()
 
     async def run(self, calls: Sequence[tuple[ToolPart, ToolCall]], scope: CallScope, changes: StepPatch) -> bool:
         """Run the calls of a step, some at a time, in their order; `changes` records what they do to files.
@@ -204,14 +206,14 @@ class ToolCalls(Struct, frozen=True):
         shown = call.input if inner is None else {**written, "arguments": call.input}
         running = part.changed(tool=name, state=tool_state.start(part.state, input=shown, now=self.clock()))
         live = LiveTool(running)
-        await self.store.update_part(running)
+        await self.store.writer(part.session_id).update_part(running)
         is_loop = is_doom_loop([*before, call_key(name, shown)])
         return await self._execute(tool, arguments, live, scope, watch, given=call.input, is_loop=is_loop, asked=asked)
 
     async def _fail_again(self, part: ToolPart, call: ToolCall, problem: str, scope: CallScope) -> bool:
         """Fail a wrong call that is repeated, if it may be repeated at all; returns whether the user rejected that."""
         live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self.clock())))
-        await self.store.update_part(live.part)
+        await self.store.writer(part.session_id).update_part(live.part)
         try:
             await _ask_to_repeat(call.tool, call.input, self._context(live, scope))
         except PermissionRefused as error:
@@ -235,7 +237,7 @@ class ToolCalls(Struct, frozen=True):
 
     async def _store_structured_answer(self, form: StructuredAnswer, part: ToolPart, call: ToolCall) -> None:
         live = LiveTool(part.changed(state=tool_state.start(part.state, input=call.input, now=self.clock())))
-        await self.store.update_part(live.part)
+        await self.store.writer(part.session_id).update_part(live.part)
         problem = form.submit(call.input)
         if problem is None:
             await self._end_well(live, ToolResult("Answer", "The answer was accepted."))
@@ -306,7 +308,7 @@ class ToolCalls(Struct, frozen=True):
     async def _end(self, live: LiveTool, state: ToolStateCompleted | ToolStateError) -> None:
         """Store the end of a call; what goes on in the background changes its record no more."""
         live.part = live.part.changed(state=state)
-        await self.store.close_part(live.part)
+        await self.store.writer(live.part.session_id).close_part(live.part)
 
     async def _end_badly(
         self,
@@ -330,7 +332,7 @@ class ToolCalls(Struct, frozen=True):
 
     async def _fail(self, part: ToolPart, call: ToolCall, problem: str) -> None:
         state = tool_state.fail(part.state, error=problem, now=self.clock())
-        await self.store.close_part(part.changed(state=state.changed(input=call.input)))
+        await self.store.writer(part.session_id).close_part(part.changed(state=state.changed(input=call.input)))
 
     @staticmethod
     def _attachments(part: ToolPart, result: ToolResult) -> list[dict[str, Any]]:
@@ -339,6 +341,7 @@ class ToolCalls(Struct, frozen=True):
 
     def _context(self, live: LiveTool, scope: CallScope, watch: CallChanges | None = None) -> ToolContext:
         part = live.part
+        writer = self.store.writer(part.session_id)
 
         def progress(title: str | None, metadata: dict[str, Any]) -> None:
             if isinstance(live.part.state, tool_state.ToolStateRunning):
@@ -346,7 +349,7 @@ class ToolCalls(Struct, frozen=True):
                 title, metadata = secrets.redact(title) if title else title, secrets.redact_value(metadata)
                 state = tool_state.progress(live.part.state, title=title, metadata=metadata)
                 live.part = live.part.changed(state=state)
-                self.store.progress_part(live)
+                writer.progress_part(live)
 
         @contextmanager
         def recording() -> Generator[None]:
@@ -376,7 +379,7 @@ class ToolCalls(Struct, frozen=True):
                     live.part = live.part.changed(
                         state=tool_state.wait(live.part.state, waited=waited, is_recording=is_recording)
                     )
-                    self.store.progress_part(live)
+                    writer.progress_part(live)
 
         async def inquire(questions: Sequence[Question]) -> Answers:
             with waiting():
@@ -392,7 +395,7 @@ class ToolCalls(Struct, frozen=True):
             layers=lambda: scope.layers,
             policy=scope.policy,
             waiting=waiting,
-            forms=forms_of(self.directory, self.worktree),
+            forms=forms_of(self.directory, self.worktree, self.origins),
         )
         return ToolContext(
             session_id=part.session_id,
@@ -401,6 +404,7 @@ class ToolCalls(Struct, frozen=True):
             agent=scope.agent.name,
             directory=self.directory,
             worktree=self.worktree,
+            origins=self.origins,
             ask=ask,
             progress=progress,
             subagents=scope.subagents,

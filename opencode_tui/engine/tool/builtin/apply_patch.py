@@ -24,6 +24,7 @@ from opencode_tui.engine.tool.edit.patch import (
     apply_chunks,
     parse_patch,
 )
+from opencode_tui.engine.tool.edit.placeholder import refuse_placeholders
 from opencode_tui.engine.tool.files.files import NotTextError, TextFile, WorktreeFiles
 from opencode_tui.engine.tool.files.read_guard import ReadGuard, Stamp
 from opencode_tui.engine.tool.files.text_format import TextFormat
@@ -160,6 +161,8 @@ class ApplyPatchTool:
         before, note = old.text if old else "", ""
         match section:
             case AddFile():
+                if old:
+                    refuse_placeholders(source.path, section.content, old.text)
                 form = old.format if old else TextFormat()
                 after = form.end_lines(section.content) if old else section.content
                 after, note = await self._formatted(source, before if old else None, after)

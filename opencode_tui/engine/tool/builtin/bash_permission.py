@@ -97,7 +97,7 @@ def _plan(
         roots=[os.path.realpath(one) for one in (context.directory, context.worktree) if str(one) != "/"],
         layers=context.ask.rules(),
         tier=tier,
-        forms=forms_of(context.directory, context.worktree),
+        forms=forms_of(context.directory, context.worktree, context.origins),
         is_shared=is_shared,
     )
     return plan_command(found, scope)

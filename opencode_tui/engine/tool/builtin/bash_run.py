@@ -257,7 +257,7 @@ class CommandRun(Struct, frozen=True):
 def _protected_reason(path: str, change: "Change") -> str:
     if change.is_mixed:
         return f"{path} was replaced from outside while the command ran, which could change it then."
-    return f"The command {change.kind} {path}."
+    return f"The command {change.kind} {path}{f', {change.what}' if change.what else ''}."
 
 
 def _find_refusal(confined: "Confined", ended: Ended, output: CommandOutput) -> Refusal | None:

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from opencode_tui.engine.tool.builtin.write import rewrite_whole
-from opencode_tui.engine.tool.edit.edit_text import replace_text
+from opencode_tui.engine.tool.edit.edit_text import refuse_empty_quote, replace_text
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.kit import ToolKit
@@ -23,7 +23,7 @@ class EditParameters(Parameters):
 
 
 class EditTool:
-    """Replaces one occurrence, or all, in a file; with an empty `old_string` it writes the whole file."""
+    """Replaces one occurrence, or all, in a file; with an empty `old_string` it writes a new file, or an empty one."""
 
     name = "edit"
     parameters = EditParameters
@@ -45,6 +45,8 @@ def rewrite(arguments: EditParameters, path: Path, file: TextFile | None) -> Rew
             raise ToolError(
                 "oldString and newString are both empty, so there is nothing to change", "give the text to write"
             )
+        if file is not None:
+            refuse_empty_quote(path, file)
         return rewrite_whole(arguments.new_string, path, file)
     if file is None:
         advice = "give an empty oldString to create it"

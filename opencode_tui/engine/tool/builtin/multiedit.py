@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.tool.edit.edit_text import replace_text
+from opencode_tui.engine.tool.edit.edit_text import refuse_empty_quote, replace_text
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.read_guard import Stamp
@@ -54,13 +54,10 @@ class MultieditTool:
 def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrite:
     """Return the text after all replacements; an empty old text in the first one creates a missing file."""
     notes: list[str] = []
-    made = file is None
-    if file is None:
-        if edits[0].old_string:
-            advice = "give the first edit an empty oldString to create it"
-            raise MissingFileError(f"{path} does not exist", advice=advice)
-        file = TextFile(path, edits[0].new_string, TextFormat(), Stamp(0, 0, 0))
-    for number, edit in enumerate(edits[1:] if made else edits, 2 if made else 1):
+    if file is None and edits[0].old_string:
+        raise MissingFileError(f"{path} does not exist", advice="give the first edit an empty oldString to create it")
+    file = file or TextFile(path, "", TextFormat(), Stamp(0, 0, 0))
+    for number, edit in enumerate(edits, 1):
         text, how = _replace(path, file, edit, number)
         file = replace(file, text=text)
         notes += [f"\nNote: edit {number}: {how}"] if how else []
@@ -68,9 +65,10 @@ def rewrite(edits: list[Replacing], path: Path, file: TextFile | None) -> Rewrit
 
 
 def _replace(path: Path, file: TextFile, edit: Replacing, number: int) -> tuple[str, str]:
-    if not edit.old_string:
-        raise ToolError(f"edit {number}: oldString is empty, but {path} exists", "quote the text to replace")
     try:
+        if not edit.old_string:
+            refuse_empty_quote(path, file)
+            return edit.new_string, ""
         return replace_text(path, file, edit.old_string, edit.new_string, replace_all=edit.replace_all)
     except ToolError as error:
         problem = f"edit {number} (nothing was written): {error.problem}"

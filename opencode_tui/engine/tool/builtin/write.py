@@ -3,8 +3,9 @@
 from functools import partial
 from pathlib import Path
 
-from opencode_tui.engine.tool.edit.carry import carry_characters
 from opencode_tui.engine.tool.edit.file_editor import FileEditor, Rewrite
+from opencode_tui.engine.tool.edit.fold import carry_characters
+from opencode_tui.engine.tool.edit.placeholder import refuse_placeholders
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.engine.tool.files.text_format import TextFormat, presentable
 from opencode_tui.engine.tool.kit import ToolKit
@@ -43,13 +44,14 @@ def rewrite_whole(content: str, path: Path, old: TextFile | None) -> Rewrite:
     """Return the whole new text of a file; it keeps the encoding, mark and line ends of the old one.
 
     A content that itself has CRLF line ends asks for them. What the old encoding cannot hold makes the file UTF-8. Bytes that are
-    no text were read as U+FFFD: where these stay, so do the bytes.
+    no text were read as U+FFFD: where these stay, so do the bytes. Raises ToolError for a content that leaves out code.
     """
     if old is None:
         return Rewrite(content, TextFormat())
-    text = content if "\r\n" in content else old.format.end_lines(content)
+    refuse_placeholders(path, content, old.text)
+    text = content if "\r\n" in content and old.format.newline != "\r" else old.format.end_lines(content)
     if old.format.errors != "strict" and "\ufffd" in text:
-        text = carry_characters(old.text, presentable(old.text), text, {})
+        text = carry_characters(old.text, presentable(old.text), text).text
     try:
         old.format.encode(text)
     except ToolError:

@@ -4,7 +4,7 @@ A model that quotes a text inexactly makes the same slip in the new text. What i
 change, so the file's characters replace it there; only what differs comes from the model.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -71,23 +71,3 @@ def carry_lines(
             return None
         lines += piece
     return lines
-
-
-def carry_characters(found: str, old: str, new: str, slips: Mapping[int, str]) -> str:
-    """Return the new text with the characters of `found`, which pairs with `old` character by character.
-
-    In what the model wrote anew, a character is replaced by the one that always stands for it in `found`; where `found` never
-    has a character of `slips` that `old` has, all of them are replaced by their plain form.
-    """
-    pairs: dict[str, str] = {}
-    ambiguous: set[str] = set()
-    for mine, theirs in zip(old, found, strict=True):
-        if pairs.setdefault(mine, theirs) != theirs:
-            ambiguous.add(mine)
-    is_slip = any(ord(one) in slips for one in pairs) and not any(ord(one) in slips for one in found)
-    table = dict(slips) if is_slip else dict[int, str]()
-    table |= {ord(mine): theirs for mine, theirs in pairs.items() if mine != theirs and mine not in ambiguous}
-    return "".join(
-        found[run.old.start : run.old.stop] if run.is_equal else new[run.new.start : run.new.stop].translate(table)
-        for run in runs_of(old, new)
-    )

@@ -8,8 +8,10 @@ import re
 from itertools import accumulate
 from pathlib import Path
 
-from opencode_tui.engine.tool.edit.match import Replacement, find_replacements, find_sequences
+from opencode_tui.engine.tool.edit.check import Replacement
+from opencode_tui.engine.tool.edit.match import find_replacements, find_sequences
 from opencode_tui.engine.tool.edit.nearest import explain_missing
+from opencode_tui.engine.tool.edit.placeholder import refuse_placeholders
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 
@@ -21,15 +23,17 @@ _TELLING_CHARACTERS = 10
 
 def replace_text(path: Path, file: TextFile, old: str, new: str, *, replace_all: bool) -> tuple[str, str]:
     """Return the file's new text, and a sentence for the model on what was adapted, empty for an exact quote; raises ToolError."""
-    plain = file.text.replace("\r\n", "\n")
+    plain = file.format.plain_lines(file.text)
     old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if old == new:
         raise ToolError(
             "oldString and newString are the same, so there is nothing to change", "give the text that shall replace it"
         )
+    refuse_placeholders(path, new, old)
     matches = find_replacements(plain, old, new)
     found = matches.replacements
-    if (not found or matches.adaptation) and not replace_all and (line := _find_made(plain, new, found)) is not None:
+    near = found or matches.doubtful
+    if (not found or matches.adaptation) and not replace_all and (line := _find_made(plain, new, near)) is not None:
         raise ToolError(
             f"oldString is not in {path} as quoted, but newString is, at line {line}",
             "the edit may have been made before: read the file again",
@@ -54,6 +58,15 @@ def replace_text(path: Path, file: TextFile, old: str, new: str, *, replace_all:
             f"newString is already in {path}, at line {_line_numbers(plain, chosen)}", "there is nothing to change"
         )
     return text, _describe_adaptation(plain, chosen, matches.adaptation)
+
+
+def refuse_empty_quote(path: Path, file: TextFile) -> None:
+    """Raise ToolError when a file has a text, which an edit that quotes nothing would replace."""
+    if file.text:
+        raise ToolError(
+            f"oldString is empty, but {path} exists and is not",
+            "quote the text to replace; to append, quote the last lines",
+        )
 
 
 def _find_made(text: str, new: str, found: list[Replacement]) -> int | None:
@@ -98,7 +111,7 @@ def _splice(file: TextFile, replacements: list[Replacement]) -> str:
 def _with_line_ends(new: str, replaced: str, file: TextFile) -> str:
     """Return the new text with the line ends of the replaced text, or of the file where that has none."""
     pairs, all_ends = replaced.count("\r\n"), replaced.count("\n")
-    if all_ends:
+    if all_ends and file.format.newline != "\r":
         return new.replace("\n", "\r\n") if pairs * 2 > all_ends else new
     return file.format.end_lines(new)
 

@@ -114,7 +114,8 @@ class FileEditor:
             [stamp] = await self._files.apply([change], context)
             if stamp is not None:
                 self._stamps.mark(context.session_id, location.real, stamp)
-        through = f"\nNote: {location.relative} is a link; {location.real} was written." if location.is_alias else ""
+        alias = location.describe_alias()
+        through = f"\nNote: {location.relative} is {alias}; {location.real} was written." if alias else ""
         written_change = FileChange(location.real, before if old else None, new.text)
         report = await self._check([written_change], context.session_id)
         note = new.note + (old.note if old else "") + through + report.message

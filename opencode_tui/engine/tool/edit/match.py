@@ -1,8 +1,9 @@
 """Search for the text that a model wants to replace and does not quote exactly.
 
 Strategies go from strict to loose, and the first with a match decides: one match is the answer, several are an error that
-names their lines. No strategy may change text that the model did not quote: lines that are equal in its old and its new text stay
-as they are in the file. Texts here have `\n` line ends only. Source: docs/internals/tools.md#edit.
+names their lines. A strategy only proposes: what it finds counts if `check` confirms that nothing else is written than lines of
+the file and of the new text, without knowing how it was found. Texts here have `\n` line ends only.
+Source: docs/internals/tools.md#edit.
 
 Both texts may be large, and a search must not hold the interpreter: every strategy takes time linear in their size. Where matches
 overlap so densely that this cannot be, those in addition to a chain of separate ones are left out.
@@ -10,14 +11,18 @@ overlap so densely that this cannot be, those in addition to a chain of separate
 
 import bisect
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
 
 from msgspec import Struct
 
-from opencode_tui.engine.tool.edit.carry import carry_characters, carry_lines, runs_of
-from opencode_tui.engine.tool.edit.indent import Reindent, reindent
-from opencode_tui.engine.tool.files.text_format import BROKEN_BYTES
+from opencode_tui.engine.tool.edit.carry import carry_lines, runs_of
+from opencode_tui.engine.tool.edit.check import Replacement, end_lines, is_meant
+from opencode_tui.engine.tool.edit.fold import carry_characters, fold
+from opencode_tui.engine.tool.edit.indent import Reindent, reindent, reindent_new
+from opencode_tui.engine.tool.edit.readings import SURE_LINES, Reading, readings
 
 _KEPT_SIMILARITY, _DELETED_SIMILARITY = 0.5, 0.9
 _ROUNDING = 1e-6
@@ -25,84 +30,101 @@ _FEWEST_EQUAL = 2
 """Lines of a block with slips that must be equal and not blank."""
 _MOST_PLACES = 50
 """A line that occurs more often says nothing about the place of a block."""
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "`": "`", "\\": "\\", "$": "$"}
 _DENSITY = 2
 """How often the content may be covered by matches that overlap others."""
 _FREE_OVERLAP = 10_000
-_WORD = re.compile(r"[^ \t]+")
+_BLANKS = " \t\r\f\v"
+_WORD = re.compile(r"[^ \t\r\f\v]+")
+_NAME = re.compile(r"\w+")
+_SIGN = re.compile(r"[\\\"'`&%$]|[^\x00-\x7f]")
+"""What escapes are made of, and characters that others are exchanged with."""
 _WORD_PAIR = re.compile(r"\w\w")
-_NUMBER = re.compile(r"[ \t]*(\d{1,7})(?:: |:\Z|→|\t|\| ?)")
-_SURE_LINES = 3
-"""Numbered lines from which on the numbers may differ from the file's: it changed since it was read."""
-PLAIN_CHARACTERS = str.maketrans(
-    {
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        **dict.fromkeys("\u2018\u2019\u201a\u201b", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f", '"'),
-        **dict.fromkeys("\u00a0\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "),
-        **dict.fromkeys(map(chr, BROKEN_BYTES), "\ufffd"),
-    }
-)
-"""Typographic characters and the plain ones that models exchange them with, one for one, and bytes that are shown as U+FFFD."""
-_ESCAPE = re.compile(r"\\([ntr'\"`\\$])")
-
-
-class Replacement(Struct, frozen=True):
-    """The replacement of characters [start, end) by `text`."""
-
-    start: int
-    end: int
-    text: str
 
 
 class Matches(Struct, frozen=True):
     """All matches of one strategy, in order; they may overlap.
 
-    `adaptation` completes a sentence about the old text: how it differs and what was done; empty for exact matches.
+    `adaptation` completes a sentence about the old text: how it differs and what was done; empty for exact matches. `doubtful` are
+    those that were refused, as something else may be meant.
     """
 
     replacements: list[Replacement]
     adaptation: str = ""
+    doubtful: list[Replacement] = []
 
 
-Strategy = Callable[[str, str, str], list[Replacement]]
-"""Returns all matches, in order, for content, old and new text; matches may overlap."""
+Strategy = Callable[[str, str, str], list[Replacement] | None]
+"""Returns all matches, in order, for content, old and new text; they may overlap. None where the old text is in the content and
+it is not certain what the new one means there: then no looser strategy decides."""
 
 
 def find_replacements(content: str, old: str, new: str) -> Matches:
-    """Return the matches of the strictest strategy that has any; empty when none has."""
+    """Return the matches of the strictest strategy that has any; empty when none has, or something else may be meant."""
     for strategy, adaptation in _STRATEGIES:
         found = strategy(content, old, new)
-        if found:
-            return Matches(found, adaptation)
+        if found != []:
+            return _confirmed(content, old, new, Matches(found or [], adaptation))
+    for excluding in readings(old, new):
+        read = [(one, found) for one in excluding if (found := _as_read(content, one)) != []]
+        if read:
+            (first, found), *others = read
+            is_sure = found is not None and all(other == found for _, other in others)
+            return _confirmed(
+                content, first.old, first.new, Matches(found if found and is_sure else [], first.adaptation)
+            )
+    for strategy, adaptation in _LOOSE:
+        found = strategy(content, old, new)
+        if found != []:
+            return _confirmed(content, old, new, Matches(found or [], adaptation))
     return Matches([])
+
+
+def _confirmed(content: str, old: str, new: str, matches: Matches) -> Matches:
+    """Return the matches, none where one of them would write what was not meant: without it another would look unique."""
+    found = [end_lines(content, item) for item in matches.replacements]
+    is_sure = all(is_meant(content, old, new, item) for item in found)
+    return Matches(found, matches.adaptation) if is_sure else Matches([], doubtful=found)
+
+
+def _as_read(content: str, reading: Reading) -> list[Replacement] | None:
+    """Return where a text is without the slip of its form; of equal ones those at the quoted line numbers."""
+    old, new = reading.old, reading.new
+    if not old.strip():
+        return []
+    strategies = (_exact, _trailing_space) if reading.is_strict else (_exact, _trailing_space, _indented)
+    tried = (one(content, old, new) for one in strategies)
+    found = next((found for found in tried if found != []), list[Replacement]())
+    if reading.line is None or not found:
+        return found
+    at = [item for item in found if content.count("\n", 0, item.start) + 1 == reading.line]
+    return at or (found if reading.count >= SURE_LINES else [])
 
 
 def _exact(content: str, old: str, new: str) -> list[Replacement]:
     return [Replacement(start, start + len(old), new) for start in _occurrences(content, old)]
 
 
-def _trailing_space(content: str, old: str, new: str) -> list[Replacement]:
-    return _by_lines(content, old, new, str.rstrip)
+def _trailing_space(content: str, old: str, new: str) -> list[Replacement] | None:
+    return _by_lines(content, old, new, lambda line: line.rstrip(_BLANKS))
 
 
-def _indented(content: str, old: str, new: str) -> list[Replacement]:
+def _indented(content: str, old: str, new: str) -> list[Replacement] | None:
     """Match whole lines that differ only in a common indentation, or in white space at their ends."""
-    blocks = list(_blocks(content, old, str.strip))
+    blocks = list(_blocks(content, old, lambda line: line.strip(_BLANKS)))
     if sum(len(block.found) for block in blocks) > _overlap_limit(content.count("\n")):
         return []  # some may have been left out, so that another would look unique
     return _fill([block for block in blocks if (shift := block.shift()) is not None and shift.is_uniform], new)
 
 
-def _line_trimmed(content: str, old: str, new: str) -> list[Replacement]:
-    return _by_lines(content, old, new, str.strip)
+def _line_trimmed(content: str, old: str, new: str) -> list[Replacement] | None:
+    return _by_lines(content, old, new, lambda line: line.strip(_BLANKS))
 
 
-def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement]:
+def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement] | None:
     """Match whole lines, or a part of one line, that differ only in runs of white space."""
-    found = _by_lines(content, old, new, lambda line: " ".join(line.split()))
-    words = old.split()
-    if found or "\n" in old.strip() or not words:
+    found = _by_lines(content, old, new, lambda line: " ".join(_words(line)))
+    words = _words(old)
+    if found != [] or "\n" in old.strip() or not words:
         return found
     text = _trim_alike(old, new)
     lines = content.split("\n")
@@ -112,6 +134,11 @@ def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement
         if words[0] in line
         for first, last in _find_words(line, words)
     ]
+
+
+def _words(text: str) -> list[str]:
+    """Return what is between blanks, tabs and line ends; other white space is a character that may be meant."""
+    return _WORD.findall(text.replace("\n", " "))
 
 
 def _find_words(line: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -140,59 +167,21 @@ def _find_phrases(line: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
             yield first, last + len(words[-1])
 
 
-def _numbered(content: str, old: str, new: str) -> list[Replacement]:
-    """Match text that was quoted with the line numbers of a listing; the lines with these numbers win over equal ones elsewhere."""
-    quoted = _without_numbers(_old_lines(old))
-    if quoted is None:
+def _folded(content: str, old: str, new: str) -> list[Replacement] | None:
+    """Match text that differs only in characters that look alike, and in bytes that are no text."""
+    theirs, wanted = fold(content), fold(old).text
+    if not wanted.strip() or (wanted == old and theirs.text == content):
         return []
-    first, lines = quoted
-    written = new.split("\n")
-    fresh = _unnumbered_new(_old_lines(old), lines, written)
-    if fresh is None:
-        return []
-    end = "\n" if len(_old_lines(old)) < old.count("\n") + 1 else ""
-    bare = "\n".join(lines) + end
-    found = _exact(content, bare, fresh) or _trailing_space(content, bare, fresh) or _indented(content, bare, fresh)
-    at = [item for item in found if content.count("\n", 0, item.start) + 1 == first]
-    if len(lines) < _SURE_LINES and not at:
-        return []
-    return at or found
-
-
-def _without_numbers(lines: Sequence[str]) -> tuple[int, list[str]] | None:
-    """Return the first number and the lines without their consecutive numbers, None when one has none."""
-    matches = [_NUMBER.match(line) for line in lines]
-    numbers = [int(match[1]) for match in matches if match is not None]
-    if not numbers or len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        return None
-    return numbers[0], [line[match.end() :] for line, match in zip(lines, matches, strict=True) if match is not None]
-
-
-def _unnumbered_new(numbered: Sequence[str], bare: Sequence[str], new: Sequence[str]) -> str | None:
-    """Return the new text without line numbers: none of its changed lines has one, or all have; else None."""
-
-    def adapt(lines: list[str]) -> list[str] | None:
-        matches = [_NUMBER.match(line) for line in lines]
-        if not any(matches):
-            return lines
-        return (
-            [line[match.end() :] for line, match in zip(lines, matches, strict=True) if match] if all(matches) else None
-        )
-
-    if not any(line in numbered for line in new) and not all(map(_NUMBER.match, new)):
-        return "\n".join(new)
-    lines = carry_lines(bare, numbered, new, adapt)
-    return None if lines is None else "\n".join(lines)
-
-
-def _folded(content: str, old: str, new: str) -> list[Replacement]:
-    """Match text that differs only in typographic characters (quotation marks, dashes, blanks), and in bytes that are no text."""
-    return [
-        Replacement(
-            start, start + len(old), carry_characters(content[start : start + len(old)], old, new, PLAIN_CHARACTERS)
-        )
-        for start in _occurrences(content.translate(PLAIN_CHARACTERS), old.translate(PLAIN_CHARACTERS))
-    ]
+    found: list[Replacement] = []
+    for at in _occurrences(theirs.text, wanted):
+        start, end = theirs.origin(at), theirs.origin(at + len(wanted))
+        if start is None or end is None or unicodedata.combining(theirs.text[at + len(wanted) :][:1] or " "):
+            continue
+        carried = carry_characters(content[start:end], old, new)
+        if not carried.is_certain:
+            return None
+        found.append(Replacement(start, end, carried.text))
+    return found
 
 
 def _escaped_lines(content: str, old: str, new: str) -> list[Replacement]:
@@ -218,25 +207,6 @@ def _unescaped_offset(at: int, starts: Sequence[int], lines: Sequence[str]) -> i
     return None if number >= len(lines) or at - starts[number] > len(lines[number]) else at - number
 
 
-def _escape_normalized(content: str, old: str, new: str) -> list[Replacement]:
-    """Match text that the model escaped once too often. Both texts are unescaped, else the new one would be stored escaped.
-
-    Only when the old text has no real line end, and the new text uses no escape that the old one does not: else it is not certain
-    that the new text is escaped too often as well.
-    """
-    used, fresh = set(_ESCAPE.findall(old)), set(_ESCAPE.findall(new))
-    if not used or not fresh <= used or "\n" in old or "\n" in new:
-        return []
-    quoted, written = _unescape(old), _unescape(new)
-    if "n" in fresh and any(map(_has_open_string, set(written.split("\n")) - set(quoted.split("\n")))):
-        return []  # a line end inside of a string: one of the escapes was meant as it is written
-    return _exact(content, quoted, written)
-
-
-def _has_open_string(line: str) -> bool:
-    return line.replace('"""', "").replace('\\"', "").count('"') % 2 == 1
-
-
 def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
     """Match text that the model quoted with additional white space around it; the same is removed from the new text."""
     core = old.strip()
@@ -254,25 +224,50 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
     ]
 
 
-def _slipped(content: str, old: str, new: str) -> list[Replacement]:
+def _slipped(content: str, old: str, new: str) -> list[Replacement] | None:
     """Match a block with slips in lines that the edit leaves as they are, or deletes: the file keeps its own lines there.
 
     At most a quarter of the lines differ, or one, by half; a deleted one by a tenth and as the only one. Lines that the edit
     changes are right. A line that is elsewhere in the file, or is as much like another line of it, is no slip: another block may
-    be meant.
+    be meant. It is not certain what is meant where the slip may be in lines that the edit adds, too.
     """
-    wanted = [line.strip() for line in _old_lines(old)]
-    if len(wanted) < _SURE_LINES:
+    old_lines, new_lines = _old_lines(old), new.split("\n")
+    wanted = [line.strip() for line in old_lines]
+    if len(wanted) < SURE_LINES:
         return []
     lines = content.split("\n")
-    shown, likeness = [line.strip() for line in lines], _least_likeness(_old_lines(old), new.split("\n"))
+    shown, likeness = [line.strip() for line in lines], _least_likeness(old_lines, new_lines)
     present = set(wanted).intersection(shown)
     likeness = {at: least for at, least in likeness.items() if wanted[at] not in present}
     indexes = [index for index in _likely_starts(shown, wanted) if _has_slips_only(shown, index, wanted, likeness)]
     distinct = list(set(shown))
     if not all(_is_nearest(wanted[at], shown[index + at], distinct) for index in indexes for at in range(len(wanted))):
         return []
+    if any(
+        _is_cut_and_deleted(at, shown[index + at], wanted, likeness) for index in indexes for at in range(len(wanted))
+    ):
+        return None
+    added = [new_lines[at] for run in runs_of(old_lines, new_lines) if not run.is_equal for at in run.new]
+    if any(_may_be_repeated(wanted[at], shown[index + at], added) for index in indexes for at in range(len(wanted))):
+        return None
     return _fill(list(_cut_blocks(lines, indexes, old)), new)
+
+
+def _is_cut_and_deleted(at: int, found: str, wanted: Sequence[str], likeness: Mapping[int, float]) -> bool:
+    """Return whether a line is deleted that is quoted without its beginning, or its end: nobody said what becomes of that."""
+    quoted = wanted[at]
+    is_cut = quoted != found and (found.startswith(quoted) or found.endswith(quoted))
+    return is_cut and likeness.get(at) == _DELETED_SIMILARITY
+
+
+def _may_be_repeated(quoted: str, found: str, added: Sequence[str]) -> bool:
+    """Return whether a slip in a line may be in added lines, too: a word of it is there, or signs by which text is escaped."""
+    if "".join(quoted.split()) == "".join(found.split()):
+        return False
+    fresh = "\n".join(added)
+    if Counter(_SIGN.findall(quoted)) != Counter(_SIGN.findall(found)):
+        return bool(fresh.strip())
+    return not (set(_NAME.findall(quoted)) - set(_NAME.findall(found))).isdisjoint(_NAME.findall(fresh))
 
 
 def _likely_starts(shown: Sequence[str], wanted: Sequence[str]) -> list[int]:
@@ -342,12 +337,15 @@ _STRATEGIES: tuple[tuple[Strategy, str], ...] = (
     (_line_trimmed, "is indented differently, so newString was indented like the file"),
     (_whitespace_normalized, "has other white space"),
     (_trimmed_boundary, "has white space around it that is not in the file, which was ignored"),
-    (_folded, "has other quotation marks, dashes, blanks or bytes that are no text; the file keeps its own"),
-    (_numbered, "has line numbers, which were removed"),
-    (_escape_normalized, "is escaped once too often, so both texts were unescaped"),
+    (_folded, "has other quotation marks, dashes, blanks or forms of characters; the file keeps its own"),
+)
+"""For texts as they are written."""
+
+_LOOSE: tuple[tuple[Strategy, str], ...] = (
     (_escaped_lines, "has \\n for line ends, which were read as such"),
     (_slipped, "differs in lines that newString keeps; the file keeps its own"),
 )
+"""After all readings of the texts."""
 
 
 class _Block(Struct, frozen=True):
@@ -365,18 +363,38 @@ class _Block(Struct, frozen=True):
         return head if self.drops_end and separator and not tail.strip() else text
 
     def shift(self) -> Reindent | None:
-        """Return how the old lines are indented in the file, None when one indentation has two counterparts."""
-        same = [at for at, line in enumerate(self.old) if line.split() == self.found[at].split()]
-        return reindent([self.old[at] for at in same], [self.found[at] for at in same])
+        """Return how the old lines are indented in the file, None when that is no mapping."""
+        return reindent(*self._same())
 
-    def fill(self, shift: Reindent, text: str) -> str | None:
-        """Return the new text: lines that the model left unchanged as in the file, the others with the file's indentation."""
+    def _same(self) -> tuple[list[str], list[str]]:
+        """Return the quoted lines that differ from the file's in white space only, and those."""
+        same = [at for at, line in enumerate(self.old) if _words(line) == _words(self.found[at])]
+        return [self.old[at] for at in same], [self.found[at] for at in same]
+
+    def _blank_ends(self) -> Literal["", "some", "all"]:
+        """Return how many of the quoted lines end in blanks that the file's have not."""
+        pairs = [(mine, theirs) for mine, theirs in zip(self.old, self.found, strict=True) if mine.strip()]
+        slips = [mine != mine.rstrip(_BLANKS) and theirs == theirs.rstrip(_BLANKS) for mine, theirs in pairs]
+        return "all" if all(slips) else "some" if any(slips) else ""
+
+    def fill(self, text: str) -> str | None:
+        """Return the new text: lines that the model left unchanged as in the file, the others with the file's indentation.
+
+        None when that is not certain.
+        """
+        new = self.new(text).split("\n")
+        shift = reindent_new(*self._same(), new)
+        blank_ends = self._blank_ends()
 
         def adapt(lines: list[str]) -> list[str] | None:
-            moved = shift.apply("\n".join(lines)) if lines else ""
+            ended = [line.rstrip(_BLANKS) for line in lines] if blank_ends else lines
+            if blank_ends == "some" and ended != lines:
+                return None
+            lines = ended
+            moved = None if shift is None else shift.apply("\n".join(lines)) if lines else ""
             return None if moved is None else moved.split("\n") if lines else []
 
-        lines = carry_lines(self.found, self.old, self.new(text).split("\n"), adapt)
+        lines = carry_lines(self.found, self.old, new, adapt)
         return None if lines is None else "\n".join(lines)
 
     def replacement(self, text: str, new: str) -> Replacement:
@@ -384,21 +402,20 @@ class _Block(Struct, frozen=True):
         return Replacement(self.start, self.end + (1 if self.drops_end and not new else 0), text)
 
 
-def _by_lines(content: str, old: str, new: str, form: Callable[[str], str]) -> list[Replacement]:
+def _by_lines(content: str, old: str, new: str, form: Callable[[str], str]) -> list[Replacement] | None:
     return _fill(list(_blocks(content, old, form)), new)
 
 
-def _fill(blocks: list[_Block], new: str) -> list[Replacement]:
-    """Return the replacements of these blocks by the new text, indented as they are; none when one of them is ambiguous.
+def _fill(blocks: list[_Block], new: str) -> list[Replacement] | None:
+    """Return the replacements of these blocks by the new text, indented as they are; None when one of them is ambiguous.
 
     Passing over such a one would make another look unique.
     """
     filled: list[Replacement] = []
     for block in blocks:
-        shift = block.shift()
-        text = block.fill(shift, new) if shift else None
+        text = block.fill(new)
         if text is None:
-            return []
+            return None
         filled.append(block.replacement(text, new))
     return filled
 
@@ -488,7 +505,3 @@ def _trim_alike(old: str, new: str) -> str:
         return ""
     lead = old[: len(old) - len(old.lstrip())]
     return new.removeprefix(lead).removesuffix(old[len(old.rstrip()) :])
-
-
-def _unescape(text: str) -> str:
-    return _ESCAPE.sub(lambda match: _ESCAPES[match.group(1)], text)

@@ -33,11 +33,16 @@ def explain_missing(problem: str, text: str, quoted: str) -> ToolError:
         longest = max(wanted, key=len)
         return ToolError(f"{problem}: no line is like {_shown(longest)}", _READ_AGAIN)
     differing = [at for at, line in enumerate(wanted) if not _is_equal(lines, start + at, line)]
-    listed = _list_lines(lines, start, len(wanted), differing[0] if differing else 0)
+    there = [at for at in differing if 0 <= start + at < len(lines)]
+    listed = _list_lines(lines, start, len(wanted), (there or differing or [0])[0])
     if not differing:
         advice = "quote these lines as they are, without the numbers:"
         return ToolError(f"{problem}: it differs in white space", advice, lines=listed)
-    different = f"line {start + differing[0] + 1} is not the quoted {_shown(wanted[differing[0]])}"
+    different = (
+        f"line {start + there[0] + 1} is not the quoted {_shown(wanted[there[0]])}"
+        if there
+        else f"it has no line {_shown(wanted[differing[0]])} {'before' if start + differing[0] < 0 else 'after'} these"
+    )
     advice = "quote the lines as they are, without the numbers:"
     return ToolError(f"{problem}: {different}", advice, lines=listed)
 

@@ -10,10 +10,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from opencode_tui.engine.tool.edit.carry import carry_characters
-from opencode_tui.engine.tool.edit.indent import reindent
-from opencode_tui.engine.tool.edit.match import PLAIN_CHARACTERS, find_sequences
+from opencode_tui.engine.tool.edit.check import are_lines_meant
+from opencode_tui.engine.tool.edit.fold import carry_characters, fold
+from opencode_tui.engine.tool.edit.indent import indent_of, reindent
+from opencode_tui.engine.tool.edit.match import find_sequences
 from opencode_tui.engine.tool.edit.nearest import explain_missing
+from opencode_tui.engine.tool.edit.placeholder import refuse_placeholders
 from opencode_tui.engine.tool.files.files import TextFile
 from opencode_tui.schema.error import ToolError
 
@@ -45,7 +47,12 @@ class AddFile:
     """A file to create with this content; an existing one is overwritten."""
 
     path: str
-    content: str = ""
+    lines: list[str] = field(default_factory=list[str])
+
+    @property
+    def content(self) -> str:
+        """The text of the file."""
+        return "".join(f"{line}\n" for line in self.lines)
 
 
 @dataclass(slots=True)
@@ -106,7 +113,7 @@ def _parse_line(line: str, number: int, sections: list[Section]) -> None:
     current = sections[-1] if sections else None
     match current:
         case AddFile() if line.startswith("+"):
-            current.content += line[1:] + "\n"
+            current.lines.append(line[1:])
         case UpdateFile() if line.startswith(_MOVE) and not current.chunks:
             current.move_to = line.removeprefix(_MOVE).strip()
         case UpdateFile():
@@ -168,11 +175,9 @@ def _check_updates(sections: list[Section]) -> None:
 # Puts the chunks of a patch into a file's text: every place is searched in order, and lines that stay are the file's
 # own.
 
-_PLAIN = {**PLAIN_CHARACTERS, ord("\u2026"): "..."}
-
 
 def _plain(line: str) -> str:
-    return line.strip().translate(_PLAIN)
+    return fold(line.strip()).text
 
 
 _FORMS: tuple[Callable[[str], str], ...] = (str, str.rstrip, str.strip, _plain)
@@ -201,27 +206,34 @@ def apply_chunks(file: TextFile, chunks: Sequence[Chunk], *, may_show: bool = Fa
     Of several exact matches the first after the previous chunk is changed, as in Codex. The error quotes the file's nearest lines
     only if the caller `may_show` them.
     """
-    raw = file.text.split("\n")
+    raw = (file.format.plain_lines(file.text) if file.format.newline == "\r" else file.text).split("\n")
     if raw[-1] == "":
         raw.pop()
     lines = [line.removesuffix("\r") for line in raw]
-    done: list[str] = []
+    edits: list[tuple[int, int, list[str]]] = []
     notes: list[str] = []
-    copied = at = 0
+    at = 0
     for chunk in chunks:
         at = _after_context(lines, chunk, at, file)
         place = _place(lines, chunk, at, file, may_show=may_show)
-        done += raw[copied : place.start]
-        done += _merge(chunk, raw[place.start : place.start + place.length], place.added, file)
-        copied = at = place.start + place.length
+        end = place.start + place.length
+        edits.append((place.start, end, _merge(chunk, raw[place.start : end], place.added, file)))
+        if chunk.old or place.start < len(lines):  # lines for the end of the file may come before others
+            at = end
         if place.others:
             notes.append(
                 f"the lines at {place.start + 1} are also at {_numbers(place.others)}; an @@ line says which are meant."
             )
+    done: list[str] = []
+    copied = 0
+    for start, end, merged in sorted(edits, key=lambda edit: edit[:2]):
+        done += [*raw[copied:start], *merged]
+        copied = end
     done += raw[copied:]
     if done and file.format.newline == "\r\n" and not file.text.endswith("\n"):
         done[-1] = done[-1].removesuffix("\r") + "\r"
-    return Patched("".join(line + "\n" for line in done), tuple(notes))
+    end = "\r" if file.format.newline == "\r" else "\n"
+    return Patched("".join(line + end for line in done), tuple(notes))
 
 
 def _numbers(indexes: Sequence[int]) -> str:
@@ -244,10 +256,11 @@ def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile, *, may_s
     old = chunk.old
     added = [text for sign, text in chunk.lines if sign == "+"]
     if not old:
+        refuse_placeholders(file.path, "\n".join(added), "")
         return _Place(at if chunk.context and not chunk.at_end else len(lines), 0, added)
     tail = len(lines) - len(old)
     if chunk.at_end and tail >= at and _seek(lines[tail:], old, 0):
-        return _Place(tail, len(old), _indented(added, old, lines[tail:]))
+        return _Place(tail, len(old), _meant(chunk, lines[tail:], file))
     found = _seek(lines, old, at)
     if not found and chunk.lines[-1] == (" ", "") and len(chunk.lines) > 1:
         # Models end a chunk with a blank line that is none of the file's.
@@ -269,7 +282,25 @@ def _place(lines: Sequence[str], chunk: Chunk, at: int, file: TextFile, *, may_s
             "quote them exactly or add an @@ line before",
         )
     others = [] if chunk.context or chunk.at_end else found[1:]
-    return _Place(start, len(old), _indented(added, old, lines[start : start + len(old)]), others)
+    return _Place(start, len(old), _meant(chunk, lines[start : start + len(old)], file), others)
+
+
+def _meant(chunk: Chunk, present: Sequence[str], file: TextFile) -> list[str]:
+    """Return the chunk's added lines as the file is written; raises ToolError when something else may be meant."""
+    written = [text for sign, text in chunk.lines if sign == "+"]
+    refuse_placeholders(file.path, "\n".join(written), "\n".join(chunk.old))
+    if not written:
+        return written
+    new = [text for sign, text in chunk.lines if sign != "-"]
+    added = _indented(written, chunk.old, present)
+    if added is not None and not are_lines_meant(chunk.old, new, present, _merged(chunk, present, added)):
+        added = None
+    if added is None and (added := _indented_flat(chunk, present)) is None:
+        raise ToolError(
+            f"{file.path} has the lines {_quoted(chunk.old)} in another form, so it is not certain how to write the added ones",
+            "read the file and quote its lines exactly",
+        )
+    return added
 
 
 def _seek(lines: Sequence[str], wanted: Sequence[str], at: int) -> list[int]:
@@ -285,12 +316,16 @@ def _seek(lines: Sequence[str], wanted: Sequence[str], at: int) -> list[int]:
 def _merge(chunk: Chunk, present: Sequence[str], added: Sequence[str], file: TextFile) -> list[str]:
     """Return the chunk's lines after the change: kept lines as in the file, new ones with the file's line end."""
     end = "\r" if file.format.newline == "\r\n" else ""
+    return _merged(chunk, present, [line + end for line in added])
+
+
+def _merged(chunk: Chunk, present: Sequence[str], added: Sequence[str]) -> list[str]:
     kept, fresh = iter(present), iter(added)
     merged: list[str] = []
     for sign, _ in chunk.lines:
         match sign:
             case "+":
-                merged.append(next(fresh) + end)
+                merged.append(next(fresh))
             case "-":
                 next(kept)
             case _:
@@ -298,15 +333,43 @@ def _merge(chunk: Chunk, present: Sequence[str], added: Sequence[str], file: Tex
     return merged
 
 
-def _indented(added: list[str], old: Sequence[str], present: Sequence[str]) -> list[str]:
-    """Return the added lines with the indentation and the typographic characters of the lines that are present."""
+def _indented(added: list[str], old: Sequence[str], present: Sequence[str]) -> list[str] | None:
+    """Return the added lines with the indentation and the typographic characters of the lines that are present.
+
+    None when these are not certain.
+    """
+    if list(old) == list(present):
+        return added
     shift = reindent(old, present)
-    text = shift.apply("\n".join(added)) if shift and added else None
-    text = "\n".join(added) if text is None else text
+    text = shift.apply("\n".join(added)) if shift else None
+    if text is None:
+        return None
     quoted, found = ("\n".join(line.strip() for line in lines) for lines in (old, present))
-    if added and quoted != found and len(quoted) == len(found):
-        text = carry_characters(found, quoted, text, PLAIN_CHARACTERS)
-    return text.split("\n") if added else []
+    if quoted != found:
+        carried = carry_characters(found, quoted, text)
+        text = carried.text if carried.is_certain else None
+    return None if text is None else text.split("\n")
+
+
+def _indented_flat(chunk: Chunk, present: Sequence[str]) -> list[str] | None:
+    """Return the added lines of a chunk without any indentation, each with that of the removed line before it.
+
+    None where that is not known.
+    """
+    added: list[str] = []
+    indent: str | None = None
+    found = iter(present)
+    for sign, text in chunk.lines:
+        if text != text.lstrip(" \t"):
+            return None
+        if sign == "+":
+            if indent is None:
+                return None
+            added.append(indent + text if text else text)
+            continue
+        line = next(found)
+        indent = indent_of(line) if sign == "-" else None
+    return added
 
 
 def _quoted(lines: Sequence[str]) -> str:

@@ -29,12 +29,12 @@ _TEXT_CONTROLS = frozenset(b"\t\n\v\f\r\x1b\b")
 
 
 class TextFormat(Struct, frozen=True):
-    """The stored form of a text; `newline` is the line end that most of its lines have."""
+    """The stored form of a text; `newline` is the line end that most of its lines have, "\\r" where there is no other."""
 
     encoding: str = "utf-8"
     mark: bytes = b""
     errors: Literal["strict", "surrogateescape"] = "strict"
-    newline: Literal["\n", "\r\n"] = "\n"
+    newline: Literal["\n", "\r\n", "\r"] = "\n"
 
     def encode(self, text: str) -> bytes:
         """Return the bytes of a text; raises ToolError when this encoding cannot hold one of its characters."""
@@ -50,7 +50,11 @@ class TextFormat(Struct, frozen=True):
     def end_lines(self, text: str) -> str:
         """Return a text with every line end turned into this format's."""
         plain = text.replace("\r\n", "\n")
-        return plain if self.newline == "\n" else plain.replace("\n", "\r\n")
+        return plain if self.newline == "\n" else plain.replace("\n", self.newline)
+
+    def plain_lines(self, text: str) -> str:
+        """Return a text of this format with `\\n` for every line end."""
+        return text.replace("\r", "\n") if self.newline == "\r" else text.replace("\r\n", "\n")
 
 
 def decode(data: bytes) -> tuple[str, TextFormat]:
@@ -64,6 +68,8 @@ def decode(data: bytes) -> tuple[str, TextFormat]:
             f"its bytes are not valid {found.encoding}, as its byte order mark says", "edit it with bash"
         ) from error
     pairs = text.count("\r\n")
+    if "\r" in text and "\n" not in text:
+        return text, replace(found, newline="\r")
     return text, replace(found, newline="\r\n" if pairs * 2 > text.count("\n") else "\n")
 
 

@@ -144,7 +144,7 @@ async def ask_to_search(
     permission: str, pattern: str, location: Location, context: ToolContext, arguments: Parameters
 ) -> None:
     """Ask for a search; a rule that denies the location denies it too."""
-    forms = await asyncio.to_thread(forms_of, context.directory, context.worktree)
+    forms = await asyncio.to_thread(forms_of, context.directory, context.worktree, context.origins)
     texts = [str(location.real), *forms.of("read", str(location.real))]
     denied = [one for one in texts if evaluate_layers(permission, one, context.ask.rules()).action == "deny"]
     metadata = arguments.present()
@@ -157,7 +157,7 @@ def readable_below(
     """Return the test for paths relative to a location: reading them is allowed, and no rule for the search denies them."""
     if readable is None:
         return None
-    forms, layers = forms_of(context.directory, context.worktree), context.ask.rules()
+    forms, layers = forms_of(context.directory, context.worktree, context.origins), context.ask.rules()
 
     def is_shown(path: str) -> bool:
         found = location.real / path

@@ -300,7 +300,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "Index.__init__": OWN,
     },
     "engine/search/searcher.py": {"Searcher.__init__": "only read", "Searcher._open": NO_FILE},
-    "engine/session/records/fork_copy.py": {"PendingCopies.__init__": OWN},
     "engine/session/records/imported.py": {"ImportedRecords.write": OWN},
     "engine/session/revert/retention.py": {"needed_snapshots": "only read"},
     "client/snapshots.py": {"list_stores": "only read"},

@@ -152,7 +152,7 @@ class _Sessions:
         self.recent = session.sessions.recent
         self.children = engine.store.children
         self.update = session.sessions.update
-        self.wait_copied = engine.core.copies.wait_until_copied
+        self.wait_copied = engine.core.copies.complete
         self.totals = session.sessions.totals
         self.costs = session.sessions.costs
         self.cost = session.sessions.cost

@@ -97,7 +97,6 @@ class Engine:
                 stack.push_async_callback(search.close)
             for instance in reversed(self._instances.values()):
                 stack.push_async_callback(instance.close)
-            stack.push_async_callback(self.core.copies.close)
             await self.core.runs.close()
 
     async def _close_storage(self) -> None:
@@ -134,6 +133,7 @@ async def open_engine(
         )
         cleaning = tasks.start(_clean_daily(engine.core), name="daily cleaning")
         try:
+            await engine.core.copies.recover()
             yield engine
         except Exception as error:  # noqa: BLE001 - raised again outside the group, which would wrap it
             failure = error

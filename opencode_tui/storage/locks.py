@@ -1,18 +1,17 @@
 """The locks of one data folder: files in its lock folder, which are never deleted.
 
-`{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest;
-`forks.write` the list of forks that are not fully copied. `{session}.fork` is held while the session is forked, or to keep others
-from forking it; `{session}.copy` while the records of that fork are copied; `import.write` while sessions are imported,
-`trash.write` while they are deleted or restored, `{server}.sign-in` while the token of an MCP server is refreshed,
-`{repository}.tasks` while the worktree of a batch task is added or removed.
+`{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest.
+`{session}.fork` is held while the session is forked, or to keep others from forking it; `{session}.copy` while the records of that
+fork are copied; `import.write` while sessions are imported, `trash.write` while they are deleted or restored, `{server}.sign-in`
+while the token of an MCP server is refreshed, `{repository}.tasks` while the worktree of a batch task is added or removed.
 Source: docs/internals/session.md#locks.
 """
 
 import logging
 import os
 import threading
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager, suppress
 
 from msgspec import Struct
 
@@ -39,6 +38,9 @@ class Seen(Struct, frozen=True):
 
 NEVER_RUN = Seen(None, None)
 
+COPY_WAIT_MS = 600_000
+"""Limit of the wait for a fork of a session that is being copied."""
+
 
 class Locks:
     """The locks of one data folder, each made once. Thread-safe."""
@@ -61,13 +63,19 @@ class Locks:
         """Return the lock that is held while a fork of the session starts, or to keep one from starting."""
         return self._lock(f"{session_id}.fork")
 
+    @asynccontextmanager
+    async def unforked(self, session_id: str) -> AsyncGenerator[None]:
+        """Hold a session's fork lock: wait for a fork that is being copied, and let none begin. It cannot be nested."""
+        lock = self.session_fork(session_id)
+        await lock.acquire(COPY_WAIT_MS)
+        try:
+            yield
+        finally:
+            lock.release()
+
     def session_copy(self, session_id: str) -> ProcessLock:
         """Return the lock that is held while the records of a fork are copied."""
         return self._lock(f"{session_id}.copy")
-
-    def forks(self) -> ProcessLock:
-        """Return the lock of the list of forks that are not fully copied."""
-        return self._lock("forks.write")
 
     def session_run(self, session_id: str) -> RunLock:
         """Return the lock that is held for the length of a session's run."""

@@ -125,7 +125,7 @@ class SessionsFacet(Protocol):
 
     @ours("POST", "/session/{session_id}/copied")
     async def wait_copied(self, session_id: str) -> None:
-        """Return when a fork is copied completely and no fork of it needs its records any more; raises StorageError."""
+        """Return when a fork is copied completely: at once, unless version 0.3 left it half-made; raises StorageError."""
         ...
 
     @ours("GET", "/session/{session_id}/totals")

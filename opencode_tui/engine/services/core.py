@@ -10,7 +10,7 @@ from opencode_tui.engine.project.opening import store_migrations
 from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.recent import RecentModels
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
+from opencode_tui.engine.session.records.fork_copy import ForkCopies
 from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
@@ -54,24 +54,22 @@ class Core:
         self.publisher = publisher = Publisher(bus=bus)
         self.migrations = store_migrations(paths, locks=locks, clock=clock, environ=environ)
         self.statuses = SessionStatuses(publish=publisher.publish)
-        self.copies = ForkQueue(tasks=tasks, storage=storage, locks=locks, publisher=publisher)
+        self.copies = ForkCopies(storage, locks)
         self.store = SessionStore(
             storage=storage,
             locks=locks,
             index=SessionIndex(storage),
             publisher=publisher,
             identifier=identifier,
-            resume_copy=self.copies.resume,
         )
         self.runs = RunRegistry(
             tasks=tasks,
             locks=locks,
             store=self.store,
-            copies=self.copies,
             statuses=self.statuses,
             publisher=publisher,
         )
-        self.session_lock = SessionLock(store=self.store, runs=self.runs, locks=locks, copies=self.copies)
+        self.session_lock = SessionLock(store=self.store, runs=self.runs, locks=locks)
         self.projects = Projects(
             storage=storage, locks=locks, clock=clock, publish=publisher.publish, hold=self.store.locked
         )

@@ -521,7 +521,7 @@ class SessionServices:
                 background=self.folder.commands_in_background,
             ),
             summaries=self.summaries.get(),
-            cleanup=Cleanup(store=core.store, runs=core.runs, copies=core.copies),
+            cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks),
             recover_session=self.runs.recover,
             new_id=core.identifier.ascending,
         )
@@ -586,7 +586,6 @@ class SessionServices:
             storage=core.storage,
             runs=core.runs,
             locks=core.locks,
-            copies=core.copies,
             publisher=core.publisher,
             paths=core.paths,
             background=self.folder.commands_in_background,

@@ -22,7 +22,6 @@ from msgspec import Struct, field
 
 from opencode_tui.cancellation import consume_error
 from opencode_tui.engine.permission.policy import Policy
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.writer import SessionWriter
@@ -279,14 +278,12 @@ class RunRegistry:
         tasks: Tasks,
         locks: Locks,
         store: SessionStore,
-        copies: ForkQueue,
         statuses: SessionStatuses,
         publisher: Publisher,
     ) -> None:
         self._tasks = tasks
         self._locks = locks
         self._store = store
-        self._copies = copies
         self._statuses = statuses
         self._publisher = publisher
         self._runs: dict[str, Run] = {}
@@ -454,7 +451,6 @@ class RunRegistry:
         for change in tuple(self._changing.get(run.session_id, {}).values()):
             await run.wait_for(change, CHANGE_WAIT_S)
         async with self._store.locked(run.session_id, partial(self._acquire, run, report)) as writer:
-            await run.while_wanted(self._copies.store_ends(run.session_id))
             run.set_writer(writer)
             reported = self._reporting(body, report)
             await run.supervise(reported, publisher=self._publisher, held=lambda path: self._end_held(run, path))

@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager, nullcontext
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.schema.error import NoSuchMessageError
@@ -14,12 +13,11 @@ from opencode_tui.storage.locks import Locks
 
 
 class SessionLock(Struct, frozen=True):
-    """Acquires the run lock of a session for one change, once no fork reads its records any more."""
+    """Acquires the run lock of a session for one change, while no fork reads its records."""
 
     store: SessionStore
     runs: RunRegistry
     locks: Locks
-    copies: ForkQueue
 
     @asynccontextmanager
     async def hold(self, session_id: str, *, is_awaited: bool = False) -> AsyncGenerator[None]:
@@ -29,7 +27,7 @@ class SessionLock(Struct, frozen=True):
         `is_awaited` until the end of the context. Raises NotFoundError, StorageError, and BusyError while the session is running
         in this process or another.
         """
-        info = await self.store.get(session_id)
+        await self.store.get(session_id)
         while True:
             await self.runs.ensure_idle(session_id)
             await self.runs.wait_released(session_id)
@@ -39,17 +37,8 @@ class SessionLock(Struct, frozen=True):
             while self.runs.must_wait_for_change(session_id):
                 await self.runs.wait_for_change(session_id)
             with self.runs.awaited(session_id) if is_awaited else nullcontext():
-                async with self.store.locked(session_id):
-                    await self.copies.finish_own(info)
-                    async with self.locks.session_fork(session_id):
-                        await self.copies.finish_forks(session_id)
-                        yield
-
-    @asynccontextmanager
-    async def wait_for_forks(self, session_id: str) -> AsyncGenerator[None]:
-        """Wait for forks that still read the records; no new one begins inside the context. Needs the run lock."""
-        async with self.copies.no_new_forks(await self.store.get(session_id)):
-            yield
+                async with self.store.locked(session_id), self.locks.unforked(session_id):
+                    yield
 
 
 class PartEdits(Struct, frozen=True):

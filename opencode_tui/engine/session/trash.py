@@ -12,7 +12,6 @@ from msgspec import Struct
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.sandbox.temp import delete_temp
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry
@@ -45,7 +44,6 @@ class SessionTrash(Struct, frozen=True):
     storage: Storage
     runs: RunRegistry
     locks: Locks
-    copies: ForkQueue
     publisher: Publisher
     paths: Paths
     background: "Lazy[BackgroundCommands]"
@@ -64,7 +62,7 @@ class SessionTrash(Struct, frozen=True):
         async with AsyncExitStack() as held:
             await held.enter_async_context(self._run_locks([info.id for info in family]))
             for info in family:
-                await held.enter_async_context(self.copies.no_new_forks(info))
+                await held.enter_async_context(self.locks.unforked(info.id))
             for info in family:
                 await held.enter_async_context(self.locks.session_write(info.id))
             now = await self.sessions.family(await self.sessions.get(session_id))

@@ -60,7 +60,7 @@ def test_everything_that_points_into_the_session_is_mapped_and_nothing_else():
 def test_the_tail_of_a_compaction_and_the_request_of_an_answer_are_mapped():
     marker = {"id": "prt_1", "messageID": "msg_1", "sessionID": "ses_1", "type": "compaction", "tailID": "msg_0"}
     assert json.loads(ForkMap(FORK).part(json.dumps(marker).encode()) or b"")["tailID"] == copied_id(FORK, "msg_0")
-    answer = json.loads(ForkMap(FORK).message(b'{"id": "msg_2", "parentID": "msg_1", "sessionID": "ses_1"}'))
+    answer = json.loads(ForkMap(FORK).message(b'{"id": "msg_2", "parentID": "msg_1", "sessionID": "ses_1"}') or b"")
     assert answer == {"id": copied_id(FORK, "msg_2"), "parentID": copied_id(FORK, "msg_1"), "sessionID": FORK}
 
 

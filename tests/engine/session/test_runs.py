@@ -7,7 +7,6 @@ import pytest
 from opencode_tui.bus import Bus
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.session import runs as runs_module
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
@@ -37,8 +36,7 @@ async def registry(paths, files=None):
         storage=storage, locks=locks, index=SessionIndex(storage), publisher=publisher, identifier=Identifier(lambda: 1)
     )
     async with guarded_tasks() as tasks:
-        copies = ForkQueue(tasks=tasks, storage=storage, locks=locks, publisher=publisher)
-        runs = RunRegistry(tasks=tasks, locks=locks, store=store, copies=copies, statuses=statuses, publisher=publisher)
+        runs = RunRegistry(tasks=tasks, locks=locks, store=store, statuses=statuses, publisher=publisher)
         yield runs, bus
     await storage.close()
 

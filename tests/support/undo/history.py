@@ -53,7 +53,7 @@ def as_forked(messages: Sequence[MessageWithParts], fork_id: str) -> Stored:
     mapping = ForkMap(fork_id)
     return [
         (
-            json.loads(mapping.message(one.info.to_json())),
+            json.loads(mapping.message(one.info.to_json()) or b"null"),
             [json.loads(mapping.part(part.to_json()) or b"null") for part in one.parts],
         )
         for one in messages

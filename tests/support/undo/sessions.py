@@ -106,7 +106,6 @@ class UndoWorld:
     async def request(self, session: SessionInfo, text: str, *, synthetic: bool | None = None) -> str:
         core = self.engine.core
         await core.store.open(session.id)
-        await core.copies.store_ends(session.id)  # as a run does before it adds to a conversation
         time = MessageTime(created=core.clock())
         message = user(id=core.identifier.ascending("msg"), session_id=session.id, time=time).info
         async with writing(core.store, session.id) as writer:
@@ -243,7 +242,7 @@ async def undo_world(
             lock=core.session_lock,
             files=FileRevert(store=core.store, snapshots=snapshots, leaving=leaving),
             summaries=summaries,
-            cleanup=Cleanup(store=core.store, runs=core.runs, copies=core.copies),
+            cleanup=Cleanup(store=core.store, runs=core.runs, locks=core.locks),
             recover_session=recover,
             new_id=core.identifier.ascending,
         )

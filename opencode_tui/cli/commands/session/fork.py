@@ -29,8 +29,6 @@ def fork_session(session_id: str, *, message_id: str | None, worktree: bool, dry
         sys.stdout.write(f"{fork.id}\n")
         sys.stdout.flush()
         _report(fork, preview)
-        with progress_line("Copying the messages"):
-            await client.sessions.wait_copied(fork.id)
 
     with_client(work)
 

@@ -101,7 +101,7 @@ class SessionPruning(Struct, frozen=True):
         # No undo is active after a turn, and the rules stop at a summary.
         parts = prunable(await self.store.recent(session_id))[::-1] if self.is_automatic else []
         if parts:
-            async with self.lock.wait_for_forks(session_id):
+            async with self.lock.locks.unforked(session_id):
                 await self._mark(parts)
 
     async def prune(

@@ -1,351 +1,305 @@
-"""Copy the records of forks in the background, and let changes of a session wait for the forks that still read it.
+"""Copy the records of a fork: all of them at once, before the fork has a record of its own.
 
-A copy can be interrupted at any time and resumed, in another process too: it skips records that exist. Opening an
-incomplete fork resumes its copy. Prune, revert, edit and delete await `wait_until_copied`.
-A compaction only adds messages, as a prompt does.
+Until that record is written nobody knows of the copies, so that they need no locks of their own and may be removed at any time.
+They are on the disk before it is: after a power cut a fork is whole or not there. `forks/{fork}` in the data folder lists the
+messages while they are copied; what a killed process left is removed by the next start (`ForkCopies.recover`). Version 0.3 let a
+fork read from its source until it was copied: its unfinished copies, listed in `lock/forks`, are completed there too.
+
+The source must not lose messages meanwhile: `{session}.fork` is held, and a prune, undo, edit or deletion waits for it.
 Source: docs/internals/session.md#forks.
 """
 
 import asyncio
 import logging
-import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from functools import cached_property
+from typing import Any, cast
 
+import msgspec
 from msgspec import Struct
 
-from opencode_tui.engine.session.records.open_records import Publisher
-from opencode_tui.engine.session.records.stored_history import ForkHistory, find_session, open_fork, unfinished
+from opencode_tui.cancellation import run_to_completion
+from opencode_tui.engine.session.records.stored_history import (
+    ForkMap,
+    StoredHistory,
+    copied_messages,
+    find_session,
+)
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, OpencodeError, StorageError
-from opencode_tui.schema.event.event import SessionUpdated
 from opencode_tui.schema.record import JsonObject
-from opencode_tui.schema.session.session import SessionInfo, fork_origin, with_origin
-from opencode_tui.storage.files import FileSystem
-from opencode_tui.storage.keys import Key, check_key
+from opencode_tui.schema.session.session import CopyRange, SessionInfo, fork_origin, with_origin
+from opencode_tui.storage.files import AtomicWriter
+from opencode_tui.storage.keys import Key, folder_path, is_segment, record_path
 from opencode_tui.storage.locks import Locks
-from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.storage import Storage
-from opencode_tui.tasks import Tasks
 
-GIVE_UP_WAIT_MS = 600_000
-"""Milliseconds that the deletion of a fork waits for another process that copies it."""
+_BATCH = 64
+"""Messages copied between two looks at whether the fork is still wanted."""
+
+_SIBLINGS = ("todo", "session_prefix")
 
 _logger = logging.getLogger(__name__)
 
 
-_STARTED, _DONE = "+", "-"
+class ForkSource(Struct, frozen=True):
+    """What a fork copies: these messages of a session, in order, the last one without its parts from `part_id` on.
 
-
-class PendingCopies:
-    """The list of forks that are not fully copied: `lock/forks`, a line for each copy that starts and for each that ends.
-
-    Without it, a change of a session would have to read the records of all other sessions. Lines are appended to one file, because
-    creating a file would double the cost of a fork. It is emptied when no copy is left. Every method blocks, for well under 1 ms
-    unless the disk hangs, and raises StorageError when the folder of locks cannot be used.
+    `elsewhere`: the fork works on other files, to which recorded states do not apply.
     """
 
-    def __init__(self, paths: Paths, *, locks: Locks, files: FileSystem | None = None) -> None:
-        self._path = f"{paths.lock}/forks"
-        self._lock = locks.forks()
-        self._files = files or FileSystem()
-
-    def add(self, source_id: str, fork_id: str) -> None:
-        """Record that a fork starts to copy from a source."""
-        with self._lock:
-            self._append(_STARTED, source_id, fork_id)
-
-    def remove(self, source_id: str, fork_id: str) -> None:
-        """Record that a fork no longer needs its source."""
-        with self._lock:
-            left = self._read()
-            if (source_id, fork_id) not in left:
-                return
-            if len(left) > 1:
-                self._append(_DONE, source_id, fork_id)
-            else:
-                self._empty()
-
-    def of(self, source_id: str) -> list[str]:
-        """Return the forks that may still need a source, sorted."""
-        return sorted(fork for source, fork in self._read() if source == source_id)
-
-    def _read(self) -> dict[tuple[str, str], None]:
-        """Return pairs of source and fork, in order; an incomplete line is ignored."""
-        try:
-            data = self._files.read_whole(self._path)
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise storage_error(error, "read", self._path) from error
-        pending: dict[tuple[str, str], None] = {}
-        for line in data.decode(errors="replace").splitlines():
-            match line.split(" "):
-                case [str(sign), source, fork] if sign == _STARTED:
-                    pending[source, fork] = None
-                case [str(sign), source, fork] if sign == _DONE:
-                    pending.pop((source, fork), None)
-                case _:
-                    continue
-        return pending
-
-    def _append(self, sign: str, source_id: str, fork_id: str) -> None:
-        source, fork = check_key((source_id, fork_id))
-        # The first line end terminates a line that a full disk left incomplete.
-        line = memoryview(f"\n{sign} {source} {fork}\n".encode())
-        self._change(os.O_APPEND, line)
-
-    def _empty(self) -> None:
-        self._change(os.O_TRUNC, memoryview(b""))
-
-    def _change(self, flag: int, line: memoryview) -> None:
-        try:
-            # The held lock is in the same folder, so it exists.
-            descriptor = self._files.open(self._path, os.O_WRONLY | os.O_CREAT | flag)
-            try:
-                while line:
-                    line = line[self._files.write(descriptor, line) :]
-            finally:
-                self._files.close(descriptor)
-        except OSError as error:
-            raise storage_error(error, "write", self._path) from error
+    session_id: str
+    messages: Sequence[str]
+    part_id: str | None = None
+    elsewhere: bool = False
 
 
-class ForkQueue:
-    """All copies of the process; its tasks are children of the engine's group and end with `close`."""
-
-    def __init__(self, *, tasks: Tasks, storage: Storage, locks: Locks, publisher: Publisher) -> None:
-        self._starter = tasks
-        self._storage = storage
-        self._locks = locks
-        self._pending = PendingCopies(storage.paths, locks=locks, files=storage.files)
-        self._publisher = publisher
-        self._tasks: dict[str, asyncio.Task[OpencodeError | None]] = {}
-        self._is_closed = False
-
-    @cached_property
-    def _copying(self) -> "ForkCopying":
-        return ForkCopying(storage=self._storage, locks=self._locks, pending=self._pending, publisher=self._publisher)
-
-    def resume(self, fork_id: str) -> None:
-        """Copy in the background, unless this process already does; a failure is logged and retried when it is opened again."""
-        if not self._is_closed:
-            self._task(fork_id)
-
-    async def register(self, source_id: str, fork_id: str) -> None:
-        """Register a fork that will read a source; needs the source's fork lock, before the fork's record is written."""
-        await asyncio.to_thread(self._pending.add, source_id, fork_id)
-
-    async def wait_until_copied(self, session_id: str) -> None:
-        """Return when no fork reads the session's records any more and its own are complete.
-
-        Await it directly before the records are changed, under the run lock. Copies what is missing. Raises
-        StorageError when that fails: then nothing may be changed.
-        """
-        if await self._source_of(session_id) is not None:
-            await self._finish(session_id)
-        async with self._held(session_id):
-            pass
-
-    async def store_ends(self, session_id: str) -> None:
-        """Store the last message of forks that copy everything; a run does this before it adds the first message.
-
-        Raises StorageError. Usually it only reads one small file.
-        """
-        forks = self._pending.of(session_id)
-        if forks:
-            async with self._locks.session_fork(session_id):
-                for fork_id in forks:
-                    await self._copying.fix_end(fork_id)
-
-    @asynccontextmanager
-    async def no_new_forks(self, info: SessionInfo) -> AsyncGenerator[None]:
-        """Wait as `wait_until_copied` does; no fork of the session starts inside the context. It cannot be nested."""
-        await self.finish_own(info)
-        async with self._held(info.id):
-            yield
-
-    async def finish_own(self, info: SessionInfo) -> None:
-        """Return when the session's own copy is complete, at once for one that is no fork; raises StorageError."""
-        origin = fork_origin(info)
-        if origin is not None and origin.copying is not None:
-            await self._finish(info.id)
-
-    async def finish_forks(self, session_id: str) -> None:
-        """Return when no fork reads the session's records any more; needs its fork lock. Raises StorageError."""
-        for fork_id in self._pending.of(session_id):
-            await self._finish(fork_id)
-            await asyncio.to_thread(self._pending.remove, session_id, fork_id)
-
-    @asynccontextmanager
-    async def abandoning_copy(self, session_id: str) -> AsyncGenerator[None]:
-        """Wait as `no_new_forks` does, except that the session's own copy stops: the session will be deleted."""
-        async with self._held(session_id):
-            source_id = await self._source_of(session_id)
-            if source_id is None:
-                yield
-                return
-            task = self._tasks.get(session_id)
-            if task is not None:
-                task.cancel()
-                await asyncio.wait({task})
-            copying = self._locks.session_copy(session_id)
-            await copying.acquire(GIVE_UP_WAIT_MS)
-            try:
-                yield
-            finally:
-                copying.release()
-            await asyncio.to_thread(self._pending.remove, source_id, session_id)
-
-    async def close(self) -> None:
-        """Cancel all copies; returns when they have stopped."""
-        self._is_closed = True
-        tasks = set(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
-
-    @asynccontextmanager
-    async def _held(self, session_id: str) -> AsyncGenerator[None]:
-        async with self._locks.session_fork(session_id):
-            await self.finish_forks(session_id)
-            yield
-
-    async def _finish(self, fork_id: str) -> None:
-        """Return when a fork is complete; raises StorageError."""
-        task = self._task(fork_id)
-        await asyncio.wait({task})
-        if task.cancelled():
-            raise StorageError(
-                f"fork {fork_id} could not be copied completely, because the program is exiting; try again"
-            )
-        error = task.result()
-        if error is not None:
-            raise error
-
-    def _task(self, fork_id: str) -> "asyncio.Task[OpencodeError | None]":
-        task = self._tasks.get(fork_id)
-        if task is None:
-            task = self._tasks[fork_id] = self._starter.start(
-                self._work(fork_id), name=f"copy {fork_id}", failed=lambda error: _uncopied(fork_id, error)
-            )
-            task.add_done_callback(lambda _: self._tasks.pop(fork_id, None))
-        return task
-
-    async def _work(self, fork_id: str) -> OpencodeError | None:
-        """Copy, and return the error instead of raising it."""
-        try:
-            await self._copying.copy(fork_id)
-        except OpencodeError as error:
-            _logger.warning("fork %s is not copied completely yet: %s", fork_id, error)
-            return error
-        return None
-
-    async def _source_of(self, session_id: str) -> str | None:
-        return await asyncio.to_thread(self._copying.source_of, session_id)
-
-
-def _uncopied(fork_id: str, error: Exception) -> OpencodeError:
-    return StorageError(f"fork {fork_id} cannot be copied ({error!r}); see the log")
-
-
-_BATCH = 8
-"""Messages copied between two checks for cancellation; the writes of a run wait for at most one batch."""
-
-COPY_WAIT_MS = 600_000
-"""Milliseconds to wait for another process that copies the same fork."""
-
-
-class ForkCopying(Struct, frozen=True):
-    """Copies forks of one store. Raises StorageError; completed batches stay, and the next attempt skips them."""
+class ForkCopies(Struct, frozen=True):
+    """Copies forks of one store. Raises StorageError."""
 
     storage: Storage
     locks: Locks
-    pending: PendingCopies
-    publisher: Publisher
 
-    async def copy(self, fork_id: str) -> None:
-        """Complete a fork, unless another process has done so meanwhile."""
+    @asynccontextmanager
+    async def copied(self, fork_id: str, source: ForkSource) -> AsyncGenerator[None]:
+        """Copy the messages and their parts; the context stores the record of the fork, after which they count.
+
+        When it does not, or is canceled, nothing of the fork stays.
+        """
         lock = self.locks.session_copy(fork_id)
-        await lock.acquire(COPY_WAIT_MS)
+        await lock.acquire()
         try:
-            await self.fix_end(fork_id)
-            key = await asyncio.to_thread(find_session, self.storage, fork_id)
-            history = await asyncio.to_thread(_open_unfinished, self.storage, key) if key else None
-            if key is None or history is None:
-                return
-            if not history.inherited:
-                _logger.warning("fork %s has nothing to copy: its source is empty or deleted", fork_id)
-            for start in range(0, len(history.inherited), _BATCH):
-                names = history.inherited[start : start + _BATCH]
-                await self.storage.write_missing(await asyncio.to_thread(_records, history, fork_id, names))
-            await self._mark_whole(key)
+            try:
+                await self._copy(fork_id, source)
+                yield
+            except BaseException:
+                await run_to_completion(asyncio.to_thread(self._end, fork_id))
+                raise
+            await asyncio.to_thread(self._unlist, fork_id)
         finally:
             lock.release()
 
-    async def fix_end(self, fork_id: str) -> None:
-        """Store the last message of a fork that copies everything."""
-        key = await asyncio.to_thread(find_session, self.storage, fork_id)
-        origin = await asyncio.to_thread(unfinished, self.storage, key) if key else None
-        if key is None or origin is None or origin.copying is None or not origin.copying.whole:
-            return
-        history = await asyncio.to_thread(_open_unfinished, self.storage, key)
-        last = await asyncio.to_thread(history.last_origin) if history else None
+    async def recover(self) -> None:
+        """Remove what killed processes left of forks, and complete those of version 0.3; failures are logged and retried later.
 
-        def change(data: JsonObject) -> JsonObject:
-            info = SessionInfo.model_validate(data)
-            now = fork_origin(info)
-            if now is None or now.copying is None or not now.copying.whole:
-                return data
-            return with_origin(info, now.changed(copying=now.copying.changed(whole=None, last=last))).to_dict()
+        Blocks for one look at a folder that is not there, where there is nothing to do.
+        """
+        for fork_id in await asyncio.to_thread(self._listed):
+            lock = self.locks.session_copy(fork_id)
+            try:
+                if not await lock.try_acquire_on_thread():
+                    continue  # another process copies it now
+                try:
+                    await asyncio.to_thread(self._end, fork_id)
+                finally:
+                    lock.release()
+            except OpencodeError as error:
+                _logger.warning("what is left of the fork %s is not removed: %s", fork_id, error)
+        await self._complete_older()
 
-        await self.storage.update(key, change, self.locks.session_write(fork_id))
+    async def _copy(self, fork_id: str, source: ForkSource) -> None:
+        await asyncio.to_thread(self._list, fork_id, source.messages)
+        names = list(source.messages)
+        for start in range(0, len(names), _BATCH):
+            # A batch ends although the fork is canceled: what it writes is removed afterwards.
+            batch = asyncio.to_thread(self._copy_batch, fork_id, source, names[start : start + _BATCH])
+            await run_to_completion(batch)
+        await run_to_completion(asyncio.to_thread(self._sync))
 
-    async def _mark_whole(self, key: Key) -> None:
-        source_id = ""
+    def _copy_batch(self, fork_id: str, source: ForkSource, names: Sequence[str]) -> None:
+        for key, data in self._records(fork_id, source, names):
+            self._write(record_path(str(self.storage.paths.storage), key), data)
 
-        def change(data: JsonObject) -> JsonObject:
-            nonlocal source_id
-            info = SessionInfo.model_validate(data)
-            origin = fork_origin(info)
-            if origin is None:
-                return data
-            source_id = origin.session_id
-            return with_origin(info, origin.changed(copying=None)).to_dict()
+    def _records(self, fork_id: str, source: ForkSource, names: Sequence[str]) -> Iterator[tuple[Key, bytes]]:
+        """Yield the records of these messages and their parts for the fork, without damaged ones and requests that wait."""
+        history, mapped = StoredHistory(self.storage, source.session_id), ForkMap(fork_id, elsewhere=source.elsewhere)
+        for name in names:
+            try:
+                message = mapped.message(history.message(name))
+            except (CorruptRecordError, NotFoundError, ValueError) as error:
+                _logger.warning("the fork %s is without the message %s: %s", fork_id, name, error)
+                continue
+            if message is None:
+                continue
+            new = mapped.id(name)
+            yield ("message", fork_id, new), message
+            found = history.parts(name)
+            for failure in found.failures:
+                if not isinstance(failure, CorruptRecordError):
+                    raise failure
+                _logger.warning("the fork %s is without a part: %s", fork_id, failure)
+            for key, data in found.records:
+                if name == source.messages[-1] and key[-1] == source.part_id:
+                    break
+                try:
+                    part = mapped.part(data)
+                except ValueError as error:
+                    _logger.warning("the fork %s is without the part %s: %s", fork_id, key[-1], error)
+                    continue
+                if part is not None:
+                    yield ("part", new, mapped.id(key[-1])), part
 
-        data = await self.storage.update(key, change, self.locks.session_write(key[-1]))
-        if source_id:
-            await asyncio.to_thread(self.pending.remove, source_id, key[-1])
-        self.publisher.publish(SessionUpdated(info=SessionInfo.model_validate(data)))
-
-    def source_of(self, session_id: str) -> str | None:
-        """Return the source of an incomplete fork, None for any other session. Blocks."""
-        key = find_session(self.storage, session_id)
-        origin = unfinished(self.storage, key) if key else None
-        return origin.session_id if origin else None
-
-
-def _open_unfinished(storage: Storage, key: Key) -> ForkHistory | None:
-    history = open_fork(storage, key)
-    return history if isinstance(history, ForkHistory) else None
-
-
-def _records(history: ForkHistory, fork_id: str, names: Sequence[str]) -> list[tuple[Key, bytes]]:
-    """Return the records of these messages and their parts, without damaged ones. Raises StorageError. Blocks."""
-    records: list[tuple[Key, bytes]] = []
-    for name in names:
+    def _write(self, path: str, data: bytes) -> None:
         try:
-            message = history.message(name)
-        except (CorruptRecordError, NotFoundError) as error:
-            _logger.warning("fork %s is without a message: %s", fork_id, error)
-            continue
-        parts = history.inherited_parts(name)
-        for failure in parts.failures:
-            if not isinstance(failure, CorruptRecordError):
-                raise failure
-            _logger.warning("fork %s is without a part: %s", fork_id, failure)
-        # The message comes last: one that exists has all its parts.
-        records += [*parts.records, (("message", fork_id, name), message)]
-    return records
+            AtomicWriter(self.storage.files).create(path, data)
+        except OSError as error:
+            raise storage_error(error, "write", path) from error
+
+    def _sync(self) -> None:
+        path = str(self.storage.paths.storage)
+        try:
+            self.storage.files.sync_all(path)
+        except OSError as error:
+            raise storage_error(error, "sync", path) from error
+
+    # The list of a fork's messages: who removes them needs no other record.
+
+    def _list(self, fork_id: str, messages: Sequence[str]) -> None:
+        path, mapped = self._path(fork_id), ForkMap(fork_id)
+        try:
+            names = msgspec.json.encode([mapped.id(name) for name in messages])
+            AtomicWriter(self.storage.files).write(path, names, durable=True)
+        except OSError as error:
+            raise storage_error(error, "write", path) from error
+
+    def _listed(self) -> list[str]:
+        folder = self._path("")
+        try:
+            return sorted(filter(is_segment, self.storage.files.names(folder)))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            _logger.warning("%s", storage_error(error, "list", folder))
+            return []
+
+    def _unlist(self, fork_id: str) -> None:
+        path = self._path(fork_id)
+        try:
+            AtomicWriter(self.storage.files).remove(path)
+        except OSError as error:  # the next start finds that the fork is whole
+            _logger.warning("%s", storage_error(error, "remove", path))
+
+    def _end(self, fork_id: str) -> None:
+        """Remove the copies of a fork that has no record, and then the list of them; raises StorageError. Blocks."""
+        path = self._path(fork_id)
+        try:
+            data = self.storage.files.read_whole(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise storage_error(error, "read", path) from error
+        if find_session(self.storage, fork_id) is None:
+            self._remove(fork_id, _names_in(data))
+        self._unlist(fork_id)
+
+    def _remove(self, fork_id: str, messages: Sequence[str]) -> None:
+        root, writer = str(self.storage.paths.storage), AtomicWriter(self.storage.files)
+        folders = [folder_path(root, ("part", name)) for name in messages] + [folder_path(root, ("message", fork_id))]
+        path = root
+        try:
+            for path in folders:
+                writer.remove_tree(path)
+            for kind in _SIBLINGS:
+                path = record_path(root, (kind, fork_id))
+                writer.remove(path)
+        except OSError as error:
+            raise storage_error(error, "remove", path) from error
+
+    def _path(self, fork_id: str) -> str:
+        return f"{self.storage.paths.data}/forks/{fork_id}".rstrip("/")
+
+    # What version 0.3 left: forks with a record, whose messages are in part still those of the source.
+
+    async def _complete_older(self) -> None:
+        path = f"{self.storage.paths.lock}/forks"
+        try:
+            data = await asyncio.to_thread(self.storage.files.read_whole, path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            _logger.warning("%s", storage_error(error, "read", path))
+            return
+        is_done = True
+        for fork_id in _pending_in(data):
+            try:
+                await self.complete(fork_id)
+            except OpencodeError as error:
+                _logger.warning("the fork %s is not complete yet: %s", fork_id, error)
+                is_done = False
+        if is_done:
+            try:
+                await asyncio.to_thread(AtomicWriter(self.storage.files).remove, path)
+            except OSError as error:
+                _logger.warning("%s", storage_error(error, "remove", path))
+
+    async def complete(self, fork_id: str) -> None:
+        """Complete a fork that version 0.3 left half-made; does nothing for any other session."""
+        lock = self.locks.session_copy(fork_id)
+        if not await lock.try_acquire_on_thread():
+            raise StorageError("another process copies it")
+        try:
+            key = await asyncio.to_thread(find_session, self.storage, fork_id)
+            if key is None:
+                return
+            info = SessionInfo.model_validate(await asyncio.to_thread(self._object, key))
+            origin = fork_origin(info)
+            if origin is None or origin.copying is None:
+                return
+            async with self.locks.unforked(origin.session_id):
+                await asyncio.to_thread(self._complete_records, fork_id, origin.session_id, origin.copying)
+            await self.storage.update(key, _completed, self.locks.session_write(fork_id))
+        finally:
+            lock.release()
+
+    def _complete_records(self, fork_id: str, source_id: str, copying: CopyRange) -> None:
+        """Copy the messages that the fork lacks, or has without their bytes after a power cut."""
+        names = copied_messages(StoredHistory(self.storage, source_id), copying)
+        part = copying.part_id if names and names[-1] == copying.last else None
+        source = ForkSource(source_id, names, part, elsewhere=bool(copying.elsewhere))
+        own = StoredHistory(self.storage, fork_id)
+        for key, data in self._records(fork_id, source, names):
+            try:
+                self.storage.read_sync(key)
+            except (NotFoundError, CorruptRecordError):
+                path = self.storage.path_of(key)
+                try:
+                    AtomicWriter(self.storage.files).write(path, data)
+                except OSError as error:
+                    raise storage_error(error, "write", path) from error
+        if not names and not own.names():
+            _logger.warning("the fork %s has nothing to copy: its source is empty or deleted", fork_id)
+        self._sync()
+
+    def _object(self, key: Key) -> JsonObject:
+        value: object = msgspec.json.decode(self.storage.read_sync(key))
+        return cast("JsonObject", value) if isinstance(value, dict) else {}
+
+
+def _completed(data: JsonObject) -> JsonObject:
+    info = SessionInfo.model_validate(data)
+    origin = fork_origin(info)
+    return data if origin is None else with_origin(info, origin.changed(copying=None)).to_dict()
+
+
+def _names_in(data: bytes) -> list[str]:
+    """Return the names in a list; those before the end of one that was cut."""
+    try:
+        found: Any = msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        found = []
+    names = cast("list[object]", found) if isinstance(found, list) else []
+    return [name for name in names if isinstance(name, str) and is_segment(name)]
+
+
+def _pending_in(data: bytes) -> list[str]:
+    """Return the forks in the list of version 0.3 that were not copied: a line for each start, and for each end."""
+    pending: dict[str, None] = {}
+    for line in data.decode(errors="replace").splitlines():
+        match line.split(" "):
+            case ["+", _, fork]:
+                pending[fork] = None
+            case ["-", _, fork]:
+                pending.pop(fork, None)
+            case _:
+                continue
+    return list(filter(is_segment, pending))

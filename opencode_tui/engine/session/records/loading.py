@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.session.records.stored_history import StoredHistory, open_history
+from opencode_tui.engine.session.records.stored_history import StoredHistory
 from opencode_tui.schema.error import CorruptRecordError, NotFoundError, StorageError
 from opencode_tui.schema.ids import moment, spans_wrap, time_field
 from opencode_tui.schema.json_text import decode_json
@@ -16,7 +16,6 @@ from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.newer import message_of, parse_message, parse_stored_part
 from opencode_tui.schema.session.part import AnyPart, CompactionPart
-from opencode_tui.storage.keys import Key
 from opencode_tui.storage.record_file import checked
 from opencode_tui.storage.session_record import describe_mismatch
 from opencode_tui.storage.storage import Storage
@@ -35,14 +34,13 @@ _MIN_RECENT = 100
 
 @dataclass(slots=True)
 class Loaded:
-    """Messages in order, and the records that could not be read; `is_copying`: some messages came from the source of the fork.
+    """Messages in order, and the records that could not be read.
 
     `older` are the names of the messages before them, in order, where these were not asked for.
     """
 
     messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
     damaged: list[StorageError] = field(default_factory=list[StorageError])
-    is_copying: bool = False
     older: Sequence[str] = ()
 
     def made(self) -> Iterator[tuple[str, int]]:
@@ -54,39 +52,37 @@ class Loaded:
                 yield message.parts[-1].id, created
 
 
-def load_session(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
-    """Read all messages with their parts, oldest first; `session` is the key of the session's record, if it has one."""
-    history = open_history(storage, session, session_id)
+def load_session(storage: Storage, session_id: str) -> Loaded:
+    """Read all messages with their parts, oldest first."""
+    history = StoredHistory(storage, session_id)
     return _load(storage, history, session_id, history.names(), None)
 
 
-def read_groups(storage: Storage, session_id: str, session: Key | None = None) -> Iterator[Loaded]:
+def read_groups(storage: Storage, session_id: str) -> Iterator[Loaded]:
     """Yield what `load_session` returns in groups, read while the caller goes on: a long session needs no memory for all of it."""
-    history = open_history(storage, session, session_id)
+    history = StoredHistory(storage, session_id)
     names = history.names()
     size = len(names) if spans_wrap(names) else _GROUP  # else only the messages themselves give the order
     for at in range(0, len(names), size or 1):
         yield _load(storage, history, session_id, names[at : at + size], None)
 
 
-def load_tail(storage: Storage, session_id: str, limit: int, session: Key | None = None) -> Loaded:
+def load_tail(storage: Storage, session_id: str, limit: int) -> Loaded:
     """Read the newest `limit` messages with their parts, oldest first; all of them when their names do not give the order."""
-    history = open_history(storage, session, session_id)
+    history = StoredHistory(storage, session_id)
     return _load(storage, history, session_id, history.names(), limit)
 
 
-def load_named(storage: Storage, session_id: str, names: Sequence[str], session: Key | None = None) -> Loaded:
+def load_named(storage: Storage, session_id: str, names: Sequence[str]) -> Loaded:
     """Read these messages with their parts, in the order of their names; those that are removed are left out."""
-    loaded = _load(storage, open_history(storage, session, session_id), session_id, names, None)
+    loaded = _load(storage, StoredHistory(storage, session_id), session_id, names, None)
     loaded.damaged = [one for one in loaded.damaged if not isinstance(one, NotFoundError)]
     return loaded
 
 
-def read_requests(
-    storage: Storage, session_id: str, names: Sequence[str], session: Key | None = None
-) -> Iterator[UserMessage]:
+def read_requests(storage: Storage, session_id: str, names: Sequence[str]) -> Iterator[UserMessage]:
     """Yield the requests among these messages, without parts; those that cannot be read are left out."""
-    history = open_history(storage, session, session_id)
+    history = StoredHistory(storage, session_id)
     for name in names:
         try:
             data = history.message(name)
@@ -97,12 +93,12 @@ def read_requests(
             yield info
 
 
-def load_recent(storage: Storage, session_id: str, session: Key | None = None) -> Loaded:
+def load_recent(storage: Storage, session_id: str) -> Loaded:
     """Read the messages from the newest finished compaction on, with its tail, as whole turns; of a short session all.
 
     `filter_compacted` returns the same of them as of all.
     """
-    history = open_history(storage, session, session_id)
+    history = StoredHistory(storage, session_id)
     names = history.names()
 
     def info(name: str) -> AnyMessage | None:
@@ -185,7 +181,7 @@ class _Window:
 
 
 def _load(storage: Storage, history: StoredHistory, session_id: str, names: Sequence[str], limit: int | None) -> Loaded:
-    loaded = Loaded(is_copying=history.is_copying)
+    loaded = Loaded()
     is_wrapped = spans_wrap(names)
     wanted = names if limit is None or is_wrapped else names[-limit:]
     messages: list[AnyMessage] = []

@@ -12,14 +12,13 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from opencode_tui.engine.session.records.stored_history import open_history
 from opencode_tui.schema.accept import LARGEST_INT, LEAST_INT
 from opencode_tui.schema.ids import spans_wrap
 from opencode_tui.schema.json_text import MAX_DEPTH, is_deep
 from opencode_tui.schema.record import MOST
 from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.tools import row_of
-from opencode_tui.storage.keys import SUFFIX, Key, folder_path, is_segment, segment_of
+from opencode_tui.storage.keys import SUFFIX, folder_path, is_segment, segment_of
 from opencode_tui.storage.storage import Storage
 
 _Int = Annotated[int, Meta(ge=LEAST_INT, le=LARGEST_INT)]
@@ -184,12 +183,8 @@ class _WholeError(Exception):
     """A message is more than an outline has."""
 
 
-def read_outlines(
-    storage: Storage, session_id: str, names: Sequence[str], session: Key | None = None
-) -> list[OutlinedMessage]:
+def read_outlines(storage: Storage, session_id: str, names: Sequence[str]) -> list[OutlinedMessage]:
     """Return these messages in outline, in this order; those that are not there are to be read whole, too."""
-    if open_history(storage, session, session_id).is_copying:
-        return [OutlinedMessage(name, is_partial=True) for name in names]
     reader = _Reader(storage, session_id)
     return [reader.outline(name) for name in names]
 

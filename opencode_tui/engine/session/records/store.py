@@ -33,7 +33,7 @@ from opencode_tui.engine.session.records.loading import (
 )
 from opencode_tui.engine.session.records.open_records import OpenRecords, Publisher, opened
 from opencode_tui.engine.session.records.request_records import KIND, RequestRecords
-from opencode_tui.engine.session.records.stored_history import find_session, open_history
+from opencode_tui.engine.session.records.stored_history import StoredHistory, find_session
 from opencode_tui.engine.session.records.writer import SessionWriter, SharedRecords
 from opencode_tui.engine.waits import waiting
 from opencode_tui.schema.error import NotFoundError, SessionError, StorageError, UnlockedError
@@ -88,13 +88,8 @@ class SessionStore:
         index: SessionIndex,
         publisher: Publisher,
         identifier: Identifier,
-        resume_copy: Callable[[str], None] | None = None,
     ) -> None:
-        """`identifier` makes the ids of new records, behind those that were read here.
-
-        `resume_copy` is called with the id of each incomplete fork that was read.
-        """
-        self._copy_on = resume_copy
+        """`identifier` makes the ids of new records, behind those that were read here."""
         self._storage = storage
         self._locks = locks
         self._index = index
@@ -300,12 +295,11 @@ class SessionStore:
         await self.refresh(session_id)
         await self._load(session_id, load_recent)
 
-    async def _load(self, session_id: str, load: Callable[[Storage, str, Key | None], Loaded]) -> None:
+    async def _load(self, session_id: str, load: Callable[[Storage, str], Loaded]) -> None:
         """Load a session unless it is in memory, whole or in part."""
         while session_id not in self._open:
-            key = await self._find(session_id)
             seen = await asyncio.to_thread(self._locks.look, session_id)
-            loaded = await self._read(session_id, lambda key=key: load(self._storage, session_id, key))
+            loaded = await self._read(session_id, lambda: load(self._storage, session_id))
             if session_id in self._open:
                 break  # another task was faster, and may have changed records since
             if seen.own == self._locks.own_generation(session_id):  # else a run began, which needs what is there now
@@ -325,8 +319,7 @@ class SessionStore:
             self.drop(session_id)
 
     async def _read_named(self, session_id: str, names: Sequence[str]) -> Loaded:
-        key = await self._find(session_id)
-        return await self._read(session_id, lambda: load_named(self._storage, session_id, names, key))
+        return await self._read(session_id, lambda: load_named(self._storage, session_id, names))
 
     async def _read(self, session_id: str, load: Callable[[], Loaded]) -> Loaded:
         """Read messages from the disk, without those that were withdrawn."""
@@ -369,10 +362,9 @@ class SessionStore:
 
         They are read while the caller goes on, also after the store is closed.
         """
-        key = await self._find(session_id)
 
         def read() -> Iterator[MessageWithParts]:
-            for loaded in read_groups(self._storage, session_id, key):
+            for loaded in read_groups(self._storage, session_id):
                 self._report_damaged(session_id, loaded)
                 yield from loaded.messages
 
@@ -397,8 +389,8 @@ class SessionStore:
         if known is not None and known[0] == changes:
             found = await asyncio.to_thread(sum_up, known[1] or (), added)
         else:
-            names, key = tuple(records.older), await self._find(session_id)
-            found = await asyncio.to_thread(lambda: sum_up((), read_requests(self._storage, session_id, names, key)))
+            names = tuple(records.older)
+            found = await asyncio.to_thread(lambda: sum_up((), read_requests(self._storage, session_id, names)))
         records.older_sum = (changes, found)
         return found
 
@@ -415,8 +407,7 @@ class SessionStore:
         known = self.message_ids(session_id)
         if known is not None:
             return list(known)
-        key = await self._find(session_id)
-        names = await asyncio.to_thread(lambda: open_history(self._storage, key, session_id).names())
+        names = await asyncio.to_thread(StoredHistory(self._storage, session_id).names)
         return [one.info.id for one in await self.read_whole(session_id)] if spans_wrap(names) else names
 
     def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
@@ -442,8 +433,7 @@ class SessionStore:
             older = (await self._read_named(session_id, names)).messages if names else []
             if not names or tuple(records.older)[-len(names) :] == names:  # else other messages are in memory now
                 return [*older, *records.together()][-limit:]
-        key = await self._find(session_id)
-        loaded = await self._read(session_id, lambda: load_tail(self._storage, session_id, limit, key))
+        loaded = await self._read(session_id, lambda: load_tail(self._storage, session_id, limit))
         return loaded.messages
 
     async def named(self, session_id: str, ids: Sequence[str]) -> list[MessageWithParts]:
@@ -461,10 +451,9 @@ class SessionStore:
         from opencode_tui.engine.session.records.outline import read_outlines  # only a timeline needs its types
 
         await self.refresh(session_id)
-        key, known = await self._find(session_id), self._known(session_id)
-        found = await asyncio.to_thread(
-            read_outlines, self._storage, session_id, [one for one in ids if one not in known], key
-        )
+        known = self._known(session_id)
+        missing = [one for one in ids if one not in known]
+        found = await asyncio.to_thread(read_outlines, self._storage, session_id, missing)
         known = self._known(session_id)  # a message may have been changed meanwhile
         outlines = {one.id: one for one in found if one.id not in known}
         return [outlines.get(one) or OutlinedMessage(one, is_partial=True) for one in ids]
@@ -564,18 +553,9 @@ class SessionStore:
             return key
         raise NotFoundError(f"no session {session_id}; see `opencode-tui session list`")
 
-    async def _find(self, session_id: str) -> Key | None:
-        """Return the key of a session's record, None when there is none."""
-        try:
-            return await self._locate(session_id)
-        except NotFoundError:
-            return None
-
     def _note(self, session_id: str, loaded: Loaded) -> None:
         self._identifier.observe_made(loaded.made())
         self._report_damaged(session_id, loaded)
-        if loaded.is_copying and self._copy_on is not None:
-            self._copy_on(session_id)
 
     @staticmethod
     def _report_damaged(session_id: str, loaded: Loaded) -> None:

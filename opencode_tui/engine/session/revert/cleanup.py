@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.records.fork_copy import ForkQueue
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.revert.range import (
     Boundary,
@@ -21,6 +20,7 @@ from opencode_tui.engine.session.revert.range import (
 from opencode_tui.engine.session.runs import RunRegistry
 from opencode_tui.schema.error import BusyError, NotFoundError
 from opencode_tui.schema.session.part import ToolPart
+from opencode_tui.storage.locks import Locks
 
 _ALL = 1 << 30
 
@@ -30,7 +30,7 @@ class Cleanup(Struct, frozen=True):
 
     store: SessionStore
     runs: RunRegistry
-    copies: ForkQueue
+    locks: Locks
 
     async def remove(self, session_id: str, messages: Messages, boundary: Boundary) -> None:
         """Delete what an undo from this boundary hides, and publish each deletion. Raises StorageError."""
@@ -75,10 +75,10 @@ class Cleanup(Struct, frozen=True):
             except BusyError:
                 return
             if done.issuperset(conversation):
-                async with self.copies.abandoning_copy(child_id):
+                async with self.locks.unforked(child_id):
                     await self.store.remove(child_id)
                 return
-            async with self.copies.no_new_forks(await self.store.get(child_id)):
+            async with self.locks.unforked(child_id):
                 for message_id in reversed(conversation):
                     if message_id in done:
                         await writer.remove_message(message_id)

@@ -127,7 +127,7 @@ class SessionRevert:
     async def cleanup(self, session_id: str) -> bool:
         """Make the active undo final before the conversation continues; returns whether there was one. Needs the run lock."""
         info = await self._recovered(await self._store.get(session_id))
-        return await self._make_final(info, self._lock.wait_for_forks(session_id))
+        return await self._make_final(info, self._lock.locks.unforked(session_id))
 
     async def _make_final(self, info: SessionInfo, no_forks: AbstractAsyncContextManager[None]) -> bool:
         if info.revert is None:

@@ -1,8 +1,8 @@
 """Assembles tool calls from their streamed pieces.
 
 Pieces are grouped by ID first, by position second. A new ID or name at a known position starts a new call, because several servers
-give every call position 0. Names may arrive in pieces, repeated on every piece, or doubled; IDs may be missing, empty, or the same
-for several calls.
+give every call position 0. Names may arrive in pieces, repeated on every piece, or doubled; IDs may be missing, empty, "null", or
+the same for several calls.
 """
 
 import json
@@ -24,6 +24,9 @@ CALL_LIMIT = 128
 RECORDED_CALL_LIMIT = 1_024
 """Most calls of a response at all."""
 _JOINED_PIECES = 4_096
+
+_NO_IDS = frozenset({"", "null", "None"})
+"""IDs that are none: Mistral's API sends the text "null" with each piece after the first."""
 
 UNNAMED = "invalid"
 """The tool name of a call without a name; a stored call must have one."""
@@ -85,6 +88,8 @@ class CallAssembler:
 
     def add(self, piece: WireCall) -> OpenCall:
         """Add a piece to its call and return the call. Raises ProtocolError for too many calls."""
+        if piece.id in _NO_IDS:
+            piece = piece._replace(id=None)
         call = self._find(piece)
         if call is None:
             call = self._start(piece)
@@ -136,8 +141,11 @@ class CallAssembler:
             if same_id:
                 return next((call for call in same_id if call.position == piece.position), same_id[0])
         call = self._at(piece.position)
-        if call is None or (piece.id and call.sent_id not in (None, piece.id)):
+        if call is None:
             return None
+        if piece.id and call.sent_id not in (None, piece.id):
+            # a piece without a name goes on with a call that lacks arguments, whatever its ID is
+            return None if piece.name or _is_whole(call) else call
         return None if self._is_other(call, piece) else call
 
     def _at(self, position: int | None) -> OpenCall | None:

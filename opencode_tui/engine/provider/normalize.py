@@ -26,7 +26,7 @@ from opencode_tui.engine.provider.decode.delta import (
     WireText,
     WireUsage,
 )
-from opencode_tui.engine.provider.error.plain import truncated
+from opencode_tui.engine.provider.error.plain import truncated, uncalled
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -97,6 +97,7 @@ class Normalizer:
         self._finish = WireFinish("unknown")
         self._usage = Usage()
         self._has_end = False
+        self._has_search = False
         self._is_damaged = False
         self.error: JsonObject | None = None
         """The provider's error object; later deltas are ignored."""
@@ -115,6 +116,11 @@ class Normalizer:
     def has_end(self) -> bool:
         """Whether the provider marked the end of the stream."""
         return self._has_end
+
+    @property
+    def lacks_call(self) -> bool:
+        """Whether the response ended for a tool call that it does not have."""
+        return self._reason == "tool-calls" and not self._assembler.calls and not self._has_search
 
     @property
     def usage(self) -> Usage:
@@ -186,6 +192,7 @@ class Normalizer:
                 self._flush_think(events)
                 self._close_blocks([key for key in self._blocks if key[1] is None], events)
                 self._started += 1
+                self._has_search = True
                 named = {self._metadata_key: with_finite_numbers(delta.metadata)}
                 events.append(
                     ProviderSearch(delta.id, with_finite_numbers(delta.input), delta.pages, delta.error, named)
@@ -331,6 +338,8 @@ def closing_events(
         raise from_stream(provider_id, error, secrets=secrets, now_ms=now_ms, has_media=normalizer.has_media)
     if not normalizer.is_whole:
         raise truncated(provider_id, "the response is empty" if normalizer.is_empty else "the response was cut off")
+    if normalizer.lacks_call:
+        raise uncalled(provider_id)
     return normalizer.finish()
 
 

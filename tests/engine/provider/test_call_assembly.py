@@ -142,3 +142,33 @@ def test_a_call_that_is_larger_than_the_limit_is_refused_and_another_one_runs() 
         assembler.add(WireCall(0, "a", "write", piece))
     assembler.add(WireCall(1, "b", "read", A))
     assert [call.refusal is None for call in assembler.calls] == [False, True]
+
+
+@pytest.mark.parametrize("none", ["null", "", "None", None])
+@pytest.mark.parametrize("name", ["", None])
+def test_an_id_that_is_none_continues_the_call(none: str | None, name: str | None) -> None:
+    """As Mistral's API sends the pieces of a call."""
+    assembler = CallAssembler(tools=["read"], used_ids=())
+    pieces = [WireCall(0, "X", "read", ""), WireCall(0, none, name, '{"a"'), WireCall(0, none, name, ": 1}")]
+    assert len({id(assembler.add(piece)) for piece in pieces}) == 1
+    (call,) = assembler.calls
+    found = assembler.finished(call, flaw=None)
+    assert (found.id, found.tool, found.input, found.error) == ("X", "read", {"a": 1}, None)
+
+
+def test_a_piece_without_a_name_continues_an_incomplete_call_whatever_its_id_is() -> None:
+    assembler = CallAssembler(tools=["read"], used_ids=())
+    for piece in (WireCall(0, "X", "read", '{"a"'), WireCall(0, "Y", "", ": 1}"), WireCall(0, "Z", "read", '{"a": 2}')):
+        assembler.add(piece)
+    inputs = [assembler.finished(call, flaw=None).input for call in assembler.calls]
+    assert inputs == [{"a": 1}, {"a": 2}]
+
+
+def test_calls_whose_ids_are_all_null_are_told_apart_by_their_positions() -> None:
+    assembler = CallAssembler(tools=["read"], used_ids=())
+    for at in range(3):
+        assembler.add(WireCall(at, "null", "read", ""))
+        assembler.add(WireCall(at, "null", "", f'{{"a": {at}}}'))
+    found = [assembler.finished(call, flaw=None) for call in assembler.calls]
+    assert [one.input for one in found] == [{"a": 0}, {"a": 1}, {"a": 2}]
+    assert len({one.id for one in found}) == 3 and all(one.id != "null" for one in found)

@@ -1,5 +1,9 @@
 """The one normalizer: deltas of any adapter to the events of the contract."""
 
+from collections.abc import Sequence
+
+import pytest
+
 from opencode_tui.engine.provider.decode.delta import (
     MalformedChunk,
     WireCall,
@@ -30,7 +34,8 @@ from opencode_tui.engine.provider.llm import (
     ToolInputStart,
     Usage,
 )
-from opencode_tui.engine.provider.normalize import Normalizer
+from opencode_tui.engine.provider.normalize import Normalizer, closing_events
+from opencode_tui.schema.error import ProviderError
 
 
 def hear(*deltas: WireDelta) -> list[StreamEvent]:
@@ -97,15 +102,19 @@ def test_half_a_character_becomes_a_mark() -> None:
 
 def test_calls_decide_over_the_finish_reason() -> None:
     call = WireCall(0, "c", "read", "{}")
-    reasons = [
-        hear(*deltas)[-1]
-        for deltas in ((call, WireFinish("stop")), (call, WireEnd()), (WireText("a"), WireFinish("tool-calls")))
-    ]
-    assert [reason.reason for reason in reasons if isinstance(reason, FinishStep)] == [
-        "tool-calls",
-        "tool-calls",
-        "stop",
-    ]
+    reasons = [hear(*deltas)[-1] for deltas in ((call, WireFinish("stop")), (call, WireEnd()))]
+    assert [reason.reason for reason in reasons if isinstance(reason, FinishStep)] == ["tool-calls", "tool-calls"]
+
+
+@pytest.mark.parametrize("deltas", [(), (WireText("Let me look."),), (WireReasoning("look"),), (WireText(""),)])
+def test_a_call_that_was_announced_and_did_not_come_is_an_error_that_is_tried_again(
+    deltas: Sequence[WireDelta],
+) -> None:
+    normalizer = Normalizer("fake")
+    normalizer.push([*deltas, WireFinish("tool-calls"), WireEnd()])
+    with pytest.raises(ProviderError, match="fake: the model announced a tool call and sent none") as raised:
+        closing_events(normalizer, "fake", secrets=(), now_ms=0)
+    assert (raised.value.failure.kind, raised.value.failure.retryable) == ("uncalled", True)
 
 
 def test_a_call_that_the_limit_cut_before_its_arguments_is_not_to_be_run() -> None:

@@ -1,6 +1,14 @@
 import pytest
 
-from opencode_tui.engine.session.compaction.state import new_messages, parse_reported_limit, pending_from, reported_use
+from opencode_tui.engine.session.compaction.state import (
+    new_messages,
+    parse_reported_limit,
+    pending_from,
+    rejected_error,
+    reported_use,
+)
+from opencode_tui.schema.error import ContextOverflowError, Failure, with_remedy
+from opencode_tui.schema.model import Limit, Model
 from opencode_tui.schema.session.message import CacheTokens, Tokens
 from tests.support.sessions.records import MODEL, assistant, call, compaction, user
 
@@ -56,3 +64,25 @@ def test_only_messages_without_a_summary_can_be_shortened() -> None:
 )
 def test_the_limit_that_a_provider_names_is_read(told: str, limit: int | None) -> None:
     assert parse_reported_limit(told, 40_000) == limit
+
+
+@pytest.mark.parametrize(
+    ("said", "size"),
+    [
+        ("acme: 243,112 tokens, its limit is 200,000 (HTTP 400)", 593),
+        (
+            "acme: This model's maximum context length is 200000 tokens. However, your messages resulted in 230000 tokens.",
+            9,
+        ),
+    ],
+)
+def test_the_provider_is_quoted_when_it_rejects_a_request_as_too_large(said: str, size: int) -> None:
+    """Its numbers count, and nothing that is estimated here contradicts them."""
+    failure = Failure(kind="overflow", status=400, body="{}")
+    reported = ContextOverflowError(with_remedy(said, "run /compact"), provider_id="acme", failure=failure)
+    shown = rejected_error(
+        Model(provider_id="acme", model_id="m", limit=Limit(context=200_000, output=9)), size, reported
+    )
+    assert str(shown).startswith(f"{said} (estimated here: {size:,} tokens); the context is full")
+    assert "more than the" not in str(shown) and "run /compact" not in str(shown)
+    assert shown.failure is failure

@@ -163,6 +163,7 @@ ADVICE: dict[str, Advice] = {
         "the model refused to answer", f"take the request back with /undo and rephrase it, or {_OTHER_MODEL}"
     ),
     "empty": Advice("the model ended without an answer", f"send `continue`, or {_OTHER_MODEL}"),
+    "uncalled": Advice("the model announced a tool call and sent none", f"send `continue`, or {_OTHER_MODEL}"),
     "stopped": Advice("the provider stopped the answer before its end", f"send `continue`, or {_OTHER_MODEL}"),
     "page": Advice(
         "a web page in place of a response",

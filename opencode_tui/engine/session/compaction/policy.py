@@ -23,6 +23,7 @@ from opencode_tui.engine.session.compaction.state import (
     new_messages,
     parse_reported_limit,
     pending_from,
+    rejected_error,
     reported_use,
     usable,
 )
@@ -134,10 +135,10 @@ class CompactionPolicy:
                 failure=error.failure,
             ) from error
         if state.refusals > MAX_REFUSALS:
-            raise context_full_error(request.model, size, usable(request.model, self._rules.overflow)) from error
+            raise rejected_error(request.model, size, error) from error
         messages = [one for one in await self._store.recent(session_id) if not is_unfinished(one)]
         if not _saves_enough(state, self._summarizable(filter_compacted(messages), request, size), size):
-            raise context_full_error(request.model, size, usable(request.model, self._rules.overflow)) from error
+            raise rejected_error(request.model, size, error) from error
         state.limit = parse_reported_limit(f"{error} {error.failure.body or ''}", size) or round(size * (1 - GAIN))
         state.before, state.request = size, request
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.request.history import compaction_of
-from opencode_tui.schema.error import ContextOverflowError
+from opencode_tui.schema.error import ContextOverflowError, split_remedy
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
@@ -78,9 +78,28 @@ def context_full_error(model: Model, size: int, room: int | None) -> ContextOver
     limit = f"the {room:,} that {model.ref} accepts" if room is not None else f"{model.ref} accepts"
     return ContextOverflowError(
         f"the context is full: the next request needs about {size:,} tokens, more than {limit}, and compaction would not free "
-        f"enough; start a new session, use a model with a larger context, or correct "
-        f"provider.{model.provider_id}.models.{model.model_id}.limit in opencode.json",
+        f"enough; {_remedy(model)}",
         provider_id=model.provider_id,
+    )
+
+
+def rejected_error(model: Model, size: int, error: ContextOverflowError) -> ContextOverflowError:
+    """Return the error that ends a turn whose request the provider rejected as too large when compaction cannot help.
+
+    The provider's sentence and numbers count; what is estimated here only follows.
+    """
+    reason, _ = split_remedy(str(error))
+    return ContextOverflowError(
+        f"{reason} (estimated here: {size:,} tokens); the context is full, and compaction would not free enough; {_remedy(model)}",
+        provider_id=model.provider_id,
+        failure=error.failure,
+    )
+
+
+def _remedy(model: Model) -> str:
+    return (
+        "start a new session, use a model with a larger context, or correct "
+        f"provider.{model.provider_id}.models.{model.model_id}.limit in opencode.json"
     )
 
 

@@ -218,7 +218,10 @@ class _Messages:
         return await (self._store.messages(session_id) if limit is None else self._store.tail(session_id, limit))
 
     async def get(self, session_id: str, message_id: str) -> MessageWithParts:
-        for message in await self._store.named(session_id, [message_id]):
+        found = await self._store.named(session_id, [message_id])
+        if not found and (stored := await self._store.stored_id(session_id, message_id)) != message_id:
+            found = await self._store.named(session_id, [stored])
+        for message in found:
             return message
         raise NoSuchMessageError(f"session {session_id} has no message {message_id}")
 

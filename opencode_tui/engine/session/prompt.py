@@ -199,18 +199,24 @@ class SessionPrompt(Struct, frozen=True):
         return await writer.withdraw(message_id)
 
     async def _withdraw_idle(self, session_id: str, message_id: str) -> bool:
-        """Withdraw a request that waits in a session that this process does not run; another may."""
-        found = await self._find(session_id, message_id)
-        if found is None or not is_waiting(found.info):
+        """Withdraw a request that no step has read, in a session that this process does not run; another may."""
+        if not await self._is_unread(session_id, message_id):
             return False
         try:
             async with self.lock.hold(session_id):
-                found = await self._find(session_id, message_id)
-                if found is None or not is_waiting(found.info):
-                    return False
-                return await self.store.writer(session_id).withdraw(message_id)
+                return await self._is_unread(session_id, message_id) and await self.store.writer(session_id).withdraw(
+                    message_id
+                )
         except BusyError:
             return await self.store.withdraw_elsewhere(session_id, message_id)
+
+    async def _is_unread(self, session_id: str, message_id: str) -> bool:
+        """Return whether a request waits, or came after all that an interrupted run has written."""
+        found = await self._find(session_id, message_id)
+        if found is None or is_waiting(found.info):
+            return found is not None
+        newest_first = reversed(conversation(await self.store.recent(session_id)))
+        return message_id in _ids(takewhile(lambda one: isinstance(one.info, UserMessage), newest_first))
 
     async def send_now(self, session_id: str, message_id: str, *, policy: Policy | None = None) -> bool:
         """Let the session read a request that waits at once; returns False when it does not wait any more.

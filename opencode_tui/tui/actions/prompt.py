@@ -61,7 +61,7 @@ def submit(chat: Chat) -> None:
     box = chat.prompt
     draft = box.pop_draft()
     if not draft.text.strip():
-        if _queued_ids(chat):
+        if queued_ids(chat):
             chat.do(send_queued(chat))
         elif chat.control.can_continue:
             chat.view.action_scroll_end()
@@ -194,7 +194,7 @@ async def _view(chat: Chat, one: Attachment) -> None:
     await asyncio.to_thread(view_image, one.data, one.mime)
 
 
-def _queued_ids(chat: Chat) -> list[str]:
+def queued_ids(chat: Chat) -> list[str]:
     """Return the messages that wait: for the next step, then for the end of the turn."""
     return [*(one.message_id for one in chat.control.transcript.queued), *chat.control.waiting.ids]
 
@@ -202,7 +202,7 @@ def _queued_ids(chat: Chat) -> list[str]:
 @action("prompt_queue_edit", when=lambda chat: chat.control.waiting.texts)
 async def edit_queued(chat: Chat) -> None:
     """Move the last queued message into the prompt, unless it was sent to the model already."""
-    queued = _queued_ids(chat)
+    queued = queued_ids(chat)
     if not queued:
         chat.show_note("note", "Nothing is queued")
     elif not await put_back_queued(chat, queued[-1]):
@@ -212,7 +212,7 @@ async def edit_queued(chat: Chat) -> None:
 @action("prompt_queue_send", when=lambda chat: chat.control.waiting.texts)
 async def send_queued(chat: Chat) -> None:
     """Send the oldest queued message at once: a response that is being written is interrupted, tools are not."""
-    queued = _queued_ids(chat)
+    queued = queued_ids(chat)
     if not queued:
         chat.show_note("note", "Nothing is queued")
     elif not await chat.sender.send_now(queued[0]):

@@ -8,7 +8,7 @@ from opencode_tui.instant.job import has_shell
 from opencode_tui.schema.api.keybinds import QUIT
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.wait import SAID_AFTER_S
-from opencode_tui.tui.actions.prompt import put_back_queued
+from opencode_tui.tui.actions.prompt import put_back_queued, queued_ids
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat, FirstPress
 from opencode_tui.tui.chrome.activity import Activity
@@ -58,10 +58,11 @@ def _rewind(chat: Chat) -> None:
 
 
 async def _abort(chat: Chat) -> None:
-    """Interrupt the run and move queued messages back into the prompt."""
+    """Interrupt the run and move messages that it has not read back into the prompt, whichever way they were sent."""
     chat.end_first_press()
+    queued = queued_ids(chat)
     await chat.sender.interrupt()
-    for message_id in reversed(chat.control.waiting.ids):
+    for message_id in reversed(dict.fromkeys([*queued, *chat.control.waiting.ids])):
         await put_back_queued(chat, message_id)
 
 

@@ -72,6 +72,20 @@ async def test_an_interrupted_turn_gives_queued_messages_back(environ: dict[str,
         assert "third" not in json.dumps([body["messages"] for body in page.world.server.bodies])
 
 
+async def test_an_interrupted_turn_gives_a_message_back_that_was_to_steer_it(
+    environ: dict[str, str], folder: Path
+) -> None:
+    async with screen(environ, folder) as page:
+        await start_turn(page)
+        await page.send("please use tabs")
+        await page.sees("queued")
+        await page.press("escape", "escape")
+        await page.sees("■ Interrupted")
+        text = await page.sees_no_more("queued")
+        assert page.app.chat.prompt.editor.text == "please use tabs" and text.count("please use tabs") == 1
+        assert "please use tabs" not in json.dumps([body["messages"] for body in page.world.server.bodies])
+
+
 async def test_a_queued_message_is_edited_and_many_are_counted(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, settings={"tui": {"delivery": "queue"}}) as page:
         await start_turn(page)

@@ -36,6 +36,7 @@ from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.snapshot.report import as_patch
 from opencode_tui.schema.error import BusyError, NotFoundError, NothingToRevertError
 from opencode_tui.schema.ids import Prefix
+from opencode_tui.schema.session.history import conversation
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.session.part import PatchPart, TextPart
 from opencode_tui.schema.session.session import RevertState, SessionInfo
@@ -135,7 +136,7 @@ class SessionRevert:
         session_id = info.id
         anew: list[str] = []
         async with no_forks:
-            messages = await self._store.messages(session_id)
+            messages = await self._conversation(session_id)
             boundary = stored_boundary(messages, info.revert)
             if is_of_files(info):
                 await self._record_files(info, messages)
@@ -178,18 +179,20 @@ class SessionRevert:
         """Raise BusyError while a command of what would be undone runs: its changes are known when it has ended."""
         if self._files.has_background_commands:
             state, _ = await self._target(await self._store.get(session_id), message_id, part_id)
-            messages = await self._store.messages(session_id)
+            messages = await self._conversation(session_id)
             first = next(one.info for one in messages if one.info.id == state.message_id)
             await self._files.wait_for_commands(session_id, first.id)
 
     async def _target(
         self, info: SessionInfo, message_id: str | None, part_id: str | None
     ) -> tuple[RevertState, UndoScope]:
+        if message_id is not None:
+            message_id = await self._store.stored_id(info.id, message_id)
         messages = await self._near(info, message_id)
         try:
             wanted = message_id or last_turn(visible(messages, info.revert))
         except NothingToRevertError:
-            messages = await self._store.messages(info.id)
+            messages = await self._conversation(info.id)
             wanted = last_turn(visible(messages, info.revert))
         scope = scope_of(messages, find_boundary(messages, wanted, part_id))
         return RevertState(message_id=scope.message_id, part_id=scope.part_id), scope
@@ -200,10 +203,14 @@ class SessionRevert:
             *([] if info.revert is None else [info.revert.message_id]),
             *([] if message_id is None else [message_id]),
         ]
-        messages = await self._store.recent(info.id)
+        messages = conversation(await self._store.recent(info.id))
         if {message.info.id for message in messages}.issuperset(begins):
             return messages
-        return await self._store.messages(info.id)
+        return await self._conversation(info.id)
+
+    async def _conversation(self, session_id: str) -> Messages:
+        """Return all messages but the requests that wait, which no undo hides."""
+        return conversation(await self._store.messages(session_id))
 
     async def _work(self, info: SessionInfo, state: RevertState, only: UndoOnly | None = None) -> RevertablePatches:
         if only == "conversation":
@@ -314,7 +321,7 @@ class SessionRevert:
         await self._store.writer(info.id).add_message(message, [words, reported])
 
     async def _delete_record(self, info: SessionInfo) -> None:
-        messages = await self._store.messages(info.id)
+        messages = await self._conversation(info.id)
         boundary = None if info.revert is None else stored_boundary(messages, info.revert)
         if boundary is not None:
             await self._cleanup.remove(info.id, messages, boundary)

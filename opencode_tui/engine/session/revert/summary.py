@@ -28,6 +28,7 @@ from opencode_tui.schema.error import NotFoundError
 from opencode_tui.schema.event.event import Event, SessionDiff
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.diff import FileDiff
+from opencode_tui.schema.session.history import conversation
 from opencode_tui.schema.session.message import UserMessage, UserSummary
 from opencode_tui.schema.session.part import AnyPart, PatchPart, TextPart
 from opencode_tui.schema.session.session import RevertState, SessionInfo, SessionSummary
@@ -272,7 +273,7 @@ class SessionSummaries(Struct, frozen=True):
         names = {message.info.id for message in recent}
         is_here = names.issuperset([*anew, *([] if revert is None else [revert.message_id])])
         older = await self.store.sum_up_older(info.id, _stored_changes) if is_here else None
-        messages = await self.store.messages(info.id) if older is None else recent
+        messages = conversation(await self.store.messages(info.id) if older is None else recent)
         kept = visible(messages, revert)
         groups: list[Sequence[FileDiff]] = [older or ()]
         for (user, parts), (_, whole) in zip(turns_of(kept), turns_of(messages), strict=False):
@@ -329,7 +330,7 @@ class SessionSummaries(Struct, frozen=True):
 
     async def since(self, session_id: str, message_id: str, part_id: str | None = None) -> list[FileDiff]:
         """Return the changes by everything from a message, or a part of it, on. Raises NoSuchMessageError."""
-        messages = await self.store.messages(session_id)
+        messages = conversation(await self.store.messages(session_id))
         return await self._changes(hidden_parts(messages, find_boundary(messages, message_id, part_id)))
 
     async def _changes(self, parts: Sequence[AnyPart]) -> list[FileDiff]:

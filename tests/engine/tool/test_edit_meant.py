@@ -40,8 +40,6 @@ CLASS_2 = CLASS.replace("return 1", "return 2")
             "\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n\nfunc TestB() {\n\tt.Parallel()\n}",
         ),
         ("a()\nb()\nc()\n\nd()\n", "\n\na()\nb()\n\n\n", "\n\na()\nx()\nc()\n\n\n"),
-        ("x\nclass A:\n    a\n", "\n\n    a\n", "\n\nb = 1\n    a\n"),  # `class A:` was forgotten
-        ("    a\n  end\nx\n", "    a\n\n\n", "    a\n    b\n\n\n"),
         # which escapes are meant?
         ("a := 1\nb := 2\nc := 3\n", "a := 1\\nb := 2", "a := 1\\nd = append(d, '\\n')\\nb := 2"),
         ("a := 1\nb := 2\nc := 3\n", "a := 1\\nb := 2", "a := 1\\nd = `\\n`\\nb := 2"),

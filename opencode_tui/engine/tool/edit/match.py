@@ -207,12 +207,8 @@ def _unescaped_offset(at: int, starts: Sequence[int], lines: Sequence[str]) -> i
     return None if number >= len(lines) or at - starts[number] > len(lines[number]) else at - number
 
 
-def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement] | None:
-    """Match text that the model quoted with additional white space around it; the same is removed from the new text.
-
-    It is not certain what is meant where the new text adds lines between the text and blank lines that are not in the file: a line
-    of the file may be forgotten there.
-    """
+def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
+    """Match text that the model quoted with additional white space around it; the same is removed from the new text."""
     core = old.strip()
     if not core or core == old:
         return []
@@ -220,24 +216,12 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement] | N
     text, starts = _trim_alike(old, new), list(_occurrences(content, core))
     if len(starts) * len(core) > _overlap_limit(len(content)):
         return []  # some may have been left out, so that another would look unique
-    found = [
+    return [
         Replacement(start, start + len(core), text)
         for start in starts
         if not _is_inside_word(content, start, start + len(core))
         and content[:start].endswith(indent)  # the indentation of the other lines depends on that of the first
     ]
-    return None if any(_adds_beyond_blanks(content, old, new, item) for item in found) else found
-
-
-def _adds_beyond_blanks(content: str, old: str, new: str, item: Replacement) -> bool:
-    """Return whether the new text has lines before, or after, the quoted ones where the file lacks the quoted blank lines."""
-    quoted, written = ([line.strip() for line in text.strip().split("\n")] for text in (old, new))
-    lead, trail = old[: len(old) - len(old.lstrip())], old[len(old.rstrip()) :]
-    lacks_before = lead.count("\n") > 1 and not content[: item.start].endswith(lead)
-    lacks_after = trail.count("\n") > 1 and not content.startswith(trail, item.end)
-    return (lacks_before and quoted[0] in written[1:] and written[0] != quoted[0]) or (
-        lacks_after and quoted[-1] in written[:-1] and written[-1] != quoted[-1]
-    )
 
 
 def _slipped(content: str, old: str, new: str) -> list[Replacement] | None:

@@ -220,6 +220,16 @@ def test_an_answer_that_is_none_is_said_and_fails(here, server, answer, shown, s
     assert said in shown_later.stdout
 
 
+def test_a_call_that_is_announced_and_does_not_come_is_asked_for_once_more(here, server):
+    announced = Answer(text="Let me look.", finish="tool_calls")
+    server.script(announced, Answer(text="Found it."))
+    done = here.run("run", "-m", here.model, "go")
+    assert (done.code, done.stdout) == (0, "Let me look.\nFound it.\n")
+    server.script(announced, announced)
+    done = here.run("run", "-m", here.model, "go")
+    assert done.code == 1 and "the model announced a tool call and sent none; fix: send `continue`" in done.stderr
+
+
 def test_a_line_about_the_model_is_on_stderr(here, server):
     (here.folder / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
     settings = {"fake": {**server.config()["fake"], "models": {"text-only": {"attachment": False}}}}

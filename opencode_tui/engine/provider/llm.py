@@ -134,13 +134,15 @@ FinishReason = Literal["stop", "tool-calls", "length", "content-filter", "error"
 class FinishStep(Struct, frozen=True):
     """The response is complete: why it ended and its usage.
 
-    `said` is the provider's explanation of a refusal, `model` the ID of the model that it recommends instead.
+    `said` is the provider's explanation of a refusal, `model` the ID of the model that it recommends instead. With `lacks_call` the
+    response ended for a tool call that it does not have; the model is asked once more.
     """
 
     reason: FinishReason
     usage: Usage
     said: str = ""
     model: str = ""
+    lacks_call: bool = False
 
 
 class UsageSoFar(Struct, frozen=True):

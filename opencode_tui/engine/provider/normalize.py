@@ -26,7 +26,7 @@ from opencode_tui.engine.provider.decode.delta import (
     WireText,
     WireUsage,
 )
-from opencode_tui.engine.provider.error.plain import truncated, uncalled
+from opencode_tui.engine.provider.error.plain import truncated
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -163,7 +163,8 @@ class Normalizer:
         for call in calls:
             finished = self._assembler.finished(call, flaw=self._flaw(call))
             events += (ToolInputEnd(call.id), replace(finished, metadata=self._named(call.metadata)))
-        events.append(FinishStep(self._final_reason(), self._usage, self._finish.said, self._finish.model))
+        said, model = self._finish.said, self._finish.model
+        events.append(FinishStep(self._final_reason(), self._usage, said, model, lacks_call=self.lacks_call))
         return events
 
     def _other(
@@ -300,6 +301,8 @@ class Normalizer:
         reason = self._reason or "unknown"
         if self._assembler.calls:
             return "tool-calls" if reason in ("stop", "unknown", "other") else reason
+        if self.lacks_call:
+            return "unknown"
         return "stop" if reason == "tool-calls" else reason
 
 
@@ -338,8 +341,6 @@ def closing_events(
         raise from_stream(provider_id, error, secrets=secrets, now_ms=now_ms, has_media=normalizer.has_media)
     if not normalizer.is_whole:
         raise truncated(provider_id, "the response is empty" if normalizer.is_empty else "the response was cut off")
-    if normalizer.lacks_call:
-        raise uncalled(provider_id)
     return normalizer.finish()
 
 

@@ -305,7 +305,8 @@ class SessionLoop(Struct, frozen=True):
             return
         has_answer, is_refused = self._has_answer(message), message.finish == "content-filter"
         is_stopped = message.finish == "other" and step.finish is not None and bool(step.finish.said)
-        if has_answer and not is_refused and not is_stopped:
+        lacks_call = step.finish is not None and step.finish.lacks_call
+        if has_answer and not (is_refused or is_stopped or lacks_call):
             return
         if message.finish == "length":
             error = StoredOutputLengthError()

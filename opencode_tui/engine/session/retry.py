@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from opencode_tui.engine.provider.decode.response import as_index
-from opencode_tui.engine.provider.error.plain import LOCAL, PROCESS, UNCALLED
+from opencode_tui.engine.provider.error.plain import LOCAL, PROCESS
 from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.session.part import AnyPart, RetryPart
@@ -80,8 +80,6 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int, is_shown: bo
         return GiveUp()
     if failure.kind == BAD_CALL:
         return GiveUp("the same when it was asked again") if is_shown else Wait(0)
-    if failure.kind == UNCALLED:
-        return GiveUp("the same when it was asked again") if attempt > 1 else Wait(0)
     asked = failure.retry_after_ms or 0
     # A short wait that did not help is no measure for the next one: all attempts would be used up within seconds.
     delay = asked if asked and attempt == 1 else max(asked, backoff(attempt))
@@ -96,8 +94,6 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int, is_shown: bo
 
 def most_attempts(error: ProviderError) -> int:
     """Return how many attempts a request may have that fails like this, the first included."""
-    if error.failure.kind == UNCALLED:
-        return 2
     return DOUBTFUL_ATTEMPTS if error.failure.kind in _DOUBTFUL else RETRY_ATTEMPTS
 
 

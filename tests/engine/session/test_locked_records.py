@@ -10,7 +10,7 @@ import pytest
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import repair
-from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
+from opencode_tui.schema.api.request import CreateSession, PromptInput, PromptPart, TextInput
 from opencode_tui.schema.error import BusyError, IdInUseError, ProviderError, SessionError, UnlockedError
 from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.schema.session.message import UserMessage
@@ -220,7 +220,7 @@ async def test_an_id_that_is_in_use_is_refused_and_changes_no_other_message(envi
 
 
 async def test_two_parts_with_one_id_are_refused_or_both_kept_in_order(environ, tmp_path) -> None:
-    parts = [TextInput(text="a", id="prt_1"), TextInput(text="b", id="prt_1")]
+    parts: list[PromptPart] = [TextInput(text="a", id="prt_1"), TextInput(text="b", id="prt_1")]
     async with opened(environ, tmp_path) as world:
         session = await world.new_session()
         twice = PromptInput(model=MODEL, parts=parts)

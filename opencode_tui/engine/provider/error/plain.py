@@ -29,20 +29,11 @@ _UNSENDABLE = "[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]"
 """Characters that the value of a header must not have, and bytes of a variable that are no text."""
 
 
-UNCALLED = "uncalled"
-"""The kind of a response that announced a call."""
-
-
 def truncated(provider_id: str, detail: str = "the response was cut off") -> ProviderError:
     """Return the error for a stream that ended without a finish reason from the model."""
     error = _plain(provider_id, detail, kind="stream_truncated", is_retryable=True)
     error.failure = replace(error.failure, metadata={"code": "ECONNRESET"})
     return error
-
-
-def uncalled(provider_id: str) -> ProviderError:
-    """Return the error for a response that ends for a tool call and has none; the model is asked once more."""
-    return _plain(provider_id, "the model announced a tool call and sent none", kind=UNCALLED, is_retryable=True)
 
 
 def no_process(provider_id: str, detail: str) -> ProviderError:

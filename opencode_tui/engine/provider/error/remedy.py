@@ -214,7 +214,8 @@ def sentence(cause: str, provider_id: str, detail: str, *, status: int = 0) -> s
 def describe_end(info: "AssistantMessage", finish: "FinishStep | None", *, has_answer: bool = False) -> StoredApiError:
     """Return what is said of an answer: it was refused or stopped, with the provider's reason, or it is empty."""
     is_refused = info.finish == "content-filter"
-    cause = "refused" if is_refused else "stopped" if has_answer else "empty"
+    lacks_call = finish is not None and finish.lacks_call
+    cause = "refused" if is_refused else "uncalled" if lacks_call else "stopped" if has_answer else "empty"
     said = " ".join(finish.said.split())[:_MAX_DETAIL] if finish is not None else ""
     detail = phrase_for(cause, "")
     text = sentence(cause, info.provider_id, f"{detail}: {said}" if said else detail)

@@ -232,13 +232,13 @@ class ForkCopies(Struct, frozen=True):
             except OSError as error:
                 _logger.warning("%s", storage_error(error, "remove", path))
 
-    async def complete(self, fork_id: str) -> None:
+    async def complete(self, session_id: str) -> None:
         """Complete a fork that version 0.3 left half-made; does nothing for any other session."""
-        lock = self.locks.session_copy(fork_id)
+        lock = self.locks.session_copy(session_id)
         if not await lock.try_acquire_on_thread():
             raise StorageError("another process copies it")
         try:
-            key = await asyncio.to_thread(find_session, self.storage, fork_id)
+            key = await asyncio.to_thread(find_session, self.storage, session_id)
             if key is None:
                 return
             info = SessionInfo.model_validate(await asyncio.to_thread(self._object, key))
@@ -246,8 +246,8 @@ class ForkCopies(Struct, frozen=True):
             if origin is None or origin.copying is None:
                 return
             async with self.locks.unforked(origin.session_id):
-                await asyncio.to_thread(self._complete_records, fork_id, origin.session_id, origin.copying)
-            await self.storage.update(key, _completed, self.locks.session_write(fork_id))
+                await asyncio.to_thread(self._complete_records, session_id, origin.session_id, origin.copying)
+            await self.storage.update(key, _completed, self.locks.session_write(session_id))
         finally:
             lock.release()
 

@@ -281,8 +281,11 @@ async def test_a_queue_goes_on_after_a_turn_that_failed_and_each_caller_gets_its
 async def test_a_request_that_was_withdrawn_in_another_process_is_never_sent(environ, tmp_path) -> None:
     async with opened(environ, tmp_path) as world:
         session = await world.new_session()
-        first = asyncio.create_task(world.client.prompts.prompt(session.id, request("<<slow 20>> <<words 60>> first")))
         stored: asyncio.Queue[str] = asyncio.Queue()
+        first = asyncio.create_task(
+            world.client.prompts.prompt(session.id, request("<<slow 20>> <<words 60>> first"), stored=stored.put_nowait)
+        )
+        await stored.get()
         async with second_engine(world, environ, tmp_path) as other:
             waiting = asyncio.create_task(
                 world.client.prompts.prompt(
@@ -303,8 +306,11 @@ async def test_an_undo_beside_a_request_that_waits_undoes_the_last_turn_and_keep
 ) -> None:
     async with opened(environ, tmp_path) as world:
         session = await world.prompt("one")
-        slow = asyncio.create_task(world.client.prompts.prompt(session.id, request("<<slow 60>> <<words 80>> two")))
         stored: asyncio.Queue[str] = asyncio.Queue()
+        slow = asyncio.create_task(
+            world.client.prompts.prompt(session.id, request("<<slow 60>> <<words 80>> two"), stored=stored.put_nowait)
+        )
+        await stored.get()
         waiting = asyncio.create_task(
             world.client.prompts.prompt(session.id, request("three", delivery="queue"), stored=stored.put_nowait)
         )

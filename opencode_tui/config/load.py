@@ -91,9 +91,7 @@ def load_config(
     What is wrong in a folder that is not trusted is left out with a warning. `draft` is the path of a source with the text to read
     instead of the file. For a check, what is wrong in the settings files of a trusted folder is an error, too.
     """
-    loading = _Loading(
-        paths=paths, flags=flags, directory=directory, environ=environ, draft=draft, is_check=is_check
-    )
+    loading = _Loading(paths=paths, flags=flags, directory=directory, environ=environ, draft=draft, is_check=is_check)
     try:
         return loading.load()
     except ConfigError as error:

@@ -158,7 +158,7 @@ class CommandRun(Struct, frozen=True):
                 facts = facts.changed(protected=protected)
                 undone, lines = await self._undo_unless_approved(files, confined.tier, sandbox)
                 facts, messages = facts.changed(undone=undone), [*messages, *lines]
-        except asyncio.CancelledError:
+        except BaseException:  # whatever ends it here, nobody has decided about what it left
             await run_to_completion(self._undo_changes(confined, sandbox, facts))
             raise
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)

@@ -38,6 +38,7 @@ STARTS = {
     "engine/sandbox/piped.py": "a confined program, by bubblewrap.py",
     "engine/sandbox/tiers/leftover.py": "/bin/sh, which finds grep and sleep in folders of the system alone",
     "engine/sandbox/tiers/view.py": "bubblewrap, by bubblewrap.py",
+    "engine/sandbox/tiers/reaper.py": "the confined program; runs inside the sandbox",
     "engine/sandbox/tiers/relay.py": "runs inside the sandbox",
     "engine/sandbox/tier.py": "bubblewrap.find_program, /bin/sh, /usr/bin/sandbox-exec",
     "engine/search/build.py": "this Python, by python_command",

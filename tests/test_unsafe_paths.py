@@ -226,7 +226,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "cli/commands/tui.py": {"_report": DEVICE},
     "cli/commands/web.py": {"_serve": OWN, "_open_browser": OWN},
     "cli/detached.py": {"_Leaving.close_streams": DEVICE, "_Leaving._return_again": DEVICE},
-    "cli/errors.py": {"_keep_traceback": OWN, "_close_broken_output": DEVICE},
+    "cli/errors.py": {"_keep_traceback": OWN, "drop_closed_output": DEVICE},
     "cli/log.py": {"open_log": OWN, "_PrivateFile._write": OWN},
     "cli/terminal.py": {"write_answer": DEVICE},
     "config/installed/store.py": {"InstalledStore.put": OWN, "InstalledStore.switch": OWN},
@@ -258,6 +258,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "engine/project/changes.py": {"read_changes": NEW, "copy_regular_file": NEW},
     "engine/project/discover.py": {"_write_entry": OWN},
     "engine/project/isolated_clone.py": {
+        "IsolatedClones.add": NEW,
         "IsolatedClones.record": OWN,
         "IsolatedClones._copy_objects": NEW,
         "IsolatedClones._copy_settings": NEW,
@@ -265,6 +266,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "_append": NEW,
         "_delete_files": NEW,
     },
+    "engine/project/linked_worktree.py": {"_make_empty": NEW},
     "engine/provider/litellm_child.py": {"_discard_output": DEVICE},
     "engine/provider/litellm_worker.py": {"_open_log": OWN},
     "engine/provider/model_fetch.py": {"ModelLists._write": OWN},
@@ -280,12 +282,15 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "_record_repaired": "the top of a project's folder of caches, where no command writes"
     },
     "engine/sandbox/limits.py": {"Limits.apply": KERNEL},
+    "engine/sandbox/own_git.py": {"_Copies._write": OWN},
     "engine/sandbox/sandbox.py": {
+        "Sandbox._remember": OWN,
         "Sandbox._find_toolchains": "the top of a project's folder of caches, which no command can replace",
         "Sandbox._access": "the top of a temp folder, which no command can replace",
         "Sandbox._policy": "the top of a temp folder, which no command can replace",
         "Sandbox._start_proxy": NEW,
     },
+    "engine/sandbox/tiers/reaper.py": {"main": DEVICE},
     "engine/sandbox/tier.py": {
         "_probe_once": OWN,
         "_probe_bubblewrap": SYSTEM_TEMP,
@@ -300,6 +305,7 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
         "Index.__init__": OWN,
     },
     "engine/search/searcher.py": {"Searcher.__init__": "only read", "Searcher._open": NO_FILE},
+    "engine/session/records/fork_copy.py": {"*": OWN},
     "engine/session/records/imported.py": {"ImportedRecords.write": OWN},
     "engine/session/revert/retention.py": {"needed_snapshots": "only read"},
     "client/snapshots.py": {"list_stores": "only read"},

@@ -44,8 +44,11 @@ def _current_directory() -> Path:
         raise OpencodeError(FOLDER_IS_GONE) from None
 
 
-def load_settings(environment: Environment) -> "LoadedConfig":
-    """Return the settings of the folder; raises ConfigError. The caller reports the warnings (`report_notices`)."""
+def load_settings(environment: Environment, *, is_check: bool = False) -> "LoadedConfig":
+    """Return the settings of the folder; raises ConfigError. The caller reports the warnings (`report_notices`).
+
+    For a check, what is wrong in the settings files of a trusted folder is an error, too.
+    """
     from opencode_tui.config.load import load_config  # slow: not for the help
 
     return load_config(
@@ -53,6 +56,7 @@ def load_settings(environment: Environment) -> "LoadedConfig":
         flags=environment.flags,
         directory=environment.directory,
         environ=environment.environ,
+        is_check=is_check,
     )
 
 

@@ -84,13 +84,14 @@ def load_config(
     directory: Path,
     environ: Mapping[str, str],
     draft: tuple[Path, str] | None = None,
+    is_check: bool = False,
 ) -> LoadedConfig:
     """Return the settings of a directory; raises ConfigError. Blocks for a few milliseconds.
 
     What is wrong in a folder that is not trusted is left out with a warning. `draft` is the path of a source with the text to read
-    instead of the file.
+    instead of the file. For a check, what is wrong in the settings files of a trusted folder is an error, too.
     """
-    loading = _Loading(paths=paths, flags=flags, directory=directory, environ=environ, draft=draft)
+    loading = _Loading(paths=paths, flags=flags, directory=directory, environ=environ, draft=draft, is_check=is_check)
     try:
         return loading.load()
     except ConfigError as error:
@@ -114,9 +115,11 @@ class _Loading:
         directory: Path,
         environ: Mapping[str, str],
         draft: tuple[Path, str] | None = None,
+        is_check: bool = False,
         with_repository: bool = True,
     ) -> None:
         self._draft = draft
+        self._is_check = is_check
         self._with_repository = with_repository
         self._paths = paths
         self._flags = flags
@@ -300,9 +303,16 @@ class _Loading:
             return False
         if source.origin == "repository" and not self._is_trusted:
             return True
+        if self._is_checked(layer):
+            return False
         is_one_of_many = source.kind == "folder" and source.origin == "user"
         has_rules = layer.has_rules or holds_rules(layer.value)
         return (is_one_of_many or source.origin == "repository") and not has_rules
+
+    def _is_checked(self, layer: Layer) -> bool:
+        """Return whether a layer is of a settings file in a trusted folder, and nothing wrong in it is left out."""
+        is_file = Path(layer.source).suffix != ".md"
+        return self._is_check and layer.origin == "repository" and is_file and self._is_trusted
 
     def _layers(self, source: SettingsSource) -> Iterator[Layer]:
         match source.kind:
@@ -378,7 +388,7 @@ class _Loading:
         """
         is_one_part = Path(layer.source).suffix == ".md"
         is_elsewhere = Path(layer.source).name == MCP_FILE or self._draft is not None
-        if is_one_part or is_elsewhere or self._find_fault(layer) is None:
+        if is_one_part or is_elsewhere or self._is_checked(layer) or self._find_fault(layer) is None:
             return layer
         wrong: list[KeyPath] = []
         for key, value in layer.value.items():

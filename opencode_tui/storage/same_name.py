@@ -141,7 +141,7 @@ def _count(text: str) -> int:
     counts = [1]
     for end in range(1, len(text) + 1):
         counts.append(
-            sum(counts[start] * len(_stand_ins(text[start:end])) for start in range(max(0, end - _LONGEST), end))
+            sum(counts[start] * len(_letters_of(text[start:end])) for start in range(max(0, end - _LONGEST), end))
         )
     return counts[-1]
 
@@ -152,12 +152,12 @@ def _spellings(text: str, start: int) -> Iterator[str]:
         yield ""
         return
     for end in range(start + 1, min(len(text), start + _LONGEST) + 1):
-        for letter in _stand_ins(text[start:end]):
+        for letter in _letters_of(text[start:end]):
             for rest in _spellings(text, end):
                 yield letter + rest
 
 
-def _stand_ins(part: str) -> Sequence[str]:
+def _letters_of(part: str) -> Sequence[str]:
     """Return the single characters whose key is this text, the character itself with them."""
     return _letters_of_keys().get(part, (part,) if len(part) == 1 else ())
 

@@ -211,7 +211,7 @@ def test_files_of_a_sparse_checkout_and_of_new_repositories_are_changes_and_a_br
     assert line.run("batch", str(tasks), "--jobs", "2").code == 1
     found = read_results(tasks)
     assert (found["sparse"]["status"], found["sparse"]["files"]) == ("done", ["new/file", "new/inner/other"])
-    assert "index file" in found["broken"]["error"]
+    assert "index is damaged" in found["broken"]["error"]
     assert found["broken"]["cost"] > 0
     assert found["broken"]["session"]
 

@@ -158,7 +158,7 @@ def test_a_folder_that_cannot_be_written_to_is_amiss(commands, paths: Paths):
     paths.data.parent.mkdir(parents=True)
     paths.data.write_text("a file where the folder should be")
     done = commands.run("doctor")
-    assert done.code == 1 and signs(done.stdout)["folder"] == "✗" and "XDG_DATA_HOME" in done.stdout
+    assert done.code == 2 and f"{paths.data} is not a directory" in done.stderr and "XDG_" in done.stderr
 
 
 @pytest.mark.parametrize(("free", "sign", "code"), [(10, "✗", 1), (300, "!", 0), (9_000, "✓", 0)])

@@ -196,6 +196,27 @@ def test_wrong_settings_of_a_trusted_folder_with_rules_are_an_error(world: Setti
         world.load()
 
 
+@pytest.mark.parametrize("content", ["conflict markers", "instructions as a text", "a list", "UTF-16", "Latin-1"])
+def test_a_check_of_a_trusted_folder_leaves_out_no_wrong_settings(world: SettingsWorld, content: str) -> None:
+    given, _ = CONTENTS[content]
+    trust(world)
+    path = world.project / "opencode.json"
+    path.write_bytes(given.encode() if isinstance(given, str) else given)
+    with pytest.raises(ConfigError, match=str(path)):
+        world.load(is_check=True)
+    path.unlink()
+    definition = world.write(world.project / ".opencode" / "agent" / "bad.md", "---\nmode: main\n---\nP")
+    (warning,) = world.load(is_check=True).warnings
+    assert str(warning).startswith(str(definition))
+
+
+@pytest.mark.parametrize("content", ["conflict markers", "instructions as a text"])
+def test_a_check_of_a_folder_without_trust_leaves_wrong_settings_out(world: SettingsWorld, content: str) -> None:
+    given, effective = CONTENTS[content]
+    world.repository(given)
+    assert world.load(is_check=True).effective == effective
+
+
 def trust(world: SettingsWorld) -> None:
     world.repository({"mcp": {"m": {"type": "local", "command": ["x"]}}})
     world.trust()

@@ -17,13 +17,14 @@ WORKING_STATE = {
     "Findings",
     "State",
     "Budget",
+    "_Request",
     "Redirections",
     "SimpleCommand",
     "_Use",
     "_Sum",
     "_Memory",
 }
-"""What one scan of a shell command collects, or what messages add up to; no other module keeps them."""
+"""What one scan of a shell command collects, what messages add up to, or a prompt until it is stored; nothing else changes."""
 
 OWN_PROCESS = ("opencode_tui.engine.provider.litellm_child", "opencode_tui.__main__")
 

@@ -3,8 +3,11 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+import socketserver
+import subprocess
+import threading
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -202,6 +205,25 @@ async def test_always_after_a_refusal_lets_the_next_command_start_outside(
     assert planned.metadata["sandbox"]["runs"] == "sandbox"
 
 
+@contextmanager
+def served(folder: Path) -> Generator[str]:
+    """Yield the address of the repositories in a folder, as another computer serves them."""
+    argv = ("git", "daemon", "--inetd", "--export-all", "--enable=receive-pack", f"--base-path={folder}", str(folder))
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            subprocess.run(argv, stdin=self.request, stdout=self.request, check=True)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"git://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 @pytest.mark.parametrize("place", [".venv/bin", "tools", "link"])
 async def test_a_program_that_a_command_made_does_not_stand_for_an_allowed_one(
     environ, project: Repo, tmp_path: Path, tier: Tier, place: str
@@ -212,15 +234,17 @@ async def test_a_program_that_a_command_made_does_not_stand_for_an_allowed_one(
     (tmp_path / "link").symlink_to(made)
     folder = tmp_path / "link" if place == "link" else made
     given = {**environ, "PATH": f"{folder}:{environ['PATH']}"}
-    project.git("init", "-q", "--bare", str(tmp_path / "remote"))
-    project.git("remote", "add", "origin", str(tmp_path / "remote"))
+    project.git("init", "-q", "--bare", str(tmp_path / "served" / "remote"))
     project.write("plant.sh", f"cp attack {made}/git\n")
     project.write("attack", f"#!/bin/sh\necho owned > {tmp_path}/owned\n")
     (project.path / "attack").chmod(0o755)
-    async with confined(given, project, tier, settings={"permission": {"bash": {"git push *": "allow"}}}) as story:
-        await story.bash("sh plant.sh")
-        state = await story.bash("git push origin HEAD")
-        missing = await story.bash("git push origin HEAD && git-of-the-project push", "reject")
+    settings = {"permission": {"bash": {"git push *": "allow"}}}
+    with served(tmp_path / "served") as url:
+        async with confined(given, project, tier, settings=settings) as story:
+            project.git("remote", "add", "origin", f"{url}/remote")
+            await story.bash("sh plant.sh")
+            state = await story.bash("git push origin HEAD")
+            missing = await story.bash("git push origin HEAD && git-of-the-project push", "reject")
     assert (made / "git").exists() and not (tmp_path / "owned").exists()
     assert (state.metadata["exit"], state.metadata["sandbox"]["runs"]) == (0, "host")
     assert missing.status == "error"

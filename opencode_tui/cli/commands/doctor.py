@@ -256,8 +256,8 @@ class _Tried(Struct, frozen=True):
     warnings: Sequence[str] = ()
 
 
-_TRIAL = 'echo > "$TMPDIR/.doctor" && rm "$TMPDIR/.doctor"'
-"""Works where a command starts, and reaches its own temp folder."""
+_TRIAL = ': > "$TMPDIR/.doctor"'
+"""Works where a command starts, and reaches its own temp folder; needs nothing but the shell."""
 _TRIAL_MS = 60_000
 
 

@@ -4,6 +4,8 @@ A line that git cannot read, such as one of `packed-refs` that is a link to a ke
 nobody; what it says is known here by fixed words, and the rest is an exit code.
 """
 
+import errno
+import os
 import re
 
 _CAUSES = tuple(
@@ -55,9 +57,23 @@ _CAUSES = tuple(
 )  # fmt: skip
 """Words of git's messages, and what is said instead; the first one that is found counts."""
 
+_SYSTEM_ERRORS = frozenset(os.strerror(number).lower() for number in errno.errorcode)
+
 
 def explain(error: bytes, code: int) -> str:
-    """Return why git failed in fixed words, with its exit code; nothing of its message is repeated."""
+    """Return why git failed in fixed words, with its exit code; nothing of its message is repeated.
+
+    A line that ends with an error of the system is said in the system's words. The code of a git that went on after an error, 0,
+    says nothing.
+    """
     text = error.decode("utf-8", "replace")
-    cause = next((words for pattern, words in _CAUSES if pattern.search(text)), "")
+    cause = next((words for pattern, words in _CAUSES if pattern.search(text)), "") or _system_error(text)
+    if code == 0:
+        return cause or "it printed an error and went on"
     return f"{cause} (exit code {code})" if cause else f"exit code {code}"
+
+
+def _system_error(text: str) -> str:
+    """Return which error of the system ends a line, in lower case; empty where none does."""
+    ends = (line.rsplit(": ", 1)[-1].lower() for line in text.splitlines())
+    return next((end for end in ends if end in _SYSTEM_ERRORS), "")

@@ -100,7 +100,7 @@ def test_everything_ends_when_this_program_is_killed(tmp_path: Path) -> None:
     listed = tmp_path / "project/pids"
     wait_until(lambda: listed.exists() and len(listed.read_text().split()) == 4)
     left = [int(line) for line in listed.read_text().split()]
-    assert all(map(is_alive, left))
+    assert len(left) == 4 and all(is_alive(one) for one in left)
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     process.join()

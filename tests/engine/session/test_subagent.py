@@ -139,7 +139,8 @@ async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(
             was_shown.set()
             session = await running
         (child,) = await client.sessions.children(session.id)
-        assert shown[-1] == {"sessionId": child.id, "model": str(MODEL), "tools": ["read"]}
+        work = {"after": ""}  # all of the agent's session: it is new
+        assert shown[-1] == {"sessionId": child.id, "model": str(MODEL), "tools": ["read"], "work": work}
         (part,) = await tool_parts(client, session.id)
         assert part.state.metadata["tools"] == ["read"]
 

@@ -5,12 +5,16 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.session.part import PatchPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.undo import UndoOnly
+from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.storage import Storage
 from tests.engine.session.test_undo_crash import die_at
+from tests.support.sessions.stored import read_store
 from tests.support.undo.sessions import UndoWorld, undo_world
 
 
@@ -117,16 +121,28 @@ async def test_a_death_leaves_files_and_record_consistent(environ, tmp_path: Pat
         assert state(world) == ("a2", "b2")
 
 
-@pytest.mark.parametrize("at", range(1, 4))
-@pytest.mark.parametrize("name", ["update", "update_message", "update_part", "sync"])
+CALLS_WHILE_IT_BECOMES_FINAL = {
+    (SessionStore, "update"): 1,
+    (SessionStore, "sync"): 1,
+    (SessionWriter, "add_message"): 1,
+    (SessionWriter, "update_message"): 1,
+    (Storage, "write"): 5,
+}
+"""How often each is called, at least."""
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "at"),
+    [(*what, at) for what, most in CALLS_WHILE_IT_BECOMES_FINAL.items() for at in range(1, most + 1)],
+)
 @pytest.mark.parametrize("is_redo", [True, False])
 async def test_a_death_while_an_undo_of_files_becomes_final(
-    environ, tmp_path: Path, name: str, at: int, *, is_redo: bool
+    environ, paths: Paths, tmp_path: Path, owner: type, name: str, at: int, *, is_redo: bool
 ):
     async with undo_world(environ, tmp_path / "p") as world:
         session = await play(world)
         await world.undo.revert(session.id, only="files")
-        await die_at(SessionStore, name, at, lambda: world.clean_up(session))
+        assert await die_at(owner, name, at, lambda: world.clean_up(session))
     async with undo_world(environ, tmp_path / "p") as world:
         if is_redo and (await world.info(session)).revert is not None:
             await world.undo.unrevert(session.id)
@@ -135,6 +151,7 @@ async def test_a_death_while_an_undo_of_files_becomes_final(
             await world.clean_up(session)
             assert (len(await world.ids(session)), state(world)) == (5, ("a1", None))
             assert len((await world.messages(session))[-1].parts) == 2
+    assert read_store(paths.storage).strays == []
 
 
 @pytest.mark.parametrize("at", [1, 2])

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.snapshot.snapshot import Snapshots
 from opencode_tui.schema.session.session import SessionInfo
+from opencode_tui.storage.storage import Storage
 from tests.support.sessions.stored import read_store
 from tests.support.snapshot.worktree import Death
 from tests.support.undo.sessions import UndoWorld, undo_world
@@ -88,20 +90,66 @@ async def test_the_next_request_completes_an_undo_that_died(environ, tmp_path: P
         assert (await world.info(session)).metadata is None
 
 
-@pytest.mark.parametrize("name", ["remove_message", "remove_part", "update", "write_diff"])
-@pytest.mark.parametrize("at", [1, 2, 4])
-@pytest.mark.parametrize("is_part", [False, True])
-async def test_a_cleanup_that_dies_is_completed_by_the_next(environ, tmp_path: Path, paths, name, at, is_part):
+CALLS_OF_A_CLEANUP = {
+    "messages": {
+        (SessionWriter, "remove_message"): 4,
+        (SessionStore, "update"): 1,
+        (SessionStore, "sync"): 1,
+        (Storage, "write"): 1,
+        (Storage, "remove"): 4,
+        (Storage, "remove_tree"): 4,
+    },
+    "parts": {
+        (SessionWriter, "remove_message"): 2,
+        (SessionWriter, "remove_part"): 2,
+        (SessionStore, "update"): 1,
+        (SessionStore, "sync"): 1,
+        (Storage, "write"): 2,
+        (Storage, "remove"): 4,
+        (Storage, "remove_tree"): 2,
+    },
+}
+"""How often a cleanup of each kind calls what writes and removes, at least."""
+
+CLEANUP_DEATHS = [
+    (kind, owner, name, at)
+    for kind, calls in CALLS_OF_A_CLEANUP.items()
+    for (owner, name), most in calls.items()
+    for at in (1, 2, 4)
+    if at <= most
+]
+
+
+@pytest.mark.parametrize(("kind", "owner", "name", "at"), CLEANUP_DEATHS)
+async def test_a_cleanup_that_dies_is_completed_by_the_next(environ, tmp_path: Path, paths, kind, owner, name, at):
     async with undo_world(environ, tmp_path / "p") as world:
         session = await play(world)
         messages = await world.messages(session)
         target = messages[1]
-        await world.undo.revert(session.id, target.info.id, target.parts[2].id if is_part else None)
-        await die_at(SessionStore, name, at, lambda: world.clean_up(session))
+        await world.undo.revert(session.id, target.info.id, target.parts[2].id if kind == "parts" else None)
+        assert await die_at(owner, name, at, lambda: world.clean_up(session))
     async with undo_world(environ, tmp_path / "p") as world:
         await world.clean_up(session)
         left = await world.messages(session)
         kinds = [[part.type for part in message.parts] for message in left]
-        assert kinds == ([["text"], ["step-start", "text"]] if is_part else [])
+        assert kinds == ([["text"], ["step-start", "text"]] if kind == "parts" else [])
         assert (await world.info(session)).revert is None and state(world) == ("a0", None)
     assert read_store(paths.storage).strays == []
+
+
+@pytest.mark.parametrize("at", [1, 2])
+async def test_an_undo_that_dies_with_its_summary_is_done_or_was_never_begun(environ, tmp_path: Path, at):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        await world.summarize(session.id)
+        before = await world.engine.store.diff(session.id)
+        assert before and await die_at(SessionWriter, "write_diff", at, lambda: world.undo.revert(session.id)) == (
+            at == 1
+        )
+    async with undo_world(environ, tmp_path / "p") as world:
+        await world.undo.recover(session.id)
+        info = await world.info(session)
+        assert state(world) == (("a1", None) if info.revert is not None else ("a2", "b2"))
+        if info.revert is not None:
+            await world.undo.unrevert(session.id)
+        assert (state(world), await world.engine.store.diff(session.id)) == (("a2", "b2"), before)

@@ -101,10 +101,11 @@ async def recorded_step(world: UndoWorld, session: SessionInfo, request: str, *w
     await world.tool(session, message, core.clock())
     info = (await world.messages(session))[-1].info
     assert isinstance(info, AssistantMessage)
-    changes = recorder.begin(info)
-    for work in works:
-        await _do(world.root, work, changes.watch())
-    await changes.store_interrupted()
+    async with core.store.locked(session.id):  # as the run that records
+        changes = recorder.begin(info)
+        for work in works:
+            await _do(world.root, work, changes.watch())
+        await changes.store_interrupted()
     await world.part(session, message, StepFinishPart, reason="stop", tokens=Tokens())
     return message
 

@@ -14,10 +14,12 @@ from hypothesis.stateful import initialize, invariant, precondition, rule
 
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.stored_history import ForkMap
+from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.schema.api.request import ForkSession
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.storage.storage import Storage
 from tests.support.sessions.stored import read_store
 from tests.support.snapshot.fresh_edits import edit
 from tests.support.snapshot.machine import ACTS, Act, Facts, compare_facts
@@ -51,8 +53,21 @@ STEPS = st.lists(st.tuples(st.lists(ACTS, min_size=1, max_size=3), st.booleans()
 Steps = list[tuple[list[Act], bool]]
 """Each with whether it is recorded as the loop does it, files that tools write apart from commands."""
 
-DEATHS = st.sampled_from([(SessionStore, "update"), (SessionStore, "sync"), (FileRevert, "delete_record")])
-CLEANUP_DEATHS = st.sampled_from(["remove_message", "remove_part", "update", "write_diff", "sync"])
+DEATHS = st.sampled_from(
+    [(SessionStore, "update"), (SessionStore, "sync"), (FileRevert, "delete_record"), (SessionWriter, "write_diff")]
+)
+CLEANUP_DEATHS = st.sampled_from(
+    [
+        (SessionWriter, "remove_message"),
+        (SessionWriter, "remove_part"),
+        (SessionWriter, "write_diff"),
+        (SessionStore, "update"),
+        (SessionStore, "sync"),
+        (Storage, "write"),
+        (Storage, "remove"),
+        (Storage, "remove_tree"),
+    ]
+)
 
 
 class UndoMachine(UndoHistory):
@@ -146,8 +161,8 @@ class UndoMachine(UndoHistory):
 
     @precondition(lambda self: self.before_undo is not None)
     @rule(death=CLEANUP_DEATHS, at=st.integers(1, 3))
-    def cleanup_dies(self, death: str, at: int) -> None:
-        self._make_final(death, at)
+    def cleanup_dies(self, death: tuple[type, str], at: int) -> None:
+        self._make_final((*death, at))
 
     @precondition(lambda self: self.points and self.before_undo is None)
     @rule(data=st.data(), death=DEATHS, at=st.integers(1, 3))
@@ -262,13 +277,13 @@ class UndoMachine(UndoHistory):
         self.persons.wrote(before, after)
         self.is_touched |= after != before
 
-    def _make_final(self, death: str = "", at: int = 0) -> None:
+    def _make_final(self, death: tuple[type, str, int] | None = None) -> None:
         if self.before_undo is None:
             return
         info, files = self._do(self.world.info(self.session)), self.world.files()
         assert info.revert is not None
         kept = visible(self._do(self.world.messages(self.session)), info.revert)
-        is_done = self._clean_up(death, at)
+        is_done = self._clean_up(death)
         found = self._do(self.world.messages(self.session))
         ids = [(one.info.id, [part.id for part in one.parts]) for one in kept]
         assert [(one.info.id, [part.id for part in one.parts]) for one in found] == ids
@@ -277,11 +292,11 @@ class UndoMachine(UndoHistory):
         self._keep_points(found)
         self._forget_what_was_left()
 
-    def _clean_up(self, death: str, at: int) -> bool:
-        if not death:
+    def _clean_up(self, death: tuple[type, str, int] | None) -> bool:
+        if death is None:
             return self._do(self.world.clean_up(self.session))
         try:
-            with dying(SessionStore, death, at):
+            with dying(*death):
                 self._do(self.world.clean_up(self.session))
         except Death:
             pass

@@ -2,7 +2,7 @@
 
 It shows the content of a folder and speaks the protocol of the kernel's FUSE itself, in a process of its own: `python -m
 tests.support.world.case_ignoring_disk FOLDER MOUNT_POINT` serves until it is unmounted. The kernel keeps one entry per spelling, so
-a mount over `.env` does not cover `.ENV`, as with Docker Desktop's and WSL's folders. Source: linux/include/uapi/linux/fuse.h.
+a mount over `.env` does not cover `.ENV`, as with Docker Desktop's and WSL's folders. Source: fuse(4).
 """
 
 import errno

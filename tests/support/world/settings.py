@@ -40,11 +40,15 @@ class SettingsWorld:
         """Write a file of the repository, by default its settings."""
         return self.write(self.project / name, content)
 
-    def load(self, directory: Path | None = None, /, **environ: str) -> LoadedConfig:
+    def load(self, directory: Path | None = None, /, *, is_check: bool = False, **environ: str) -> LoadedConfig:
         """Load the settings of the project, or of a folder in it, with further variables."""
         variables = {**self.environ, **environ}
         return load_config(
-            paths=self.paths, flags=read_flags(variables), directory=directory or self.project, environ=variables
+            paths=self.paths,
+            flags=read_flags(variables),
+            directory=directory or self.project,
+            environ=variables,
+            is_check=is_check,
         )
 
     def trust(self, directory: Path | None = None) -> None:

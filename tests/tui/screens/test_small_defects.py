@@ -204,7 +204,7 @@ async def test_a_question_names_the_file_outside_and_its_line_the_whole_path(
     calls = Answer(calls=(Call("read", {"filePath": given}),)), Answer(text="Read.")
     async with screen(environ, folder, *calls, size=(150, 34)) as page:
         text = await outside(page)
-        assert "Access a file outside the project?" in text and str(secret) in text
+        assert "Read a file outside the project?" in text and str(secret) in text
         await page.answer("y")
         await page.sees("Read.")
         line = next(line for line in page.text().splitlines() if "✓ Read" in line)

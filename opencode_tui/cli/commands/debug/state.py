@@ -30,10 +30,13 @@ def agent(name: str) -> None:
 
 @click.command()
 def config() -> None:
-    """Print {config, sources, warnings, ignored, extensions}; secrets are redacted."""
+    """Print {config, sources, warnings, ignored, extensions}; secrets are redacted.
+
+    A wrong settings file of a trusted folder, which other commands leave out, is an error.
+    """
     from opencode_tui.config.redact import redact_settings  # not for the help
 
-    loaded = load_settings(read_environment())
+    loaded = load_settings(read_environment(), is_check=True)
     print_json(
         {
             "config": redact_settings(loaded.effective),

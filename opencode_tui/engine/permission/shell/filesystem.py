@@ -59,6 +59,13 @@ class ShellFileSystem:
         """Return whether there is anything at a path, a link too."""
         return os.path.lexists(path)
 
+    def is_writable(self, folder: str) -> bool:
+        """Return whether names can be made in a folder."""
+        try:
+            return os.access(folder, os.W_OK | os.X_OK)
+        except ValueError:
+            return False
+
     def remotes(self, top: str) -> RemoteSettings | None:
         """Return what the repository with this work tree says about remotes, None where its settings cannot be read."""
         return find_remotes(Path(top))
@@ -140,6 +147,10 @@ class VirtualFileSystem(ShellFileSystem):
     def exists(self, path: str) -> bool:
         """Return whether the path is in the list."""
         return path in self._folders or path in self._files or path in self._links
+
+    def is_writable(self, folder: str) -> bool:
+        """Return whether the folder is in the list."""
+        return self.is_folder(folder)
 
     def names(self, folder: str) -> list[str]:
         """Return the names in a folder."""

@@ -85,7 +85,9 @@ class Findings(Struct):
     `listed` is the pattern of the file names that a command has printed, hidden ones included; others may read these files.
     `renamed`: the script may change what names of commands stand for, as an assignment of PATH does. `unnamed`: which program a
     command starts, or the text of a script, is only known when it runs. `complete` is false where a limit ended the scan before
-    the script's end.
+    the script's end. `made` are the folders that the script makes for certain; they count while `keeps_folders` holds, which ends
+    with the first command that could delete one or make something else of that name. `always_runs`: the present command runs
+    once, whatever others do.
     """
 
     root: str
@@ -111,6 +113,9 @@ class Findings(Struct):
     outside: dict[tuple[Kind, str, str], Reason] = {}
     discards: dict[tuple[str, str], Reason] = {}
     losses: dict[Loss, None] = {}
+    made: set[str] = set()
+    keeps_folders: bool = True
+    always_runs: bool = False
     command: str = ""
     is_guess: bool = False
     _users: dict[str, str] = {}
@@ -219,6 +224,28 @@ class Findings(Struct):
         """Return the path with the links of its folders followed, not the one at its end."""
         folder, _, name = path.rpartition("/")
         return self.real(path) if name in ("", ".", "..") else f"{self.real(folder or '/').rstrip('/')}/{name}"
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether there is a folder at a path when the present command runs, as the script may have made it."""
+        real = self.real(path)
+        return self.filesystem.is_folder(real) or (self._is_sure and real in self.made)
+
+    def make_folder(self, path: str, *, with_parents: bool) -> None:
+        """Record that the present command makes a folder, unless anything could keep it from doing so."""
+        missing: list[str] = []
+        folder = path
+        while is_inside(folder, self.root) and not self.is_folder(folder):
+            if self.filesystem.exists(folder) or folder.casefold() in map(str.casefold, self.inside):
+                return  # a file, a link that leads nowhere, or a name that the script has used
+            missing.append(folder)
+            folder = posixpath.dirname(folder)
+        can_write = folder in self.made or (is_inside(folder, self.root) and self.filesystem.is_writable(folder))
+        if self._is_sure and can_write and self.real(path) == path and (with_parents or len(missing) == 1):
+            self.made.update(missing)
+
+    @property
+    def _is_sure(self) -> bool:
+        return self.always_runs and self.keeps_folders and not self.opaque
 
     def tops(self, folders: frozenset[str] | None) -> list[str]:
         """Return the folders of the repositories that a shell in these folders may work in."""

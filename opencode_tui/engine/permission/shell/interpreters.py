@@ -11,7 +11,7 @@ from opencode_tui.engine.permission.shell.call import Call
 from opencode_tui.engine.permission.shell.needs import versionless
 from opencode_tui.engine.permission.shell.operands import ASSUMED, UNLISTED, apply_spec, spec_of, split_options
 from opencode_tui.engine.permission.shell.state import State, assigned_names, is_dangerous, moved
-from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, literal, names
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, home_of, listed, literal, names
 
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _COUNT = re.compile(r"[0-9]{1,9}")
@@ -42,11 +42,7 @@ def change_directory(call: Call) -> None:
         call.use(target, "r")
     folders = moved(call.state.folders, target.text)
     files = call.runner.findings
-    cannot_fail = (
-        len(words) < 2
-        and folders is not None
-        and all(files.filesystem.is_folder(files.real(folder)) for folder in folders)
-    )
+    cannot_fail = len(words) < 2 and folders is not None and all(files.is_folder(folder) for folder in folders)
     call.state.move(folders, cannot_fail=cannot_fail)
     if folders is None:
         call.opaque()
@@ -224,6 +220,7 @@ _LITERAL = re.compile(r"(['\"])((?:~|\.\.|/)[^'\"\s]*|[^'\"\s]*\.env(?:\.\w+)?)\
 _CODE_OPTION = re.compile(r"-[A-Za-z]*[ceEprR]|--eval|--print|--command")
 _IN_PLACE = re.compile(r"-[0acFlnpsw]*i")
 _QUIET = names("-V -VV -v -h --version --help -version")
+_TILDE = re.compile(r"~([\w.-]*)(/.*|)", re.DOTALL)
 _MODULES = listed("python modules")
 _NETWORK_MODULES = listed("python network modules")
 _PROGRAM_MODULES = listed("python modules like their programs")
@@ -376,7 +373,19 @@ def record_literals(call: Call, program: str) -> None:
     for found in _LITERAL.finditer(program[:20_000]):
         text = found.group(2)
         if is_secret(text) or (len(text) > 1 and not text.startswith("//") and re.fullmatch(r"[\w./~+-]+", text)):
-            call.guess(literal(call.state.home + text[1:] if text.startswith("~") else text))
+            call.guess(literal(_at_home(call, text)))
+
+
+def _at_home(call: Call, text: str) -> str:
+    """Return the path that a program makes of a text that begins with a tilde; the text where it is the name of no user."""
+    found = _TILDE.fullmatch(text)
+    if found is None:
+        return text
+    name, rest = found.groups()
+    home = call.state.home
+    folder = home_of(name, home) if name else home
+    is_there = folder == home or call.runner.findings.filesystem.exists(folder)
+    return folder + rest if rest or is_there else text
 
 
 INTERPRETERS: Sequence[Callable[[Call], None]] = (

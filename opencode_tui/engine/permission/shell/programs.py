@@ -1,5 +1,6 @@
 """The analyzers of programs that a line of the table can't describe, by program name."""
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, lru_cache
@@ -27,6 +28,7 @@ from opencode_tui.engine.permission.shell.operands import (
     split_options,
     use_operand,
 )
+from opencode_tui.engine.permission.shell.state import limited
 from opencode_tui.engine.permission.shell.words import Word, listed, literal, rows
 
 
@@ -35,12 +37,43 @@ def make_link(call: Call) -> None:
     operands, seen = split_options(call, spec_of("ln"))
     points_to = operands if Role.TARGET in seen or len(operands) == 1 else operands[:-1]
     is_symbolic = any(re.match(r"-[A-Za-z]*s|--sym", text) for text in call.texts())
+    is_relative = is_symbolic and not any(re.match(r"-[A-Za-z]*r|--rel", text) for text in call.texts())
+    named = seen.get(Role.TARGET) or operands[len(points_to) :]
+    linking = _from_link(call, named, is_folder=Role.TARGET in seen or len(points_to) > 1) if is_relative else call
     for word in points_to:
-        call.use(word, "r" if is_symbolic else "rw")
-        if is_symbolic and _leads_out(call, word):
+        linking.use(word, "r" if is_symbolic else "rw")
+        if is_symbolic and _leads_out(linking, word):
             call.runner.poison(renames=False)
     for word in operands[len(points_to) :]:
         use_operand(call, word, Role.WRITE, assumed=False)
+
+
+_NO_FOLDER = "-n -T -h --no-dereference --no-target-directory"
+"""Options of ln with which a link to a folder at the place of the new link is no folder."""
+
+
+def _from_link(call: Call, named: list[Word], *, is_folder: bool) -> Call:
+    """Return the call in the folder of the link that it makes, by which the target of a symbolic link is resolved.
+
+    `named` is the link, or the folder that it is made in, none for the present folder. Where it may be either, both count.
+    """
+    if not named:
+        return call
+    word = named[-1]
+    state = call.state.fork()
+    if not word.known or word.glob or state.folders is None:
+        return call
+    findings = call.runner.findings
+    follows = not given(call.texts(), _NO_FOLDER)
+    folders: set[str] = set()
+    for path in findings.targets(word, state.folders):
+        holds = is_folder or (follows and findings.filesystem.is_folder(findings.real(path)))
+        if not holds:
+            folders.add(posixpath.dirname(path))
+        if holds or not findings.filesystem.exists(path):
+            folders.add(path)
+    state.folders = limited(frozenset(folders))
+    return replace(call, state=state)
 
 
 def _leads_out(call: Call, word: Word) -> bool:
@@ -49,6 +82,24 @@ def _leads_out(call: Call, word: Word) -> bool:
     findings = call.runner.findings
     starts = [""] if word.text.startswith("/") else [f"{folder}/" for folder in call.state.folders]
     return any(not is_inside(findings.real(start + word.text), findings.root) for start in starts) or ".." in word.text
+
+
+_NEW_FOLDER = re.compile(r"(?:[A-Za-z0-9_][\w.+-]{0,99}/){0,9}[A-Za-z0-9_][\w.+-]{0,99}/?", re.ASCII)
+"""Names that every file system can hold, and that are not hidden, since hidden ones may be protected."""
+
+
+def make_folder(call: Call) -> None:
+    """Analyze `mkdir`: a later `cd` into a folder that it makes for certain cannot fail."""
+    spec = spec_of("mkdir")
+    options, operands = read_options(call.arguments, spec.options, permutes=True)
+    texts = [option.word.text for option in options]
+    is_plain = all(re.fullmatch(r"-[pv]+|--parents|--verbose", text) for text in texts)
+    if is_plain and call.state.folder is not None and not call.state.starts_jobs:
+        for word in operands:
+            if word.known and not word.glob and _NEW_FOLDER.fullmatch(word.text):
+                path = posixpath.normpath(f"{call.state.folder}/{word.text}")
+                call.runner.findings.make_folder(path, with_parents=any("p" in text for text in texts))
+    apply_spec(call, spec)
 
 
 def move(call: Call) -> None:
@@ -382,6 +433,7 @@ _FUNCTIONS: Mapping[str, Callable[[Call], None]] = {
         *INTERPRETERS,
         run_git,
         end_process,
+        make_folder,
         make_link,
         delete,
         move,

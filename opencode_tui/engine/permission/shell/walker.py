@@ -26,7 +26,7 @@ from opencode_tui.engine.permission.shell.syntax import (
     from_source,
     parse,
 )
-from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, matched, names
+from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, matched, names
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -51,6 +51,7 @@ _PRINTED_BREAK = re.compile(r"\\(?:n|t|0{1,3}|x00?)")
 
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _NUMBER = re.compile(r"-?\d+")
+_KEEPS_FOLDERS = listed("keeps folders")
 _COMPARES = re.compile(rb"-(?:eq|ne|lt|le|gt|ge)\b|-v\b")
 _INTERESTING = re.compile(rb"[A-Za-z_$`]")
 
@@ -60,7 +61,8 @@ class Walker:
 
     `_upstream` is the text that the current command reads, None if unknown; `_is_fed`: it reads a file or another command's output,
     which is not known. `_redirects` are redirections that the grammar
-    attaches to a chain or a pipeline, by the node of the last command, with the statement of this command only.
+    attaches to a chain or a pipeline, by the node of the last command, with the statement of this command only. `_certain` are the
+    nodes of commands of the outermost script that run whatever others do.
     """
 
     def __init__(self, findings: Findings) -> None:
@@ -73,6 +75,7 @@ class Walker:
         self._redirects: dict[int, tuple[list[Node], Node | None]] = {}
         self._members: list[FoundMember] = []
         self._scripts = 0
+        self._certain: set[int] = set()
 
     def mark_opaque(self) -> None:
         """Record that the current command, or outside of commands the script, is not fully known."""
@@ -240,6 +243,8 @@ class Walker:
                 self._end_early()
                 return
             is_background = index + 1 < len(children) and children[index + 1].type == "&"
+            if self._scripts == 1 and node.parent is None and not is_background:
+                self._certain.add(_first_command(child).id)
             self.statement(child, state.fork() if is_background else state)
             state.starts_jobs = state.starts_jobs or is_background
             state.merge_outcomes()
@@ -492,12 +497,12 @@ class Walker:
         is_fed, self._is_fed = self._is_fed, redirections.is_fed or self._is_fed
         redirections.is_fed = self._is_fed
         self._members.pop()
-        self._run(member, command, state)
+        self._run(member, command, state, always=node.id in self._certain)
         self._is_fed = is_fed
         self.findings.command = outer
         self._follow(redirections, state)
 
-    def _run(self, member: FoundMember, command: SimpleCommand, state: State) -> None:
+    def _run(self, member: FoundMember, command: SimpleCommand, state: State, *, always: bool = False) -> None:
         self._budget.commands += 1
         self._budget.words += len(command.words)
         if self._budget.is_spent:
@@ -506,7 +511,11 @@ class Walker:
         state.after_failure, state.cannot_fail = state.folders, True
         outer, self.findings.command = self.findings.command, member.texts[0]
         self._members.append(member)
+        self.findings.always_runs = always
+        if command.words and not (command.words[0].known and command.words[0].text in _KEEPS_FOLDERS):
+            self.findings.keeps_folders = False
         invoke(command, member, state, self)
+        self.findings.always_runs = False
         self._members.pop()
         self.findings.command = outer
 
@@ -522,6 +531,13 @@ def _flatten(node: "Node") -> "tuple[Node, list[tuple[str, Node]]]":
         chain.append((operator, parts[-1]))
         node = parts[0]
     return node, chain[::-1]
+
+
+def _first_command(node: "Node") -> "Node":
+    """Return the first member of a chain, which runs whatever the others do; the node itself where it is no chain."""
+    while node.type == "list" and node.named_children:
+        node = node.named_children[0]
+    return node
 
 
 def _last_command(node: "Node") -> "Node | None":

@@ -142,9 +142,14 @@ def _tilde(piece: str, home: str, folder: str | None) -> str:
         case "+":
             return (folder or UNKNOWN) + rest
         case _ if name.isidentifier():
-            return f"/root{rest}" if name == "root" else f"{posixpath.dirname(home)}/{name}{rest}"
+            return home_of(name, home) + rest
         case _:
             return UNKNOWN + rest
+
+
+def home_of(name: str, home: str) -> str:
+    """Return the home of another user, beside the one of this user, as a shell expands `~NAME`."""
+    return "/root" if name == "root" else f"{posixpath.dirname(home)}/{name}"
 
 
 def _braces(encoded: str) -> Iterator[str]:

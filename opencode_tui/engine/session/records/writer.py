@@ -2,7 +2,8 @@
 
 While it is open this process holds the session's run lock, and has dropped what another process changed. A closed one refuses.
 What writes several records, or a record and the memory, is done to its end although its caller is canceled. After a kill a
-message is there with all its parts or not at all: it is written after its parts, and removed before them.
+message is there with all its parts or not at all: it is written after its parts, and a request that waits is removed before them.
+What an undo hides is removed the other way round: who repeats the removal finds the message, and with it the parts that are left.
 """
 
 import asyncio
@@ -191,17 +192,35 @@ class SessionWriter:
         return True
 
     async def remove_message(self, message_id: str) -> None:
-        """Delete a message with its parts and publish each deletion."""
+        """Delete a message after its parts and publish each deletion; after a kill in between call it again for the rest.
+
+        For a message that nobody reads any more, as one that an undo hides. Raises StorageError; then it is still in memory.
+        """
         await self._load_all(self.session_id)
         self._check(self.session_id)
-        await self._to_end(self._delete(message_id))
+        await self._to_end(self._remove_message(message_id))
+
+    async def remove_left(self, message_id: str) -> None:
+        """Delete a message that may be stored, or the parts that a kill left of it; does nothing where neither is there."""
+        if await self._is_left(message_id):
+            await self.remove_message(message_id)
+
+    async def _remove_message(self, message_id: str) -> None:
+        await self._storage.remove_tree(("part", message_id))
+        await self._storage.remove(("message", self.session_id, message_id))
+        self._publish_removal(
+            message_id, () if (records := self._records) is None else records.remove_message(message_id)
+        )
 
     async def _delete(self, message_id: str, parts: Sequence[str] = ()) -> None:
-        """Delete a message in memory and on disk, and publish that; `parts` are those that are not in memory."""
+        """Delete a message in memory and on disk before its parts, and publish that; `parts` are those that are not in memory."""
         if (records := self._records) is not None:
             parts = [*parts, *records.remove_message(message_id)]
         await self._storage.remove(("message", self.session_id, message_id))
         await self._storage.remove_tree(("part", message_id))
+        self._publish_removal(message_id, parts)
+
+    def _publish_removal(self, message_id: str, parts: Sequence[str]) -> None:
         for part_id in parts:
             self._publisher.publish(PartRemoved(session_id=self.session_id, message_id=message_id, part_id=part_id))
         self._publisher.publish(MessageRemoved(session_id=self.session_id, message_id=message_id))
@@ -213,7 +232,7 @@ class SessionWriter:
             return
         gone = [old for old, new in kept.releasing.items() if await self._is_stored(new)]
         for message_id in dict.fromkeys([*kept.withdrawn, *gone]):
-            if await self._is_stored(message_id):
+            if await self._is_left(message_id):
                 await self._to_end(self._delete(message_id))
 
         await self._requests.change(self.session_id, lambda now: now.without(kept))
@@ -344,6 +363,10 @@ class SessionWriter:
     async def _is_stored(self, message_id: str) -> bool:
         path = self._storage.path_of(("message", self.session_id, message_id))
         return await asyncio.to_thread(self._storage.files.exists, path)
+
+    async def _is_left(self, message_id: str) -> bool:
+        """Return whether a message or parts of it are stored: a kill may have come between the two."""
+        return await self._is_stored(message_id) or await self._requests.owner_of_parts(message_id) is not None
 
     @contextmanager
     def _reserved(self, given: str | None) -> Generator[None]:

@@ -271,8 +271,8 @@ class SessionRevert:
         active = read_note(info).report
         state = pending.to
         done = await self._files.complete(report, work, active, is_redo=state is None)
-        if is_of_files(info):  # a cleanup was interrupted after it had written the message
-            await self._delete_record(info)
+        if info.revert is not None and is_of_files(info):  # a cleanup was interrupted while it wrote the message
+            await self._store.writer(info.id).remove_left(info.revert.message_id)
         if state is not None:
             scope = await self._scope(info, state)
             done = done.changed(scope=scope.changed(only=pending.only))
@@ -319,12 +319,6 @@ class SessionRevert:
         )
         words = TextPart(id=reminder, session_id=info.id, message_id=message.id, text=text, synthetic=True)
         await self._store.writer(info.id).add_message(message, [words, reported])
-
-    async def _delete_record(self, info: SessionInfo) -> None:
-        messages = await self._conversation(info.id)
-        boundary = None if info.revert is None else stored_boundary(messages, info.revert)
-        if boundary is not None:
-            await self._cleanup.remove(info.id, messages, boundary)
 
     async def _scope(self, info: SessionInfo, state: RevertState) -> UndoScope:
         messages = await self._near(info, state.message_id)

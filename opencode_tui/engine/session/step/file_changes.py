@@ -19,7 +19,7 @@ from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.session.revert.retention import SnapshotRetention
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.snapshot.record.call import CallChanges, attempt
-from opencode_tui.schema.error import BusyError, NotFoundError, StorageError
+from opencode_tui.schema.error import BusyError, NotFoundError, RunAborted, StorageError
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import PatchPart, StepStartPart
@@ -113,11 +113,14 @@ class StepRecorder:
         """
         deadline = time.monotonic() + LOCK_WAIT_S
         async with AsyncExitStack() as stack:
-            while self._session_lock.runs.get(session_id) is None:
+            while True:
                 try:
-                    await stack.enter_async_context(self._session_lock.hold(session_id, is_awaited=True))
+                    if (run := self._session_lock.runs.get(session_id)) is None:
+                        await stack.enter_async_context(self._session_lock.hold(session_id, is_awaited=True))
+                    else:
+                        await run.writer()
                     break
-                except BusyError:
+                except (BusyError, RunAborted):
                     if time.monotonic() > deadline:
                         raise
                     await asyncio.sleep(LOCK_RETRY_S)
@@ -238,19 +241,19 @@ class StepPatch:
     async def _store(self, moment: "Moment") -> None:
         recording = self._recording
         assert recording is not None
-        if moment == "after run":
-            await self._store_after_run(recording)
+        if moment in ("background", "after run"):
+            await self._store_after_run(recording, has_changed=moment == "after run")
         else:
             await self._store_parts(recording, has_changed=moment != "write")
         if moment in ("command", "after run") and self._part is not None and self._recorder.follow is not None:
             self._recorder.follow(self._part.files)
 
-    async def _store_after_run(self, recording: "StepRecording") -> None:
+    async def _store_after_run(self, recording: "StepRecording", *, has_changed: bool) -> None:
         store, message = self._recorder.store, self._message
         async with self._recorder.access_after_run(message.session_id):
             await store.open_recent(message.session_id)
             if message.id in (store.message_ids(message.session_id) or ()):
-                await self._store_parts(recording, has_changed=True)
+                await self._store_parts(recording, has_changed=has_changed)
                 await store.sync()
 
     async def _store_parts(self, recording: "StepRecording", *, has_changed: bool) -> None:

@@ -113,7 +113,7 @@ class CallChanges:
             window = await recording.begin_background(program)
 
         try:
-            await self._attempt(begin)
+            await self._attempt(begin, moment="background")
             yield
         finally:
             if window is not None:

@@ -96,8 +96,12 @@ class CommandWindow:
             one.others.update(paths)
 
 
-Moment = Literal["write", "written", "command", "after run"]
-"""When a step's record is stored: before a write or a command, after a write, after a command, or maybe long after the run."""
+Moment = Literal["write", "written", "command", "background", "after run"]
+"""When a step's record is stored.
+
+Before a write or a command, after a write, after a command; before a program in the background and after it, each maybe long after
+the run.
+"""
 
 
 async def _store_nothing(_moment: Moment) -> None:

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -22,7 +23,7 @@ from opencode_tui.engine.tool.process.running_command import CommandOutput
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.programs import safe_environ
 from opencode_tui.schema.api.limit import ReachedLimit
-from opencode_tui.schema.error import PermissionRefused, RejectedError, ToolError, with_feedback
+from opencode_tui.schema.error import OpencodeError, PermissionRefused, RejectedError, ToolError, with_feedback
 from opencode_tui.schema.session.sandbox import KEY, ProtectedChange, RefusedAccess, SandboxFacts
 from opencode_tui.schema.system_error import describe
 
@@ -158,7 +159,7 @@ class CommandRun(Struct, frozen=True):
                 facts = facts.changed(protected=protected)
                 undone, lines = await self._undo_unless_approved(files, confined.tier, sandbox)
                 facts, messages = facts.changed(undone=undone), [*messages, *lines]
-        except BaseException:  # whatever ends it here, nobody has decided about what it left
+        except BaseException:  # whatever failed, nobody has approved these
             await run_to_completion(self._undo_changes(confined, sandbox, facts))
             raise
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)
@@ -224,8 +225,7 @@ class CommandRun(Struct, frozen=True):
         try:
             await self.context.ask.query(question)
         except PermissionRefused:
-            async with self.context.commands():
-                failed = await sandbox.remove([change.path for change in files.values()])
+            failed = await self._take_back(sandbox, [change.path for change in files.values()])
             undone = [path for path, change in files.items() if change.path not in failed]
             kept = [f"{path} ({failed[change.path]})" for path, change in files.items() if change.path in failed]
             left = f" Could not undo: {', '.join(kept)}." if kept else ""
@@ -234,6 +234,15 @@ class CommandRun(Struct, frozen=True):
             text = f"Undid changes of protected files that were not approved: {', '.join(undone) or 'none'}.{left}"
             return undone, [text]
         return None, []
+
+    async def _take_back(self, sandbox: "Sandbox", paths: Sequence[Path]) -> dict[Path, str]:
+        """Take changes back that were refused, also where that cannot be recorded for undo. Returns what failed."""
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self.context.commands())
+            except (OpencodeError, OSError) as error:
+                logger.warning("undo will not know that refused changes were taken back: %s", error)
+            return await sandbox.remove(paths)
 
     async def _undo_changes(self, confined: "Confined", sandbox: "Sandbox", facts: SandboxFacts) -> None:
         """Undo the changes of protected files that nobody could decide on; what they replace stays beside."""

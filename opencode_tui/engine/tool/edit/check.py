@@ -101,8 +101,8 @@ def _is_twice(before: str, old: str, new: str, after: str) -> bool:
     head, tail = before.lstrip(), after.rstrip()
     if _IN_WORD.search(f"{head}\0{old}") and new.lstrip().startswith(head):
         return True
-    return (_is_telling(head) and new.lstrip().startswith(head) and not old.lstrip().startswith(head)) or (
-        (_is_telling(tail) or tail.endswith((";", "{")))
+    return (_is_long_enough(head) and new.lstrip().startswith(head) and not old.lstrip().startswith(head)) or (
+        (_is_long_enough(tail) or tail.endswith((";", "{")))
         and new.rstrip().endswith(tail)
         and not old.rstrip().endswith(tail)
     )
@@ -117,7 +117,7 @@ def _repeats_neighbor(content: str, old: str, new: str, item: Replacement) -> bo
     return is_longer and (written[0] == before != quoted[0] or written[-1] == after != quoted[-1])
 
 
-def _is_telling(text: str) -> bool:
+def _is_long_enough(text: str) -> bool:
     return len(text.strip()) >= _SURE_AROUND and re.search(r"\w", text) is not None
 
 

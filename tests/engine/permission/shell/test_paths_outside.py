@@ -105,6 +105,105 @@ def test_the_shells_folder_and_variables_are_followed(command: str, found: set[t
     assert outside(command) == found
 
 
+@each(
+    "command",
+    [
+        "mkdir d; cd d; cat ../x",
+        "mkdir d\ncd d\ncat <<EOF > a\nx\nEOF\ncat ../x",
+        "mkdir -p d/e; cd d/e; cat ../../x",
+        "mkdir -pv -- d/e; cd d; cat ../x; cd e; cat ../../x",
+        "mkdir d; mkdir d/e; cd d/e/; cat ../../x",
+        "mkdir d && echo made; touch a; cd d; cat ../x",
+        "mkdir d; cd d; mkdir e; cd e; cat ../../x",
+    ],
+)
+def test_the_shell_is_in_a_folder_that_the_script_has_made(command: str) -> None:
+    assert outside(command) == set()
+
+
+@each(
+    "command",
+    [
+        "mkdir d & cd d",
+        "mkdir d | cat; cd d",
+        "! mkdir d; cd d",
+        "(mkdir d); cd d",
+        "false && mkdir d; cd d",
+        "if test -e a; then mkdir d; fi; cd d",
+        "eval 'mkdir d'; cd d",
+        "bash -c 'mkdir d'; cd d",
+        "mkdir d < none; cd d",
+        "mkdir d 2> none/e; cd d",
+        "mkdir d; cd d < none",
+        "mkdir d/e; cd d/e; cd ..",
+        "mkdir -m 0 d; cd d",
+        "mkdir --mode=0 d; cd d",
+        "umask 777; mkdir d; cd d",
+        "chmod 0 .; mkdir d; cd d",
+        "mkdir README.md; cd README.md",
+        f"mkdir {'d' * 300}; cd {'d' * 300}",
+        "mkdir .d; cd .d",
+        "touch D; mkdir d; cd d",
+        "echo > d; mkdir d; cd d",
+        "ln -s x d; mkdir d; cd d",
+        "tee d; mkdir d; cd d",
+        "cd none; mkdir d; cd d",
+        "mkdir d; rm -r d; cd d",
+        "mkdir d; command rm -r d; cd d",
+        "mkdir d; mv d e; cd d",
+        "mkdir d; echo $(rm -r d); cd d",
+        "mkdir d; ./a; cd d",
+        "mkdir d; ls() { rm -r d; }; ls; cd d",
+        "mkdir() { :; }; mkdir d; cd d",
+        "PATH=a; mkdir d; cd d",
+        "exit; mkdir d; cd d",
+    ],
+)
+def test_a_folder_that_may_not_be_there_leaves_the_shell_where_it_is(command: str) -> None:
+    assert ("/home/u/x", "r") in outside(f"{command}; cat ../x")
+
+
+@each("text", ["~T", "~foo", "~a.b", "~root_cause"])
+def test_a_tilde_in_program_text_is_a_path_only_of_a_user_that_is_there(text: str) -> None:
+    assert outside(f"python3 -c \"print('{text}')\"") == set()
+
+
+@each(
+    ("text", "path"),
+    [
+        ("~/x", "/home/u/x"),
+        ("~v/x", "/home/v/x"),
+        ("~root/x", "/root/x"),
+        ("~u", "/home/u"),
+    ],
+)
+def test_a_tilde_in_program_text_is_the_home_of_its_user(text: str, path: str) -> None:
+    assert {path for path, _ in outside(f"python3 -c \"open('{text}')\"")} == {path}
+
+
+@each(
+    ("command", "found"),
+    [
+        ("mkdir -p a/b && ln -s ../x a/b/link", set[tuple[str, str]]()),
+        ("ln -s ../x src/link", set[tuple[str, str]]()),
+        ("ln -st src ../x", set[tuple[str, str]]()),
+        ("ln -s ../x src", set[tuple[str, str]]()),
+        ("ln -sn ../x src", {("/home/u/x", "r")}),
+        ("ln -s ../../x src/link", {("/home/u/x", "r")}),
+        ("ln -s ../x link", {("/home/u/x", "r")}),
+        ("ln -s ../x", {("/home/u/x", "r")}),
+        ("ln -s /etc/x src/link", {("/etc/x", "r")}),
+        ("ln -sr ../x src/link", {("/home/u/x", "r")}),
+        ("ln ../x src/link", {("/home/u/x", "rw")}),
+        ("cd src && ln -s ../../x ../link", {("/home/x", "r"), ("/home/u/x", "r")}),
+    ],
+)
+def test_the_target_of_a_symbolic_link_is_meant_from_the_links_folder(
+    command: str, found: set[tuple[str, str]]
+) -> None:
+    assert outside(command) == found
+
+
 @pytest.mark.parametrize(
     ("command", "found"),
     [

@@ -287,7 +287,9 @@ class _Plan:
         """Why the line may hold more commands than were found; empty where it holds no others."""
         if not self._scan.complete:
             return "is too long to check all of its commands"
-        return "" if self._scan.parsed else "may hold commands that are not recognized"
+        # On the host such a member needs the user in any case.
+        is_whole = self._scan.parsed and (self.runs == "host" or not self._scan.unnamed)
+        return "" if is_whole else "may hold commands that are not recognized"
 
     @cached_property
     def _asks_for_others(self) -> bool:

@@ -196,10 +196,37 @@ UNREAD = (
 )
 """Lines of which the scanner finds a part only: each has another command."""
 
+UNNAMED = (
+    "$(echo touch) x",
+    "`echo touch` x",
+    "to$(echo uch) x",
+    'n=xtouch; "${n#x}" x',
+    "n=TOUCH; ${n,,} x",
+    "n=touch; m=n; ${!m} x",
+    "${unset}touch x",
+    "/usr/bin/touc[h] x",
+    "env $TOOL x",
+    'timeout 5 "$TOOL" x',
+    "find /usr/bin -name touch -exec {} x ';'",
+    "ls /usr/bin/touch | xargs -I@ @ x",
+    "ls /usr/bin/touch | xargs -I{} {} x",
+    'eval "$SCRIPT"',
+    'sh -c "$SCRIPT"',
+    "trap $SCRIPT EXIT",
+    "cat script | sh",
+    "bash < script",
+    "cat script | bash -s",
+    "source <(cat script)",
+    "bash <(cat script)",
+    "cat script | . /dev/stdin",
+    "cat script | sh /dev/fd/0",
+)
+"""Lines with a command, or a script, that is only known when it runs: it may be `touch x`."""
+
 FOR_KINDS = tuple(f"bash {one}* allow" for one in ("ls", "cat", "echo", "bash", "eval", "for", "("))
 
 
-@each("line", UNREAD)
+@each("line", [*UNREAD, *UNNAMED])
 def test_a_line_of_which_a_part_is_known_asks_where_a_rule_could_ask_about_the_rest(line: str) -> None:
     assert decided(line, given=("bash * ask", *FOR_KINDS)).action == "ask"
     assert decided(line, given=(*FOR_KINDS, "bash touch * ask")).action == "ask"
@@ -208,7 +235,7 @@ def test_a_line_of_which_a_part_is_known_asks_where_a_rule_could_ask_about_the_r
     assert decided(line, given=(*FOR_KINDS, "bash touch * deny")).action in ("ask", "deny")
 
 
-@each("line", UNREAD)
+@each("line", [*UNREAD, *UNNAMED])
 def test_in_the_mode_ask_only_what_allows_everything_covers_such_a_line(line: str) -> None:
     assert decided(line, approvals="ask").action == "ask"
     assert decided(line, approvals="ask", given=FOR_KINDS).action == "ask"
@@ -217,7 +244,7 @@ def test_in_the_mode_ask_only_what_allows_everything_covers_such_a_line(line: st
     assert decided(line, approvals="ask", given=("bash * allow",)).action == "allow"
 
 
-@each("line", UNREAD)
+@each("line", [*UNREAD, *UNNAMED])
 def test_such_a_line_runs_inside_where_no_rule_asks_about_commands(line: str) -> None:
     for given in ((), ("bash * allow",), FOR_KINDS, ("bash touch * ask", "bash * allow"), ("edit * ask",)):
         decision = decided(line, given=given)
@@ -235,10 +262,32 @@ def test_such_a_line_leaves_the_sandbox_only_after_a_question(line: str) -> None
     [
         (f"{LONG}touch x", "It is too long to check all of its commands."),
         ("ls; cat <<E; touch x\ny\nE", "It may hold commands that are not recognized."),
+        ("$(echo touch) x", "It may hold commands that are not recognized."),
     ],
 )
 def test_a_question_says_that_there_may_be_more(line: str, reason: str) -> None:
     assert reason in decided(line, given=("bash * ask", "bash ls* allow", "bash cat* allow")).reasons
+
+
+@each(
+    "line",
+    [
+        "n=l; ${n}s",
+        "PYTHONPATH=src:$PYTHONPATH ls",
+        "cat $FILE",
+        "ls $(ls)",
+        "cat a | wc",
+        "echo ls | sh",
+        "sh <<< ls",
+        "bash x.sh",
+        "source ./x.sh",
+        "ls | xargs cat",
+        "ls | xargs -I{} cat {}",
+        "find . -exec cat {} +",
+    ],
+)
+def test_a_line_that_names_each_of_its_commands_is_known(line: str) -> None:
+    assert not scanned(line, ()).unnamed
 
 
 def test_lines_within_the_limits_are_judged_by_their_members_alone() -> None:

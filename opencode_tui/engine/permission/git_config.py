@@ -92,11 +92,11 @@ def find_remotes(top: Path) -> RemoteSettings | None:
 
 def _settings_of(top: Path) -> Path:
     """Return the file of settings of the repository with a work tree, that of the common folder for a linked one."""
-    pointer = _read(top / ".git").partition("gitdir:")[2].strip()
+    pointer = _pointer(top / ".git").partition("gitdir:")[2].strip()
     if not pointer:
         return top / ".git" / "config"
     folder = Path(os.path.realpath(top / pointer))
-    common = _read(folder / "commondir").strip()
+    common = _pointer(folder / "commondir").strip()
     return Path(os.path.realpath(folder / common)) / "config" if common else folder / "config"
 
 
@@ -178,6 +178,11 @@ def _value(text: str, at: int) -> tuple[str, int]:
 
 def _words(value: str) -> list[str]:
     return re.sub(r"[\"'\\]", "", value).split()
+
+
+def _pointer(path: Path) -> str:
+    """Return the text of a file that names a folder: as for git, a null character ends it."""
+    return _read(path).partition("\0")[0]
 
 
 def _read(path: Path) -> str:

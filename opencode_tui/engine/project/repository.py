@@ -76,12 +76,15 @@ def works_elsewhere(directory: str, worktree: Path) -> bool:
 
 
 def read_small(path: Path) -> str | None:
-    """Return the first 4 KiB of a regular file as text, or None when it cannot be read; does not wait for the writer of a pipe."""
+    """Return the first 4 KiB of a regular file as text, or None when it cannot be read; does not wait for the writer of a pipe.
+
+    As for git, a null character ends the text: no path has one.
+    """
     try:
         descriptor = os.open(path, _READ)
         try:
             is_file = stat.S_ISREG(os.fstat(descriptor).st_mode)
-            return os.fsdecode(os.read(descriptor, _SMALL_FILE)) if is_file else None
+            return os.fsdecode(os.read(descriptor, _SMALL_FILE).partition(b"\0")[0]) if is_file else None
         finally:
             os.close(descriptor)
     except (OSError, ValueError):

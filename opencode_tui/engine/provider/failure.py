@@ -20,6 +20,7 @@ from opencode_tui.engine.provider.error.body import (
     wait_in_text,
 )
 from opencode_tui.engine.provider.error.cause import PAGE, UNKNOWN, UNKNOWN_IN_STREAM, Row, find_row
+from opencode_tui.engine.provider.error.rejected_tool import rejected_tool
 from opencode_tui.engine.provider.error.remedy import phrase_for, remedy_for, sentence, title_for
 from opencode_tui.schema.error import AuthError, ContextOverflowError, Failure, FailureWords, ProviderError, with_remedy
 from opencode_tui.schema.record import JsonObject
@@ -103,7 +104,9 @@ def _error(reported: Reported, row: Row, failure: Failure) -> ProviderError:
     detail = " ".join(message.split())[:_MAX_MESSAGE]
     if is_generic(detail):
         detail = phrase_for(cause, detail or _phrase(reported.status))
-    remedy = remedy_for(cause, provider_id, key_setting=reported.key_setting, model_id=reported.model_id)
+    tool = rejected_tool(detail, reported.tools) if cause == "tools" else ""
+    detail = f"{detail} (the tool is {tool})" if tool else detail
+    remedy = remedy_for(cause, provider_id, key_setting=reported.key_setting, model_id=reported.model_id, tool=tool)
     text = with_remedy(sentence(cause, provider_id, detail, status=reported.status), remedy)
     failure = replace(failure, words=FailureWords(title_for(cause, provider_id), detail, remedy))
     match failure.kind:

@@ -62,6 +62,8 @@ _FULL_BYTES = 16 * 1024
 
 _ACKNOWLEDGE: int | None = getattr(socket, "TCP_QUICKACK", None)
 
+_WRONG_REQUEST = frozenset({400, 422})
+
 _DRAIN_S = 0.05
 """Seconds to wait for the end of a response body, so that the connection can be reused."""
 
@@ -202,7 +204,7 @@ class HttpProvider:
                         url = self._redirected(url, response)
                         continue
                     if not 200 <= response.status < 300:
-                        raise await self._refused(response, request)
+                        raise await self._refused(response, request, body)
                     has_answer = True
                     async for chunk in self._decoded(response):
                         yield chunk
@@ -252,10 +254,11 @@ class HttpProvider:
             detail = f"{plain.host(self._endpoint.base_url)} sent no response within {limit_s:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
 
-    async def _refused(self, response: "http_core.Response", request: LlmRequest | None) -> Exception:
+    async def _refused(self, response: "http_core.Response", request: LlmRequest | None, sent: bytes) -> Exception:
         """Return the error for a response with another status than success, by what arrives of its body within some seconds."""
         from opencode_tui.engine.provider import failure  # only for failed calls
         from opencode_tui.engine.provider.error.body import Reported
+        from opencode_tui.engine.provider.error.rejected_tool import sent_tools
 
         body = b""
         with suppress(TimeoutError, *connection_failures()):
@@ -273,6 +276,7 @@ class HttpProvider:
             key_setting=self._endpoint.key_setting,
             model_id=request.model.model_id if request is not None else "",
             has_media=request is None or has_media(request),
+            tools=sent_tools(sent) if request is not None and response.status in _WRONG_REQUEST else (),
         )
         return failure.from_response(reported, now_ms=self._clock())
 

@@ -412,5 +412,6 @@ class LitellmLlm:
             secrets=self._secrets,
             key_setting=self._endpoint.key_setting,
             has_media=has_media(request),
+            tools=tuple(tool.name for tool in request.tools),
         )
         return from_child(reported, now_ms=self._clock())

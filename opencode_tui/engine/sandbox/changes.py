@@ -278,7 +278,7 @@ class ProjectFiles:
         if path.name != ".git" or path.parent == Path(self._root):
             return False
         target = _read_pointer(path).removeprefix("gitdir:").strip()
-        return bool(target) and Path(os.path.realpath(target)).parent == common / "worktrees"
+        return bool(target) and Path(os.path.realpath(path.parent / target)).parent == common / "worktrees"
 
     def _listed(self, path: str, known: _Folder | None) -> _Folder | None:
         try:
@@ -479,9 +479,9 @@ def _has_plans(opened: OpenFolder, name: str) -> bool:
 
 
 def _read_pointer(path: Path) -> str:
-    """Return the text of a small file; empty where it cannot be read."""
+    """Return the text of a small file, as for git to the first null character; empty where it cannot be read."""
     with suppress(OSError), open_folder(path.parent) as folder:
-        return os.fsdecode(folder.read(path.name, _POINTER_BYTES)[0]).strip()
+        return os.fsdecode(folder.read(path.name, _POINTER_BYTES)[0].partition(b"\0")[0]).strip()
     return ""
 
 

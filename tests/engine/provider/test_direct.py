@@ -26,6 +26,7 @@ from tests.engine.provider.asking import KEY, ask, ask_once, direct, request
 from tests.support.provider.model_script import Answer, Api, Call, Fault, equal_deltas, failure, html_page
 from tests.support.provider.model_server import ModelServer
 from tests.support.provider.stream_format import body_chunks
+from tests.support.rows import each
 from tests.support.world.waiting import PATIENCE_S
 
 APIS: tuple[Api, ...] = ("openai", "responses", "anthropic", "gemini")
@@ -56,6 +57,26 @@ async def test_the_key_goes_where_the_format_wants_it(server: ModelServer, adapt
     )
     assert (headers["x-team"], headers["content-type"]) == ("blue", "application/json")
     assert KEY not in server.requests[0].path
+
+
+@each(
+    ("adapter", "place"),
+    [
+        ("openai", "tools[1].function.parameters: invalid"),
+        ("openai", "Invalid schema at tools.1.function"),
+        ("responses", "Invalid 'tools[1].name': string does not match pattern"),
+        ("anthropic", "tools.1.custom.input_schema: JSON schema is invalid"),
+        ("gemini", "* GenerateContentRequest.tools[0].function_declarations[1].parameters: missing field."),
+    ],
+)
+async def test_a_tool_that_is_rejected_by_its_place_is_named(adapter: Api, place: str) -> None:
+    with ModelServer() as server:
+        server.script(Answer(status=400, body=json.dumps({"error": {"message": place}}).encode()))
+        error = (await ask_once(direct(server, adapter), request())).error
+    assert error is not None
+    reason, remedy = split_remedy(str(error))
+    assert f"{place} (the tool is write) (HTTP 400)" in reason
+    assert "tools.write: false" in str(remedy)
 
 
 @all_formats

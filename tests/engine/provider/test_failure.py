@@ -243,6 +243,31 @@ def test_a_message_is_one_line_that_names_provider_and_remedy() -> None:
     assert str(missing) == "no API key for groq; fix: run `opencode-tui auth login groq` or set GROQ_API_KEY"
 
 
+@each(
+    ("message", "named"),
+    [
+        ("tools.0.custom.name: too long", "a_b"),
+        ("tools.2.custom.name: too long", ""),
+        ("tools.1 and tools.0 have the same name", "c"),
+        ("Invalid 'tools[1].function.name'", "c"),
+        ("Value at 'toolConfig.tools.1.member.toolSpec.name' failed", "a_b"),
+        ("Value at 'toolConfig.tools.0.member.toolSpec.name' failed", ""),
+        ("tools[0].function_declarations[1].name: bad function_declarations", "c"),
+        ("invalid schema for function 'c' (tools[1])", ""),
+        ("tool names must be unique", ""),
+    ],
+)
+def test_a_rejected_tool_is_named_only_where_its_place_is_known(message: str, named: str) -> None:
+    body = json.dumps({"error": {"message": message}})
+    error = failure.from_response(Reported("fake", status=400, body=body, tools=("a_b", "c")), now_ms=NOW_MS)
+    assert error.failure.kind == "tools"
+    reason, remedy = split_remedy(str(error))
+    assert ("the tool is" in reason, f"tools.{named or 'NAME'}: false" in str(remedy)) == (bool(named), True)
+    assert f"(the tool is {named})" in reason or not named
+    child = failure.from_child(Reported("fake", status=400, message=message, tools=("a_b", "c")), now_ms=NOW_MS)
+    assert named in str(child)
+
+
 def test_a_web_page_is_described_by_its_title() -> None:
     page = f"<!DOCTYPE html><html><head><title>502 Bad\nGateway</title></head>{'<p>x</p>' * 5000}</html>"
     error = failure.from_response(Reported("fake", status=502, body=page), now_ms=0)

@@ -2,13 +2,18 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from opencode_tui.engine.permission.protected import is_protected
+from opencode_tui.engine.permission.shell.filesystem import ShellFileSystem
+from opencode_tui.engine.project.git_reach import find_reach
+from opencode_tui.engine.project.repository import find_repository, names_worktree
 from opencode_tui.engine.sandbox import changes
 from opencode_tui.engine.sandbox.changes import ProjectFiles, compare, undo
+from opencode_tui.schema.error import GitUnavailableError
 from tests.engine.permission.test_protected import PROTECTED
 from tests.support.rows import each
 from tests.support.world.repo import Repo, make_repo
@@ -513,6 +518,81 @@ def test_a_pipe_in_the_place_of_git_s_settings_does_not_stop_the_search(repo: Re
     assert [(one.path, one.kind) for one in changed] == [(repo.path / ".git/config", "changed")]
     assert undo(changed, before) == {}
     assert (repo.path / ".git/config").is_file()
+
+
+NAMING = (
+    ".git/HEAD",
+    ".git/packed-refs",
+    ".git/commondir",
+    ".git/objects/info/alternates",
+    ".git/worktrees/w/HEAD",
+    ".git/worktrees/w/gitdir",
+    ".git/worktrees/w/commondir",
+    ".git/modules/m/HEAD",
+    ".git/modules/m/config",
+    ".git/rebase-merge/git-rebase-todo",
+    "nested/.git",
+    "bare/HEAD",
+    "bare/commondir",
+    ".gitmodules",
+)
+"""Files by which a repository names other files, and which a command can write."""
+
+STRANGE = {
+    "null characters": b"ref: refs/heads/a\0b\ngitdir: /x\0y\n../\0\n[core]\n\tworktree = a\0b\n[include]\n\tpath = a\0b\n",
+    "a pointer with null characters": b"gitdir: x\0y",
+    "a setting with null characters": b"[core]\n\thooksPath = a\0b\n\tworktree = \0\n[include]\n\tpath = \0\n",
+    "only null characters": bytes(70_000),
+    "long names": b"ref: refs/heads/" + b"a/" * 3000 + b"\ngitdir: " + b"b" * 5000,
+    "a long pointer": b"gitdir: " + b"b" * 5000,
+    "bytes of no text": b"ref: refs/heads/\xff\xfe\ngitdir: \xff\xfe/\xed\xa0\x80\n",
+    "itself": b"gitdir: ../nested",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("name", NAMING)
+def test_no_content_of_a_file_that_names_others_stops_the_search(tmp_path: Path, name: str) -> None:
+    for number, content in enumerate(STRANGE.values()):
+        repo = make_repo(tmp_path / str(number))
+        repo.write("bare/objects/x", "")
+        repo.write("bare/refs/x", "")
+        repo.write(".git/worktrees/w/logs", "")
+        repo.write(".git/modules/m/objects/x", "")
+        repo.write(".git/modules/m/refs/x", "")
+        files = ProjectFiles(repo.path)
+        files.refresh()
+        before = files.record()
+        (repo.path / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo.path / name).write_bytes(content)
+        repo.write("new/.envrc", "x")
+        files.refresh()
+        changed = compare(before, files.record())
+        assert repo.path / "new/.envrc" in [one.path for one in changed]
+        assert undo(changed, before) == {}
+        assert not (repo.path / "new/.envrc").exists()
+        found = find_repository(repo.path)
+        if found is not None:
+            assert found.branch is None or "\0" not in found.branch
+            assert names_worktree(found) in (True, False)
+        for folder in (repo.path, repo.path / "nested"):
+            ShellFileSystem().remotes(str(folder))
+            with suppress(GitUnavailableError):
+                find_reach(folder, {})
+
+
+def test_the_file_of_a_nested_folder_is_read_from_that_folder(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same words lead to the project's own worktrees from the folder in which this program works."""
+    repo.git("worktree", "add", "-q", "tree")
+    repo.write("nested/own/worktrees/tree/HEAD", "ref: refs/heads/x")
+    (repo.path / "own").symlink_to(".git")
+    monkeypatch.chdir(repo.path)
+    files = ProjectFiles(repo.path)
+    files.refresh()
+    before = files.record()
+    repo.write("nested/.git", "gitdir: own/worktrees/tree\n")
+    files.refresh()
+    assert [change.path for change in compare(before, files.record())] == [repo.path / "nested/.git"]
 
 
 def test_a_folder_in_the_place_of_a_file_is_moved_away(repo: Repo) -> None:

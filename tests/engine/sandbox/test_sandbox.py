@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from opencode_tui.config.settings.settings import SandboxSettings
 from opencode_tui.engine.project.discover import discover
@@ -18,10 +19,15 @@ from opencode_tui.engine.sandbox.changes import Change
 from opencode_tui.engine.sandbox.environment import Secrets
 from opencode_tui.engine.sandbox.sandbox import Confined, KnownPaths, Sandbox
 from opencode_tui.engine.sandbox.tier import Tier
+from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST
+from opencode_tui.engine.tool.builtin.bash_run import CommandRun
 from opencode_tui.engine.tool.process.process import Command, Ended, ShellProcess
+from opencode_tui.engine.tool.process.running_command import CommandOutput, RunningCommand
+from opencode_tui.schema.error import ToolError
 from opencode_tui.storage.paths import Paths
 from tests.engine.sandbox.conftest import require_tier
 from tests.support.world.repo import Repo, make_repo
+from tests.support.world.tools import Workbench
 
 
 @dataclass
@@ -103,6 +109,27 @@ async def test_the_project_is_readable_and_writable(world: World) -> None:
     output = await world.run("cat a.txt; echo b > b.txt; git add -A; git commit -qm second; git log --format=%s")
     assert output == "a\nsecond\nbegin\n"
     assert (world.project / "b.txt").read_text() == "b\n"
+
+
+async def test_what_a_command_leaves_is_looked_at_however_its_call_ends(world: World) -> None:
+    async def follow(command: Command, output: CommandOutput) -> Ended:
+        async with RunningCommand(command, output) as running:
+            while await running.wait(10) is None:
+                pass
+        raise ToolError("no space is left for the output")
+
+    run = CommandRun(
+        Command("echo evil > .envrc", world.project, world.environ, 20_000, "bash"),
+        replace(ON_HOST, runs="sandbox", tier=world.tier),
+        sandbox=world.sandbox(),
+        make_output=lambda: CommandOutput(lambda: world.home / "output"),
+        follow=follow,
+        context=Workbench(world.project).context,
+    )
+    with pytest.raises(ToolError, match="no space is left"):
+        await run.run()
+    assert not (world.project / ".envrc").exists()
+    assert (world.project / ".envrc.not-approved").read_text() == "evil\n"
 
 
 async def test_with_read_only_the_project_is_not_writable(world: World) -> None:

@@ -35,6 +35,10 @@ DEPTH_LIMIT = 100
 
 _INTERPRETER = re.compile(r"(?:pypy|python)[\d.]*t?")
 _BRACES = re.compile(r"\{.*\}")
+_OF_PROCESS = re.compile(
+    r"/+proc/+(?:(?P<own>self|thread-self)|\d+)/+(?:task/+\d+/+)?(?P<name>cwd|root)(?P<rest>/.*)?", re.DOTALL
+)
+"""Paths from the folder or the root of a process: of the command itself, or of one that may be in the same folder."""
 
 GLOB_LIMIT = 200
 """Maximum number of globs that one scan expands."""
@@ -79,10 +83,11 @@ class Findings(Struct):
     `programs` are the real files of started programs that paths in the project name, `interpreters` those of the interpreters of
     its virtual environments, started or not.
     `listed` is the pattern of the file names that a command has printed, hidden ones included; others may read these files.
-    `renamed`: the script may change what names of commands stand for, as an assignment of PATH does. `complete` is false where a
-    limit ended the scan before the script's end. `made` are the folders that the script makes for certain; they count while
-    `keeps_folders` holds, which ends with the first command that could delete one or make something else of that name.
-    `always_runs`: the present command runs once, whatever others do.
+    `renamed`: the script may change what names of commands stand for, as an assignment of PATH does. `unnamed`: which program a
+    command starts, or the text of a script, is only known when it runs. `complete` is false where a limit ended the scan before
+    the script's end. `made` are the folders that the script makes for certain; they count while `keeps_folders` holds, which ends
+    with the first command that could delete one or make something else of that name. `always_runs`: the present command runs
+    once, whatever others do.
     """
 
     root: str
@@ -96,6 +101,7 @@ class Findings(Struct):
     opaque: bool = False
     poisoned: bool = False
     renamed: bool = False
+    unnamed: bool = False
     complete: bool = True
     network: bool = False
     addresses: dict[str, None] = {}
@@ -355,9 +361,14 @@ class Findings(Struct):
             self._record_outside(folder, mode)
 
     def _absolute(self, text: str, folders: frozenset[str] | None) -> list[str]:
-        if text.startswith("/"):
+        if not text.startswith("/"):
+            return [f"{folder}/{text}" for folder in sorted(folders or ())]
+        found = _OF_PROCESS.fullmatch(text)
+        if found is None:
             return [text]
-        return [f"{folder}/{text}" for folder in sorted(folders or ())]
+        starts = [""] if found["name"] == "root" else sorted(folders or ())
+        paths = [f"{start}{found['rest'] or '/'}" for start in starts]
+        return paths if paths and found["own"] else [text, *paths]
 
 
 def _joined(known: Mode | None, mode: Mode) -> Mode:

@@ -247,10 +247,40 @@ def run_shell(call: Call) -> None:
             state.assign("0", word.text)
         call.runner.run_text(waiting[0].text, state)
     elif waiting and waiting[0].text not in ("-", "-s"):
-        call.use(waiting[0], "r")
+        _run_script(call, waiting[0], call.state.fork())
         apply_spec(replace(call, arguments=waiting[1:]), UNLISTED)
-    elif call.stdin is not None:
-        call.run_text(call.stdin)
+    else:
+        _run_input(call, call.state.fork())
+
+
+_STREAM = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/(?:self|thread-self|\d+)/fd/\d+")
+_INPUT = names("/dev/stdin /dev/fd/0 /proc/self/fd/0")
+
+
+def source(call: Call) -> None:
+    """Analyze `source`: a file, or what another command prints, is a script for the current shell."""
+    call.opaque()
+    words = call.arguments[1:] if call.texts()[:1] == ["--"] else call.arguments
+    for word in words[:1]:
+        _run_script(call, word, call.state)
+
+
+def _run_script(call: Call, word: Word, state: State) -> None:
+    """Record that a shell runs a file: what is in it is not known."""
+    if word.text in _INPUT:
+        _run_input(call, state)
+    elif _STREAM.fullmatch(word.text):
+        call.runner.findings.unnamed = True
+    else:
+        call.use(word, "r")
+
+
+def _run_input(call: Call, state: State) -> None:
+    """Record that a shell runs its standard input; without any it runs nothing."""
+    if call.stdin is not None:
+        call.runner.run_text(call.stdin, state)
+    elif call.is_fed:
+        call.runner.findings.unnamed = True
 
 
 def switch_user(call: Call) -> None:
@@ -362,6 +392,7 @@ INTERPRETERS: Sequence[Callable[[Call], None]] = (
     change_directory,
     pop_directory,
     evaluate,
+    source,
     trap,
     alias,
     declare,

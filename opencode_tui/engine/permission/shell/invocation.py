@@ -34,6 +34,9 @@ from opencode_tui.engine.permission.shell.words import UNKNOWN, Word, listed, li
 # Programs that run their arguments as a command: where that command starts, and which paths the wrapper itself uses. One that
 # `hides` makes the command opaque (another user, another root, words from standard input, an intermediate shell).
 
+_LINE_LIMIT = 32
+"""Maximum number of lines for each of which a command is analyzed."""
+
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 
 
@@ -108,16 +111,35 @@ def _without_block(name: str, words: list[Word]) -> list[Word]:
 
 def _run(call: Call, wrapper: Wrapper, words: list[Word]) -> None:
     if call.name == "xargs" and words:
-        if call.stdin is not None:
+        mark = _find_mark(call, wrapper)
+        if call.stdin is None:
+            call.use_listed()
+            if mark is not None and mark in words[0].text:
+                call.runner.findings.unnamed = True
+        elif mark is None:
             words = [*words, *(literal(text.strip("'\"")) for text in call.stdin.split())]
         else:
-            call.use_listed()
+            for line in call.stdin.splitlines()[:_LINE_LIMIT]:
+                call.run_words([literal(word.text.replace(mark, line.strip(" \t'\""))) for word in words])
+            return
     if wrapper.joins:
         call.run_text(" ".join(word.text for word in words))
     elif len(words) > 1 and words[0].text == "-c":
         call.run_text(words[1].text)
     else:
         call.run_words(words)
+
+
+def _find_mark(call: Call, wrapper: Wrapper) -> str | None:
+    """Return what `xargs` replaces by each line of its input; None where it appends the words."""
+    options, _ = read_options(call.arguments, wrapper.options, permutes=False)
+    for option in options:
+        text = option.word.text
+        if text.startswith("-I"):
+            return option.value.text if option.value is not None else text[2:]
+        if text.startswith(("-i", "--replace")):
+            return text.removeprefix("-i").removeprefix("--replace").removeprefix("=") or "{}"
+    return None
 
 
 def _apply_options(call: Call, wrapper: Wrapper, words: Sequence[Word]) -> tuple[Call, list[Word], bool]:
@@ -160,6 +182,9 @@ def _skip_assignments(call: Call, words: list[Word]) -> None:
                 call.run_text(value)
 
 
+_LOADER = re.compile(r"/(?:usr/)?lib(?:32|64|x32)?/(?:[\w-]+/)?ld(?:-linux|-musl|64)?[\w.-]*\.so\.\d+", re.ASCII)
+"""The loader of programs of the system, which starts the program that its first word names."""
+
 _SIGNS = frozenset({".", ":", "[", "!", "{", "}"})
 _MOVES = frozenset({"cd", "pushd", "popd", "dirs"})
 _RESERVED = names("if then else elif fi for while until do done case esac select function in")
@@ -178,6 +203,8 @@ def invoke(command: SimpleCommand, member: FoundMember, state: State, runner: Ru
     call = Call(words[0], words[1:], state, runner, stdin=redirections.stdin, is_fed=redirections.is_fed)
     if words[0].computed or words[0].glob:
         call.opaque()
+    if not words[0].known or words[0].glob:
+        runner.findings.unnamed = True
     if not words[0].known:
         apply_spec(call, UNLISTED)
         return
@@ -197,6 +224,8 @@ def _record_assignments(command: SimpleCommand, state: State, runner: Runner) ->
 
 def _run_program(call: Call, member: FoundMember) -> None:
     name = call.program.text
+    if _LOADER.fullmatch(name):
+        call, name = replace(call, program=literal("ld.so")), "ld.so"
     if "/" in name:
         system = system_program(name)
         if system is None:
@@ -204,6 +233,8 @@ def _run_program(call: Call, member: FoundMember) -> None:
             return
         call = replace(call, program=literal(system))
         name = system
+    if "{}" in name:
+        call.runner.findings.unnamed = True  # what `find` finds, or `xargs` reads
     if (name not in _SIGNS and not is_plain_name(name)) or name in _RESERVED:
         call.opaque()
     member.moves_only = name in _MOVES

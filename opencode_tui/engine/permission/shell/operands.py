@@ -329,6 +329,8 @@ def split_options(call: Call, spec: Spec) -> tuple[list[Word], Mapping[Role, lis
 def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> None:
     if role is Role.LIST:
         call.opaque()
+        if value is not None and value.text == "-":
+            _use_input(call)
     if role in (Role.FLAG, Role.SETTINGS):
         call.steered()
     if value is None or role in _VALUELESS:
@@ -340,6 +342,15 @@ def _record_option(call: Call, spec: Spec, role: Role, value: Word | None) -> No
     if role is Role.TEXT and _could_be_path(value):
         role = spec.rest if spec.rest in _MODES else Role.READ
     use_operand(call, at_home(value, call.state.home), role, assumed=False)
+
+
+def _use_input(call: Call) -> None:
+    """Record that the command reads the files whose names are on its standard input."""
+    if call.stdin is None:
+        call.use_listed()
+        return
+    for name in call.stdin.split():
+        call.use_text(name, "r")
 
 
 def _record_unknown(call: Call, spec: Spec, word: Word) -> None:

@@ -85,8 +85,9 @@ class Scan(Struct, frozen=True):
     inside the project that they use, `below` the files of folders that they read as a whole. `swept` are those of `sensitive`
     that are only read so. `addresses` are the pages that curl and wget fetch. `losses` are what they remove or overwrite in the
     project. `always` are the patterns that can be granted permanently. `parsed` is false when bash's grammar may not accept the
-    text. `renamed`: the line may change what names of commands stand for, as an assignment of PATH does. `complete` is false where
-    a limit ended the scan, so that there may be further commands.
+    text. `renamed`: the line may change what names of commands stand for, as an assignment of PATH does. `unnamed`: it may start
+    programs that are in no member, because their names or a script are only known when it runs. `complete` is false where a limit
+    ended the scan, so that there may be further commands.
     """
 
     members: list[Member] = field(default_factory=list[Member])
@@ -104,6 +105,7 @@ class Scan(Struct, frozen=True):
     always: list[str] = field(default_factory=list[str])
     parsed: bool = True
     renamed: bool = False
+    unnamed: bool = False
     complete: bool = True
 
     @property
@@ -152,6 +154,7 @@ def _result(findings: Findings, home: str, *, certain: bool) -> Scan:
         always=list(dict.fromkeys(pattern for member in members for pattern in member.always)),
         parsed=certain,
         renamed=findings.renamed,
+        unnamed=findings.unnamed,
         complete=findings.complete,
     )
 

@@ -39,8 +39,10 @@ def assigned_names(text: str) -> list[str]:
 
 
 def holds_command(name: str, value: str) -> bool:
-    """Return whether the value of a dangerous variable is a command line that will run, not a name or a list of folders."""
-    return name.upper() not in ("PATH", "IFS", "CDPATH") and _NAMES_A_FILE.fullmatch(value) is None
+    """Return whether the value of a dangerous variable is known and a command line that will run, no name or list of folders."""
+    if UNKNOWN in value or name.upper() in ("PATH", "IFS", "CDPATH"):
+        return False
+    return _NAMES_A_FILE.fullmatch(value) is None
 
 
 FOLDER_LIMIT = 8

@@ -46,6 +46,9 @@ _EVALUATED = re.compile(r"(?<!\\)\$(?:\(\(|\[|\{(?!\w+\}))")
 """Expansions in a here-document in which bash evaluates text."""
 
 _PRINTS = (b"echo ", b"printf ")
+_PRINTED_BREAK = re.compile(r"\\(?:n|t|0{1,3}|x00?)")
+"""What `printf` prints as a character that ends a word for the programs that read a list."""
+
 _FILE_TEST = re.compile(r"-[abcdefghkprstuwxGLNOS]")
 _NUMBER = re.compile(r"-?\d+")
 _KEEPS_FOLDERS = listed("keeps folders")
@@ -117,6 +120,7 @@ class Walker:
         script = parse(text) if is_possible and UNKNOWN not in text else None
         if script is None:
             self.findings.complete = self.findings.complete and UNKNOWN in text
+            self.findings.unnamed = True
             self.mark_steered()
             return
         with self._inside(script):
@@ -417,7 +421,8 @@ class Walker:
         if node.type != "command" or not source.startswith(_PRINTS) or b"$(" in source:
             return None
         words = [word.text for child in node.named_children[1:] for word in self._expander.words(child, state)]
-        return " ".join([word for word in words if not word.startswith("-")])
+        text = " ".join([word for word in words if not word.startswith("-")])
+        return _PRINTED_BREAK.sub("\n", text) if source.startswith(b"printf ") else text
 
     def _redirected(self, node: "Node", state: State) -> None:
         """Follow a statement with redirections: those that the grammar attaches to a chain belong to its last command."""

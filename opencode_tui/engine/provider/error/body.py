@@ -34,6 +34,8 @@ class Reported(Struct, frozen=True):
     """The model that was asked, empty where it is not known."""
     has_media: bool = True
     """Whether the request may have had an image or a document, which an error can be about."""
+    tools: tuple[str, ...] = ()
+    """The names of the tools in the order in which they were sent."""
 
 
 class ErrorBody(Struct, frozen=True):

@@ -181,14 +181,19 @@ ADVICE: dict[str, Advice] = {
 }
 
 
-def remedy_for(cause: str, provider_id: str, *, key_setting: str = "", model_id: str = "") -> str:
-    """Return the remedy for a cause; `key_setting` is the setting that a rejected key is from, `model_id` empty for any model."""
+def remedy_for(cause: str, provider_id: str, *, key_setting: str = "", model_id: str = "", tool: str = "") -> str:
+    """Return the remedy for a cause.
+
+    `key_setting` is the setting that a rejected key is from; `model_id` and `tool` are empty for any model and any tool.
+    """
     if cause == "auth" and key_setting:
         return f"correct {key_setting} in your settings (it overrides keys saved by `opencode-tui auth login`)"
     remedy = ADVICE[cause].remedy
     if "{s}" in remedy:
         known = find_known(provider_id)
         remedy = remedy.replace("{s}", known.local.start if known and known.local else "the server")
+    if tool:
+        remedy = remedy.replace("tools.NAME:", f"tools.{tool}:")
     return remedy.replace("{p}", provider_id).replace("{m}", model_id or "MODEL")
 
 

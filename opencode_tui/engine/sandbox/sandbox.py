@@ -307,6 +307,11 @@ class Sandbox:
 
         return HostList(await self._hosts()).allows(host) and not await self.no_hosts()
 
+    def hides(self, path: str) -> bool:
+        """Return whether the settings hide an absolute path from commands, there or not; Landlock cannot keep it from them."""
+        named = self._settings.hidden or ()
+        return folders.hides(named, self._home, self._project.worktree, self._project.origins, path)
+
     async def reaches(self, host: str) -> bool:
         """Return whether confined commands reach a host, with an empty one any."""
         return self._settings.network == "on" or (bool(host) and await self.allows(host))

@@ -635,9 +635,10 @@ class Sandbox:
         return self._paths.data / "sandbox" / self._name
 
     def _read_remembered(self) -> tuple[str, ...]:
+        """Return what an earlier process stored. Raises OSError where that cannot be read: no command may run without it."""
         try:
             names = self._memory.read_bytes().split(b"\0")
-        except OSError:  # no command has run here yet
+        except FileNotFoundError:  # no command has run here yet
             return ()
         self._remembered = tuple(os.path.normpath(self._project.worktree / os.fsdecode(name)) for name in names)
         return self._remembered

@@ -1,4 +1,4 @@
-"""A text that somebody else wrote takes time by its length: no expression searches it anew from each of its characters.
+"""A text that somebody else wrote takes time by its length: nothing searches or copies it anew from each of its characters.
 
 An expression holds all threads of a process up, so that the screen stands still meanwhile.
 """
@@ -32,6 +32,7 @@ from collections import Counter
 from pathlib import Path
 from opencode_tui.config.redact import redact_address
 from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.tool.edit.patch import parse_patch
 from opencode_tui.engine.sandbox.refusal import find_refusal
 from opencode_tui.redaction.detectors import redact
 
@@ -49,12 +50,16 @@ def look_for_refusal(line):
     policy = Policy((), (), (), (), Path("/tmp"), "none", {})
     find_refusal("bubblewrap", 1, line * (300_000 // len(line)) + "\\nname or service not known", policy)
 
+def make_file(line):
+    parse_patch("*** Begin Patch\\n*** Add File: a\\n" + f"+{line}\\n" * (300_000 // len(line)) + "*** End Patch")
+
 failed = []
-searches, addresses, shared, lines = json.load(sys.stdin)
+searches, addresses, shared, lines, new_files = json.load(sys.stdin)
 work = [(search, one) for one in searches]
 work += [(cover, [one]) for one in addresses]
 work += [(hide, [one]) for one in shared]
 work += [(look_for_refusal, [one]) for one in lines]
+work += [(make_file, [one]) for one in new_files]
 for call, given in work:
     child = os.fork()
     if not child:
@@ -76,12 +81,16 @@ OUTPUT = ["no such host=a", "no such host Could not transfer artifact (", "ENOTF
 """Lines of a command's output that repeat how errors of the network begin."""
 
 
+NEW_FILE = ["x"]
+"""Lines of a file that a patch adds."""
+
+
 def test_expressions_take_time_by_the_length_of_a_text() -> None:
     command = [sys.executable, "-c", SEARCHING]
     done = subprocess.run(
         command,
         cwd=ROOT,
-        input=json.dumps([SEARCHES, ADDRESSES, SHARED, OUTPUT]),
+        input=json.dumps([SEARCHES, ADDRESSES, SHARED, OUTPUT, NEW_FILE]),
         capture_output=True,
         text=True,
         check=False,

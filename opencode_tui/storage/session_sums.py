@@ -505,7 +505,7 @@ class SessionSums:
         """Replace the file when it lacks many messages; a failure is logged."""
         if memory.unsaved <= _TOLERATED_READS:
             return
-        table = table_with(self._table(memory), memory.kept)
+        table = table_with(self._table(memory), memory.kept, present=self._present())
         body = msgspec.msgpack.encode([memory.total, table])
         try:
             AtomicWriter(self._files).write(self._path, b"\n".join([self._head(body), body]))
@@ -513,6 +513,15 @@ class SessionSums:
         except OSError as error:
             _logger.warning("the sums of sessions were not kept: %s", storage_error(error, "write", self._path))
         memory.unsaved = 0
+
+    def _present(self) -> frozenset[str] | None:
+        """Return the sessions that have messages; None where that is not known."""
+        try:
+            return frozenset(self._files.names(folder_path(self._root, ("message",))))
+        except FileNotFoundError:
+            return frozenset()
+        except OSError:
+            return None
 
     def _head(self, body: bytes | memoryview) -> bytes:
         return b"\t".join([_FORMAT, self._root.encode("utf-8", "surrogateescape"), b"%08x" % binascii.crc32(body)])

@@ -65,13 +65,23 @@ class TableReader:
         return bytes(self._values[self._value_ends[row - 1] if row else 0 : self._value_ends[row]])
 
 
-def table_with(old: TableReader, changed: Mapping[str, bytes]) -> Sequence[bytes | bytearray]:
-    """Return the fields of a table with these values in place of those in an older one, as bytes."""
-    new = {_name(session): value for session, value in changed.items()}
+def table_with(
+    old: TableReader, changed: Mapping[str, bytes], *, present: frozenset[str] | None = None
+) -> Sequence[bytes | bytearray]:
+    """Return the fields of a table with these values in place of those in an older one, as bytes.
+
+    Of sessions that are not `present` nothing is kept, unless that is None.
+    """
+    new = {_name(session): value for session, value in changed.items() if present is None or session in present}
+    names_left = None if present is None else frozenset(map(_name, present))
     names, values = bytearray(), bytearray()
     name_ends, value_ends = array("q"), array("q")
     slots = array("i", bytes(4 * (2 * (len(old) + len(new)) + 1)))
-    kept = ((name, old.value(row)) for row in range(len(old)) if (name := old.name(row)) not in new)
+    kept = (
+        (name, old.value(row))
+        for row in range(len(old))
+        if (name := old.name(row)) not in new and (names_left is None or name in names_left)
+    )
     for name, value in chain(kept, new.items()):
         names += name
         values += value

@@ -173,6 +173,19 @@ def test_a_full_disk_is_a_one_line_error(line, server):
     assert done.stderr.splitlines()[-1].startswith("opencode-tui: cannot write standard output (No space left")
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
+def test_the_answer_in_a_folder_whose_name_is_not_utf_8_is_printed_and_the_session_found(here, server):
+    folder = here.folder / os.fsdecode(b"b\xe9d")
+    folder.mkdir()
+    server.script(Answer(text="SEEN"))
+    inside = replace(here, folder=folder)
+    done = inside.run("run", "-m", here.model, "go")
+    assert (done.code, done.stdout) == (0, "SEEN\n")
+    (listed,) = json.loads(inside.run("session", "list", "--format", "json").stdout)
+    server.script(Answer(text="AGAIN"))
+    assert inside.run("run", "-s", listed["id"], "-m", here.model, "go on").stdout == "AGAIN\n"
+
+
 def test_the_same_text_goes_to_a_pipe_however_it_comes(here, server):
     server.script(Answer(text="\n\none two\r\nthree \n\n", delta_size=1))
     assert here.run("run", "-m", here.model, "go").stdout == "one two\nthree\n"

@@ -26,6 +26,15 @@ def test_changed_values_replace_the_older_ones_and_all_others_stay():
     assert len(new) == 4
 
 
+def test_rows_of_sessions_that_are_gone_are_left_out_unless_that_is_not_known():
+    old = table({"ses_a": b"1", "ses_b": b"2", "ses_c": b"3"})
+    changed = {"ses_b": b"22", "ses_d": b"4"}
+    fields = table_with(old, changed, present=frozenset(("ses_a", "ses_b")))
+    new = TableReader(SumTable(*[memoryview(bytes(field)) for field in fields]))
+    assert [new.find(f"ses_{one}") for one in "abcd"] == [b"1", b"22", None, None]
+    assert len(new) == 2 and len(table(changed, old)) == 4
+
+
 def test_a_name_that_is_no_text_is_found():
     names = ["caf\udce9", "café", "a\nb", ""]
     reader = table({name: str(at).encode() for at, name in enumerate(names)})

@@ -49,6 +49,7 @@ class CommandScope(Struct, frozen=True):
     `root` is the project, `roots` are the folders that count as the project. `layers` are the rulesets of the agent and of those
     that called it. `tier` is the sandbox that works ("none" without one). `forms` are the spellings of the project's paths.
     `is_shared`: a confined command runs in the project now, which can change where a path leads after this line was read.
+    `is_hidden` returns whether settings hide an absolute path.
     """
 
     command: str
@@ -59,6 +60,7 @@ class CommandScope(Struct, frozen=True):
     tier: str = "none"
     forms: PathForms | None = None
     is_shared: bool = False
+    is_hidden: Callable[[str], bool] | None = None
 
 
 class CommandPlan(Struct, frozen=True):
@@ -182,7 +184,8 @@ class _Plan:
         self.may_edit = evaluate_layers("edit", "*", scope.layers).action != "deny"
         self._written = {_pattern(external.folder) for external in scan.external if "w" in external.mode}
         self._folders = self._outside_folders()
-        unreadable = scan.swept if scope.tier in ("bubblewrap", "seatbelt") else []  # in the sandbox
+        hides = scope.tier in ("bubblewrap", "seatbelt")
+        unreadable = scan.swept if hides else []  # in the sandbox
         self._leaving = [reason for reason in scan.outside if reason.kind != "path"]
         has_needs = bool(
             self._leaving or not set(scan.sensitive) <= {*unreadable} or not all(map(self._is_built_in, self._folders))
@@ -192,6 +195,7 @@ class _Plan:
         self._paths = [os.path.normpath(os.path.join(scope.folder, path)) for path in sensitive]
         self._secrets = [path for path in self._paths if is_secret(path)]
         self._protected = [os.path.relpath(path, scope.root) for path in self._paths if not is_secret(path)]
+        self._hidden = self._hidden_paths() if self.runs == "host" or not hides else []
         self._has_sandbox = scope.tier != "none"
         self._opaque = self._opaque_texts() if self.runs == "host" else []
         self.kind: CommandKind = "rule"
@@ -207,6 +211,13 @@ class _Plan:
         self.advice = "Ask the user to do it, or go on without." if self.refusal and not unchecked else ""
         self.notes: dict[str, str] = {}
         self.query = with_forms(self._query(), self._forms)
+
+    def _hidden_paths(self) -> list[str]:
+        """Return the paths that the command reads and that settings hide, which nothing but a question can keep from it."""
+        if self._scope.is_hidden is None:
+            return []
+        used = [used.path for used in (*self._scan.inside, *self._scan.external) if "r" in used.mode]
+        return [path for path in dict.fromkeys((*used, *self._scan.below)) if self._scope.is_hidden(path)]
 
     def _outside_folders(self) -> list[str]:
         """Return the patterns of the folders outside that must be allowed: with a sandbox only those that are not inside it."""
@@ -261,6 +272,7 @@ class _Plan:
     def _reasons(self) -> tuple[str, ...]:
         found = [] if self._leaves else self._needs()
         found += [f"Uses {os.path.basename(path)}, which may hold secrets." for path in self._secrets]
+        found += [f"Reads {os.path.relpath(path, self._scope.root)}, which settings hide." for path in self._hidden]
         found += [f"Changes {path}, which can start programs later." for path in self._protected]
         if companions := list(dict.fromkeys(self._companions())):
             shown = [_shortened(one) for one in companions[:_NAMED_MEMBERS]]
@@ -316,11 +328,15 @@ class _Plan:
 
     def _query(self) -> Query:
         secrets = _query("read", self._secrets, always_for={name: grantable([name]) for name in self._secrets})
+        grants = {name: grantable([name]) for name in self._hidden}
+        hidden = _query("read", self._hidden, always_for=grants, must_ask=self._hidden)
         if self._leaves:  # no built-in rule lets a command leave, as none allows one in the mode ask
-            return replace(with_approvals(self._command_query(), "ask"), also=[secrets] if self._secrets else [])
+            named = [query for query in (secrets, hidden) if query.patterns]
+            return replace(with_approvals(self._command_query(), "ask"), also=named)
         also = [
             *self._folder_queries(),
             secrets,
+            hidden,
             *self._path_queries(),
             *self._address_queries(),
         ]

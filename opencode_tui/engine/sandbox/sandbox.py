@@ -307,6 +307,11 @@ class Sandbox:
 
         return HostList(await self._hosts()).allows(host) and not await self.no_hosts()
 
+    def hides(self, path: str) -> bool:
+        """Return whether the settings hide an absolute path from commands, there or not; Landlock cannot keep it from them."""
+        named = self._settings.hidden or ()
+        return folders.hides(named, self._home, self._project.worktree, self._project.origins, path)
+
     async def reaches(self, host: str) -> bool:
         """Return whether confined commands reach a host, with an empty one any."""
         return self._settings.network == "on" or (bool(host) and await self.allows(host))
@@ -630,9 +635,10 @@ class Sandbox:
         return self._paths.data / "sandbox" / self._name
 
     def _read_remembered(self) -> tuple[str, ...]:
+        """Return what an earlier process stored. Raises OSError where that cannot be read: no command may run without it."""
         try:
             names = self._memory.read_bytes().split(b"\0")
-        except OSError:  # no command has run here yet
+        except FileNotFoundError:  # no command has run here yet
             return ()
         self._remembered = tuple(os.path.normpath(self._project.worktree / os.fsdecode(name)) for name in names)
         return self._remembered

@@ -368,6 +368,10 @@ class FolderServices:
 
         return Leaving(str(project.worktree), self._path_forms, lambda: [self.agents.default().permission], is_hidden)
 
+    def _object_to(self, path: str) -> str:
+        """Return why the content of a file may not leave, empty where it may."""
+        return self.leaving.objection(path)
+
     def _may_read(self, context: ToolContext, path: Path) -> bool:
         """Return whether the read tool could show a file without asking."""
         text = str(path)
@@ -437,7 +441,7 @@ class FolderServices:
             editing=editing,
             shell=shell,
             readable=self._may_read,
-            instructions=DirectoryInstructions(store=core.store),
+            instructions=DirectoryInstructions(store=core.store, objection_to=self._object_to),
             todos=self.todos,
             skills=self.skills,
             read_outputs=partial(read_outputs, core.store),

@@ -202,6 +202,7 @@ class SessionServices:
                 extra_dir=core.flags.config_dir,
                 use_claude=not core.flags.is_claude_code_disabled,
                 patterns=patterns,
+                objection_to=lambda path: folder.leaving.objection(path),
             ),
             remote=RemoteInstructions([one for one in patterns if one.startswith(("http://", "https://"))]),
         )

@@ -82,6 +82,7 @@ class Snippets(Struct, frozen=True):
                         context=context,
                         tier=tier,
                         is_shared=sandbox.is_shared,
+                        is_hidden=sandbox.hides,
                     )
                 )[0]
                 for one in snippets

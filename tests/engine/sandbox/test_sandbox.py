@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import socket
 import threading
 from collections.abc import Mapping
@@ -328,6 +329,22 @@ async def test_a_linked_worktree_can_be_committed_to(world: World) -> None:
     assert (
         await world.run("echo c > c.txt; git add -A; git commit -qm third; git log --format=%s | head -1") == "third\n"
     )
+
+
+async def test_no_command_runs_while_it_cannot_be_read_what_was_protected_before(world: World) -> None:
+    world.project.joinpath("deep").mkdir()
+    world.project.joinpath("deep/.env").write_text("KEY=1\n")
+    await world.run("true")
+    (memory,) = (world.paths.data / "sandbox").iterdir()
+    kept = memory.read_bytes()
+    assert b"deep" in kept.split(b"\0")
+    memory.unlink()
+    memory.mkdir()
+    with pytest.raises(OSError, match=re.escape(str(memory))):
+        await world.run("echo ran")
+    memory.rmdir()
+    memory.write_bytes(kept)
+    assert "ran" in await world.run("echo ran") and memory.read_bytes() == kept
 
 
 async def test_the_home_as_the_project_hides_what_is_private(world: World) -> None:

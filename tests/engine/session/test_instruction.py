@@ -3,6 +3,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from opencode_tui.engine.permission.defaults import reading_rules
+from opencode_tui.engine.permission.leaving import DENIED, Leaving
+from opencode_tui.engine.permission.path_forms import PathForms
 from opencode_tui.engine.session.request.instruction import (
     MAX_BYTES,
     RemoteInstructions,
@@ -12,6 +15,7 @@ from opencode_tui.engine.session.request.instruction import (
     project_files,
     render,
 )
+from tests.support.world.rules import rules
 
 
 @pytest.fixture
@@ -82,6 +86,21 @@ def test_a_pattern_of_many_wildcards_lists_each_folder_once(tmp_path):
     assert configured_files(["**/" * 30 + "q", "**/d/" * 20 + "*a" * 50 + "b"], tmp_path, tmp_path, tmp_path) == []
     [found] = configured_files(["**/d/" * 20 + "*a*"], tmp_path, tmp_path, tmp_path)
     assert found.path == deep / ("a" * 200)
+
+
+def test_a_link_to_a_file_that_may_not_leave_is_left_out(tree):
+    (tree / "secrets").mkdir()
+    (tree / "secrets" / "key").write_text("CANARY")
+    ruleset = [*reading_rules(), *rules("read secrets/* deny")]
+    leaving = Leaving(str(tree), PathForms(str(tree), [str(tree)]), lambda: [ruleset], lambda path: False)
+    (tree / "a" / "b" / "CLAUDE.md").unlink()
+    (tree / "a" / "b" / "CLAUDE.md").symlink_to("../../secrets/key")
+    (tree / "docs" / "AGENTS.md").symlink_to("x.md")
+    assert RulesFile(tree / "a" / "b" / "CLAUDE.md", tree).read(leaving.objection) == (
+        f"(left out: it leads to {tree}/secrets/key, {DENIED}; name that file in your own settings to send it)"
+    )
+    assert RulesFile(tree / "docs" / "AGENTS.md", tree).read(leaving.objection) == "x"
+    assert "CANARY" not in "".join(render([RulesFile(tree / "a" / "b" / "CLAUDE.md", tree)], leaving.objection))
 
 
 def test_each_file_is_given_once_under_its_path(tree):

@@ -10,6 +10,7 @@ import pytest
 from opencode_tui.engine.session.compaction.ledger import LedgerPlace, LedgerSources, build_ledger
 from opencode_tui.engine.session.compaction.progress import has_progress
 from opencode_tui.engine.session.compaction.recall import MOST, find_excerpts
+from opencode_tui.engine.session.compaction.summary import newest_request
 from opencode_tui.schema.api.context import CompactSession, LedgerChange
 from opencode_tui.schema.error import NotFoundError, SessionError
 from opencode_tui.schema.event.event import QuestionAsked
@@ -52,6 +53,14 @@ def ran(command: str, code: int, output: str = "out") -> ToolPart:
 def test_rejected_calls_are_kept_with_what_the_user_said() -> None:
     entries = ledger(user("x"), assistant(rejected("git push"), rejected("rm -rf data", "move it to old/ instead")))
     assert texts(entries, "refusal") == ["bash git push", "bash rm -rf data: move it to old/ instead"]
+
+
+def test_a_request_that_waits_is_neither_kept_nor_found_by_a_search() -> None:
+    """It may be withdrawn: what a compaction keeps of it would be sent all the same."""
+    waits = user("Never touch the parser.", id="msg_9", delivery="queue")
+    messages = [user("Build it."), assistant("ok"), waits]
+    assert not any("parser" in one.text for one in ledger(*messages))
+    assert find_excerpts(messages, "parser") == [] and newest_request(messages) == messages[0].info
 
 
 @pytest.mark.parametrize(

@@ -158,3 +158,11 @@ def test_the_sum_leads_from_the_first_state_to_the_last_unless_it_is_contested(a
         assert path not in total.contested
     for path in total.files:
         assert total.before[path] == first[path]
+
+
+def test_a_folder_that_was_made_for_a_file_without_a_record_is_gone_before_the_step() -> None:
+    tally = StepAccumulator()
+    tally.add(ChangeSet({}, whole=WHOLE, skipped={"d/x": "too large"}, skipped_before={"d/x": None, "d": None}))
+    tally.add(ChangeSet({"d/x": (A, B)}, {"d": (FOLDER, FOLDER)}, whole=WHOLE))
+    total = tally.total()
+    assert (total.before, total.after) == ({"d": None, "d/x": None}, {"d": FOLDER, "d/x": B})

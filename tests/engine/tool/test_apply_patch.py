@@ -66,7 +66,11 @@ async def test_move_names_the_new_place_and_keeps_the_mode(bench: Workbench, pat
     assert not (bench.folder / "old").exists()
     assert (bench.folder / "sub/new").read_text() == "a\nc\n"
     assert (bench.folder / "sub/new").stat().st_mode & 0o777 == 0o755
-    [file] = bench.asked[0].metadata["files"]
+    assert [(ask.permission, ask.patterns) for ask in bench.asked] == [
+        ("read", [str(bench.folder / "old")]),
+        ("edit", ["old", "sub/new"]),
+    ]
+    [file] = bench.asked[1].metadata["files"]
     assert {key: file[key] for key in ("filePath", "relativePath", "movePath", "type", "before", "after")} == {
         "filePath": str(bench.folder / "old"),
         "relativePath": "sub/new",
@@ -75,6 +79,22 @@ async def test_move_names_the_new_place_and_keeps_the_mode(bench: Workbench, pat
         "before": "a\nb\n",
         "after": "a\nc\n",
     }
+
+
+@pytest.mark.parametrize("name", [".env", "link/.env", "sub/../.env"])
+@pytest.mark.parametrize("chunk", [(), ("@@", "-A=1", "+A=2")])
+async def test_a_file_that_may_not_be_read_is_not_moved(
+    bench: Workbench, patch: ApplyPatchTool, name: str, chunk: tuple[str, ...]
+) -> None:
+    fill(bench.folder, **{".env": "A=1\nKEY=secret\n"})
+    (bench.folder / "sub").mkdir()
+    (bench.folder / "link").symlink_to(".")
+    bench.refused.add("read")
+    with pytest.raises(RejectedError):
+        await apply(bench, patch, f"*** Update File: {name}", "*** Move to: sub/new", *chunk)
+    assert str(bench.folder / ".env") in bench.asked[-1].patterns
+    assert (bench.folder / ".env").read_text() == "A=1\nKEY=secret\n"
+    assert not (bench.folder / "sub/new").exists()
 
 
 async def test_move_and_add_overwrite_what_is_there(bench: Workbench, patch: ApplyPatchTool) -> None:

@@ -40,6 +40,9 @@ CLASS_2 = CLASS.replace("return 1", "return 2")
             "\tif err != nil {\n\t\tt.Fatal(err)\n\t}\n}\n\nfunc TestB() {\n\tt.Parallel()\n}",
         ),
         ("a()\nb()\nc()\n\nd()\n", "\n\na()\nb()\n\n\n", "\n\na()\nx()\nc()\n\n\n"),
+        ('def a():\n    "A."\n    b()\n\n\nc\n', '\n\ndef a():\n    "A."\n\n\n', '\n\ndef a():\n    "A."\n    x()\n\n\n'),
+        ("a\n\nb\n\nc\n", "a\n\n\n", "a\n\nx\n\n"),
+        ("a\n\n\nb\n    c\nd\n", "\n\n    c\nd\n", "\n\n    x\n    c\nd\n"),
         # which escapes are meant?
         ("a := 1\nb := 2\nc := 3\n", "a := 1\\nb := 2", "a := 1\\nd = append(d, '\\n')\\nb := 2"),
         ("a := 1\nb := 2\nc := 3\n", "a := 1\\nb := 2", "a := 1\\nd = `\\n`\\nb := 2"),
@@ -55,7 +58,10 @@ CLASS_2 = CLASS.replace("return 1", "return 2")
         ("    return w * h + border\n", "turn w * h", "    return w * h * 2"),
         ("    foo(one, two)\n", "foo(one", "foo(1, two)"),
         ("call(first, second);\n", "call(first", "call(one, second);"),
+        ('    "a": "-",\n    "+": "=",\n', 'a": "-",\n    "', 'a": "+",\n    "+": "=",'),
         # indentation of which nobody knows what it means
+        ("        a()\n\nB = 1\n", "    a()\n\nB = 1", "    a()\n\nif c:\n  d()\nB = 1"),
+        ("    a()\n\nB = 1\n", "a()\n\nB = 1", "a()\n\nif c:\nd()\nB = 1"),
         ("  a\n  b\n", "a\nb", "if c:\nd"),
         ("    a = 1,\n    b = 2,\n", "a = 1, ", "a = 1,\n    c = 3,"),
         ("    a\n      b\n", "  a\n    b", "\ta\n\t\tc"),
@@ -95,6 +101,11 @@ def test_what_may_mean_something_else_is_refused(content: str, old: str, new: st
         (CLASS, "\ndef f(self):\n    return 1\n", "\n    def f(self):\n        return 2\n", CLASS_2),
         (CLASS, "def f(self):\n        return 1\n", "    def f(self):\n        return 2\n", CLASS_2),
         (CLASS, "return 1", "        return 2", CLASS_2),
+        ("    a()\n\nB = 1\n", "a()\n\nB = 1", "a()\n\nif c:\n    d()\nB = 1", "    a()\n\nif c:\n    d()\nB = 1\n"),
+        ("        a()\n\nB = 1\n", "    a()\n\nB = 1", "    a()\n\nB = 2", "        a()\n\nB = 2\n"),
+        # blank lines around a quote that are not in the file, where no line is between
+        ("a\nb\nc\n", "\n\nb\n\n", "\n\nx\n\n", "a\nx\nc\n"),
+        ("a\nb\n\nc\n", "b\n\n\n", "b\nx\n\n\n", "a\nb\nx\n\nc\n"),
         # lines are not joined
         ("a\nb\n", "a\n", "c", "c\nb\n"),
         ("a\nb\nc\n", "\nb", "d", "a\nd\nc\n"),

@@ -412,7 +412,8 @@ def own_hunks(folder: Path, seed: int = 11) -> Iterator[Hunk]:
             continue
         start, size = rng.randrange(len(lines) - 20), rng.randrange(6, 18)
         old, at = lines[start : start + size], rng.randrange(2, size - 2)
-        indent = old[at][: len(old[at]) - len(old[at].lstrip())]
+        filled = next((line for line in old[at::-1] if line.strip()), "")  # a line for a blank one is in its block
+        indent = filled[: len(filled) - len(filled.lstrip())]
         replaced = [f"{indent}value = compute('first', {size})"]
         added = [old[at], f"{indent}# added: {size}", f"{indent}if ready:", f"{indent}    go()"]
         changed = rng.choice((replaced, [], added))

@@ -211,12 +211,13 @@ def _whole_lines(*, old_end: str, new_end: str) -> Callable[[Hunk, random.Random
 def _other_form(form: Literal["NFC", "NFD"]) -> Callable[[Hunk, random.Random], tuple[Texts, str] | None]:
     """The file has another Unicode form of accented letters than both texts."""
 
-    def make(hunk: Hunk, _rng: random.Random) -> tuple[Texts, str]:
+    def make(hunk: Hunk, _rng: random.Random) -> tuple[Texts, str] | None:
         accents = str.maketrans("aou", "\u00e4\u00f6\u00fc")
         file, old, new = (text.translate(accents) for text in (hunk.file, hunk.old, hunk.new))
         other: Literal["NFC", "NFD"] = "NFC" if form == "NFD" else "NFD"
         stored, want = (unicodedata.normalize(other, text) for text in (file, file.replace(old, new)))
-        return (stored, unicodedata.normalize(form, old), unicodedata.normalize(form, new)), want
+        quoted = unicodedata.normalize(form, old)
+        return None if quoted in stored else ((stored, quoted, unicodedata.normalize(form, new)), want)
 
     return make
 
@@ -225,14 +226,14 @@ def _wide(text: str) -> str:
     return "".join(chr(ord(one) + 0xFEE0) if one in ",()!?:;" else one for one in text)
 
 
-def _unicode_escapes(hunk: Hunk, _rng: random.Random) -> tuple[Texts, str]:
+def _unicode_escapes(hunk: Hunk, _rng: random.Random) -> tuple[Texts, str] | None:
     accents = str.maketrans({"a": "\u00e4", "-": "\u2014"})
     file, old, new = (text.translate(accents) for text in (hunk.file, hunk.old, hunk.new))
 
     def escape(text: str) -> str:
         return "".join(one if one < "\x80" else f"\\u{ord(one):04x}" for one in text)
 
-    return (file, escape(old), escape(new)), file.replace(old, new)
+    return None if escape(old) == old else ((file, escape(old), escape(new)), file.replace(old, new))
 
 
 def _typographic_file(hunk: Hunk, _rng: random.Random) -> tuple[Texts, str] | None:

@@ -17,7 +17,7 @@ from opencode_tui.engine.session.tokens.characters import CHARACTERS
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.ledger import KeptLedger, LedgerEdit, LedgerEntry, LedgerKind
-from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.message import UserMessage, is_waiting
 from opencode_tui.schema.session.part import FilePart, PatchPart, SubtaskPart, TextPart, ToolPart
 from opencode_tui.schema.session.session import Todo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
@@ -242,8 +242,9 @@ def _added(edit: LedgerEdit) -> LedgerEntry:
 
 
 def user_text(message: MessageWithParts) -> str:
-    """Return what the user wrote in a message, attachments by name; empty for any other message."""
-    if not isinstance(message.info, UserMessage) or compaction_of(message) is not None:
+    """Return what the user wrote in a message, attachments by name; empty for any other message, and while it waits."""
+    info = message.info
+    if not isinstance(info, UserMessage) or is_waiting(info) or compaction_of(message) is not None:
         return ""
     words: list[str] = []
     for part in message.parts:

@@ -13,7 +13,7 @@ from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.characters import tokens_by_length
 from opencode_tui.schema.error import NoSuchMessageError, SessionError
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts, conversation
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, prune, restore
@@ -65,7 +65,7 @@ def output_tokens(part: ToolPart) -> int:
 
 def _eligible(messages: Sequence[MessageWithParts]) -> Iterator[ToolPart]:
     turns = 0
-    for message in reversed(messages):
+    for message in reversed(conversation(messages)):
         info = message.info
         turns += isinstance(info, UserMessage)
         if turns < SAFE_TURNS:

@@ -15,7 +15,7 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.history import compaction_of, filter_compacted
 from opencode_tui.engine.session.revert.range import visible
 from opencode_tui.engine.tool.kit import Excerpt
-from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts, conversation
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
@@ -73,7 +73,7 @@ def _found(text: str, wanted: Sequence[str]) -> list[str]:
 def _excerpts(messages: Sequence[MessageWithParts]) -> Iterator[Excerpt]:
     """Yield the passages of what is not sent, oldest first."""
     sent = {message.info.id for message in filter_compacted(messages)}
-    for message in messages:
+    for message in conversation(messages):
         is_summary = isinstance(message.info, AssistantMessage) and bool(message.info.summary)
         if is_summary or compaction_of(message) is not None:
             continue

@@ -30,7 +30,7 @@ from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.schema.api.context import LedgerChange, LedgerView
 from opencode_tui.schema.error import ModelNotFoundError, NotFoundError, SessionError
 from opencode_tui.schema.model import Model
-from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.history import MessageWithParts, conversation
 from opencode_tui.schema.session.ledger import (
     MOST_CHANGES,
     MOST_TEXT,
@@ -182,7 +182,7 @@ def _changed(
 
 
 def _newest(messages: Sequence[MessageWithParts]) -> UserMessage | None:
-    return next((one.info for one in reversed(messages) if isinstance(one.info, UserMessage)), None)
+    return next((one.info for one in reversed(conversation(messages)) if isinstance(one.info, UserMessage)), None)
 
 
 def _kept_part(messages: Sequence[MessageWithParts]) -> TextPart | None:

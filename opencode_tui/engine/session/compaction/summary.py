@@ -49,7 +49,7 @@ from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import NotFoundError, ProviderError, SessionError
 from opencode_tui.schema.model import Model, ModelRef
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.message import UserMessage, is_waiting
 
 # The conversation as plain text, shortened to fit, with the instructions for the model.
 
@@ -312,9 +312,9 @@ def _without_continue(entries: Sequence[ModelMessage]) -> Sequence[ModelMessage]
 
 
 def newest_request(messages: Sequence[MessageWithParts]) -> UserMessage:
-    """Return the newest user message. Raises SessionError when there is none."""
+    """Return the newest request that does not wait. Raises SessionError when there is none."""
     for message in reversed(messages):
-        if isinstance(message.info, UserMessage):
+        if isinstance(message.info, UserMessage) and not is_waiting(message.info):
             return message.info
     raise SessionError("there is nothing to summarize: the session has no messages")
 

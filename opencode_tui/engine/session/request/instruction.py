@@ -5,7 +5,7 @@ Source: docs/internals/loop.md#instructions.
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -49,23 +49,34 @@ def global_file(config_dir: Path, home: Path, *, extra: str | None, use_claude: 
     return next((path for path in candidates if path.is_file()), None)
 
 
+Objection = Callable[[str], str]
+"""Returns why the content of a file, an absolute path, may not be sent; empty where it may."""
+
+
+def _no_objection(_path: str) -> str:
+    return ""
+
+
 class RulesFile(Struct, frozen=True):
     """An instruction file; `root` is the real path of the project when it is the project that brings it."""
 
     path: Path
     root: Path | None = None
 
-    def read(self) -> str:
+    def read(self, objection_to: Objection = _no_objection) -> str:
         """Return its text, or why it or its end is left out, in brackets. Blocks.
 
-        What a project brings may be a link: one that leads outside the project, or to a file with secrets, is left out. The file
-        that is read is checked itself: a command may change where the path leads meanwhile.
+        What a project brings may be a link: one that leads outside the project, to a file with secrets, or to one to which there is
+        an objection, is left out. The file that is read is checked itself: a command may change where the path leads meanwhile.
         """
         try:
             real = Path(os.path.realpath(self.path))
             objection = None
             if self.root is not None:
                 objection = find_objection(self.path, self.root) or find_objection(real, self.root)
+                if objection is None and real != Path(os.path.realpath(self.path.parent), self.path.name):
+                    reason = objection_to(str(real))
+                    objection = f"it leads to {real}, {reason}" if reason else None
             if objection is not None:
                 return f"(left out: {objection}; name that file in your own settings to send it)"
             with open_folder(real.parent) as folder, open(folder.open_to_read(real.name), "rb") as file:
@@ -124,12 +135,12 @@ def _fitting(search: PatternSearch, folder: Path, parts: Sequence[str]) -> list[
     ]
 
 
-def render(files: Sequence[RulesFile]) -> list[str]:
+def render(files: Sequence[RulesFile], objection_to: Objection = _no_objection) -> list[str]:
     """Return one block of text for each real file, headed by its first path. Blocks on the disk."""
     texts: dict[str, tuple[Path, str]] = {}
     for file in files:
         real = os.path.realpath(file.path)
-        if real not in texts and (text := file.read()):
+        if real not in texts and (text := file.read(objection_to)):
             texts[real] = (file.path, text)
     return [f"Instructions from: {path}\n{text}" for path, text in texts.values()]
 
@@ -142,6 +153,7 @@ class Instructions(Struct, frozen=True):
     extra_dir: str | None
     use_claude: bool
     patterns: list[str]
+    objection_to: Objection = _no_objection
 
     def blocks(self, directory: Path, worktree: Path) -> list[str]:
         """Return the texts in order. Blocks on the disk."""
@@ -149,7 +161,8 @@ class Instructions(Struct, frozen=True):
         own = global_file(self.config_dir, self.home, extra=self.extra_dir, use_claude=self.use_claude)
         if own is not None:
             files.append(RulesFile(own))
-        return render([*files, *configured_files(self.patterns, directory, worktree, self.home)])
+        files += configured_files(self.patterns, directory, worktree, self.home)
+        return render(files, self.objection_to)
 
 
 # Instruction files near a file that the model reads: sent with it, once. Source: docs/internals/loop.md#instructions.
@@ -158,8 +171,9 @@ class Instructions(Struct, frozen=True):
 class DirectoryInstructions:
     """Finds instruction files for the read tool of one folder's instance."""
 
-    def __init__(self, *, store: SessionStore) -> None:
+    def __init__(self, *, store: SessionStore, objection_to: Objection = _no_objection) -> None:
         self._store = store
+        self._objection_to = objection_to
         self._claimed: dict[str, set[Path]] = {}
 
     async def __call__(self, path: Path, context: ToolContext) -> Sequence[tuple[Path, str]]:
@@ -171,7 +185,7 @@ class DirectoryInstructions:
         fresh = await asyncio.to_thread(_others, found, [path, *known], context)
         self._claimed = {context.message_id: {*self._claimed[context.message_id], *fresh}}
         files = [RulesFile(file, context.worktree) for file in fresh]
-        return [(file.path, text) for file in files if (text := await asyncio.to_thread(file.read))]
+        return [(file.path, text) for file in files if (text := await asyncio.to_thread(file.read, self._objection_to))]
 
     async def _loaded(self, session_id: str) -> set[Path]:
         loaded: set[Path] = set()

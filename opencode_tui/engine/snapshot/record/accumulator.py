@@ -28,7 +28,7 @@ class ChangeSet:
 
     `begun` and `ended` are the times at which a write was recorded and done; `whole` are the ids of the scans around an interval,
     None for a write; `skipped` are the paths that the scans leave out and that changed between them, with the reasons, and
-    `skipped_before` their states before.
+    `skipped_before` their states before, and those of the folders above them.
     `beside` are the names of background commands that ran at the same time, `private` the changed paths that git ignores.
     `times` say when files had last been changed before, in ns.
     """
@@ -176,6 +176,8 @@ class StepAccumulator:
         after: dict[str, State] = {}
         names = set(wanted)
         for change_set in self._change_sets.values():
+            for path in change_set.skipped_before.keys() & names:
+                before.setdefault(path, change_set.skipped_before[path])
             for path in change_set.folders.keys() & names:
                 old, new = change_set.folders[path]
                 # A folder that one write made was there already for the next one.

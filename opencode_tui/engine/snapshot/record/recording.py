@@ -21,7 +21,7 @@ from typing import Literal
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.snapshot.change_log import ChangeHistory, ChangeLog, OpenStep
-from opencode_tui.engine.snapshot.entry import OVER_QUOTA
+from opencode_tui.engine.snapshot.entry import OVER_QUOTA, folders_above
 from opencode_tui.engine.snapshot.objects.changes import is_certain, is_partial
 from opencode_tui.engine.snapshot.objects.store import ObjectWriter
 from opencode_tui.engine.snapshot.objects.view import View, open_view
@@ -325,7 +325,7 @@ class StepRecording:
                     whole=(base.id, after.id),
                     contested=frozenset(changes) if is_doubtful else frozenset(),
                     skipped=touched,
-                    skipped_before={path: base.state(path) for path in touched},
+                    skipped_before={path: base.state(path) for path in {*touched, *folders_above(touched)}},
                     beside=frozenset(beside if changes else ()),
                     private=private_among(changes, base, after),
                     times=tree.times_before(changes),
@@ -454,7 +454,7 @@ class StepRecording:
             whole=(base.id, after.id),
             contested=frozenset(changes) if is_doubtful else frozenset(kept),
             skipped=touched,
-            skipped_before={path: base.state(path) for path in touched},
+            skipped_before={path: base.state(path) for path in {*touched, *folders_above(touched)}},
             beside=self._beside(active) if changes else frozenset(),
             private=private_among(changes, base, after),
             times=tree.times_before(changes),

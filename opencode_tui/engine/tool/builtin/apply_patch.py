@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from opencode_tui.engine.format.formatted import FormatEdit, keep
 from opencode_tui.engine.lsp.change import EditCheck, FileChange, check_nothing
+from opencode_tui.engine.permission.ruleset import grantable
 from opencode_tui.engine.tool.edit.diff import TextDiff, compare
 from opencode_tui.engine.tool.edit.edit_permission import EditPermission
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
@@ -126,9 +127,10 @@ class ApplyPatchTool:
         return ToolResult(title, f"Patch applied.\n{listed}{report.message}", shown)
 
     async def _locate(self, sections: Sequence[Section], context: ToolContext) -> list[tuple[Location, Location]]:
-        """Return each section's file and its target; raises ToolError when a file is named twice, or a link would be moved.
+        """Return each section's file and its target; a file that moves may be read.
 
-        A link that is deleted is the file itself: what it leads to stays.
+        Raises ToolError when a file is named twice, or a link would be moved. A link that is deleted is the file itself: what it
+        leads to stays.
         """
         seen: set[Path] = set()
         asked: set[Path] = set()
@@ -151,6 +153,9 @@ class ApplyPatchTool:
                 if location.real.parent not in asked:
                     asked.add(location.real.parent)
                     await ask_outside(location, context, "write")
+            if target is not source:  # the rules and questions about reading would not be about the new name
+                await ask_outside(source, context, "read")
+                await context.ask("read", source.read_patterns, always=grantable(source.read_patterns))
             locations.append((source, target))
         return locations
 

@@ -129,6 +129,7 @@ class BashTool:
             environ=self._shell.environ,
             is_background=is_background,
             is_shared=sandbox is not None and sandbox.is_shared,
+            is_hidden=None if sandbox is None else sandbox.hides,
         )
 
     def _result(self, ran: Ran, arguments: BashParameters, agent: str) -> ToolResult:

@@ -5,7 +5,7 @@ Source: docs/internals/permissions.md#commands.
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,14 +35,18 @@ async def ask_for_command(
     environ: Mapping[str, str] | None = None,
     is_background: bool = False,
     is_shared: bool = False,
+    is_hidden: Callable[[str], bool] | None = None,
 ) -> tuple[CommandPlan, "Sequence[LostPath]"]:
     """Return how the command may run in the folder (a real path), and what it would discard. Raises PermissionRefused.
 
     `tier` is the sandbox that works, `environ` are the variables for git, which lists what a command of git would discard.
 
     The question says when the command goes on after the turn (`is_background`). `is_shared`: a confined command runs there now.
+    `is_hidden` returns whether settings hide an absolute path.
     """
-    plan = await asyncio.to_thread(_plan, command, folder, home, context, tier, is_shared=is_shared)
+    plan = await asyncio.to_thread(
+        _plan, command, folder, home, context, tier, is_shared=is_shared, is_hidden=is_hidden
+    )
     if plan.refusal:
         raise CommandRefusedError(plan.refusal, plan.advice)
     lost = await _lost_paths(plan, context, environ)
@@ -84,7 +88,14 @@ async def make_plan(command: str, *, folder: Path, home: Path, context: ToolCont
 
 
 def _plan(
-    command: str, folder: Path, home: Path, context: ToolContext, tier: str, *, is_shared: bool = False
+    command: str,
+    folder: Path,
+    home: Path,
+    context: ToolContext,
+    tier: str,
+    *,
+    is_shared: bool = False,
+    is_hidden: Callable[[str], bool] | None = None,
 ) -> CommandPlan:
     from opencode_tui.engine.permission.shell.scan import scan  # loads tree-sitter, for the first command only
 
@@ -99,6 +110,7 @@ def _plan(
         tier=tier,
         forms=forms_of(context.directory, context.worktree, context.origins),
         is_shared=is_shared,
+        is_hidden=is_hidden,
     )
     return plan_command(found, scope)
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.tool.edit.fold import fold
-from opencode_tui.engine.tool.edit.indent import Pair, indent_of, is_increasing
+from opencode_tui.engine.tool.edit.indent import Pair, indent_of, is_flat, is_increasing
 
 _IN_WORD = re.compile(r"\w\0\w")
 _LONGEST_NEIGHBOR = 2_000
@@ -64,7 +64,7 @@ def is_meant(content: str, old: str, new: str, item: Replacement) -> bool:
     if _is_twice(before, old, new, after):
         return False
     if content[item.start : item.end] == old:
-        return True
+        return not (before and not before.strip() and _is_indented_otherwise(old, new))
     if _repeats_neighbor(content, old, new, item):
         return False
     found = (before + content[item.start : item.end] + after).split("\n")
@@ -108,6 +108,20 @@ def _is_twice(before: str, old: str, new: str, after: str) -> bool:
     )
 
 
+def _is_indented_otherwise(old: str, new: str) -> bool:
+    """Return whether new lines may have another indentation than the file, as the first quoted line has.
+
+    It lacks indentation, a part or all, and no other quoted line has any: then nobody knows what the indentation of new lines
+    stands for, or that they have none.
+    """
+    quoted, written = ([line for line in text.split("\n") if line.strip()] for text in (old, new))
+    if len(quoted) < 2 or any(indent_of(line) for line in quoted[1:]):
+        return False
+    if indent_of(old):
+        return any(indent_of(line) for line in written if line not in quoted)
+    return is_flat(written)
+
+
 def _repeats_neighbor(content: str, old: str, new: str, item: Replacement) -> bool:
     """Return whether the new text begins, or ends, with the line of the file around the quote, unlike the old one."""
     quoted, written = ([line.strip() for line in text.strip().split("\n")] for text in (old, new))
@@ -118,7 +132,8 @@ def _repeats_neighbor(content: str, old: str, new: str, item: Replacement) -> bo
 
 
 def _is_long_enough(text: str) -> bool:
-    return len(text.strip()) >= _SURE_AROUND and re.search(r"\w", text) is not None
+    size = len(text.strip())
+    return size >= _SURE_AROUND * 2 or (size >= _SURE_AROUND and re.search(r"\w", text) is not None)
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:

@@ -150,17 +150,21 @@ def _is_flattened(pairs: Sequence[Pair], new: Sequence[str]) -> bool:
     if any(mine for mine, _ in pairs) or not all(theirs for _, theirs in pairs):
         return False
     lines = [line for line in new if line.strip()]
-    steps = list(pairwise(lines))
-    if any(
-        one.rstrip().endswith(_OPENERS)
-        and len(indent_of(other)) <= len(indent_of(one))
-        and other.strip()[0] not in "})]"
-        for one, other in steps
-    ):
+    if is_flat(lines):
         return True
     least = min((len(indent_of(line)) for line in lines[1:]), default=0)
     is_alone = len(pairs) == 1 and bool(lines) and not indent_of(lines[0])
     return is_alone and least >= len(pairs[0][1]) and not lines[0].rstrip().endswith(_OPENERS)
+
+
+def is_flat(lines: Sequence[str]) -> bool:
+    """Return whether one of these lines begins a block, and the next is no deeper and does not end it."""
+    return any(
+        one.rstrip().endswith(_OPENERS)
+        and len(indent_of(other)) <= len(indent_of(one))
+        and other.strip()[0] not in "})]"
+        for one, other in pairwise(lines)
+    )
 
 
 def is_increasing(pairs: Iterable[Pair]) -> bool:

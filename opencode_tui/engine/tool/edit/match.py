@@ -33,6 +33,8 @@ _MOST_PLACES = 50
 _DENSITY = 2
 """How often the content may be covered by matches that overlap others."""
 _FREE_OVERLAP = 10_000
+_BESIDE = 2_000
+"""Characters next to a match in which lines are looked for."""
 _BLANKS = " \t\r\f\v"
 _WORD = re.compile(r"[^ \t\r\f\v]+")
 _NAME = re.compile(r"\w+")
@@ -121,19 +123,23 @@ def _line_trimmed(content: str, old: str, new: str) -> list[Replacement] | None:
 
 
 def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement] | None:
-    """Match whole lines, or a part of one line, that differ only in runs of white space."""
+    """Match whole lines, or a part of one line, that differ only in runs of white space.
+
+    A line before quoted blank ones was forgotten, as in `_trimmed_boundary`.
+    """
     found = _by_lines(content, old, new, lambda line: " ".join(_words(line)))
     words = _words(old)
     if found != [] or "\n" in old.strip() or not words:
         return found
     text = _trim_alike(old, new)
     lines = content.split("\n")
-    return [
+    parts = [
         Replacement(start + first, start + last, text)
         for start, line in zip(_line_starts(lines), lines, strict=False)
         if words[0] in line
         for first, last in _find_words(line, words)
     ]
+    return None if any(_forgets_line(content, old, item) for item in parts) else parts
 
 
 def _words(text: str) -> list[str]:
@@ -207,8 +213,12 @@ def _unescaped_offset(at: int, starts: Sequence[int], lines: Sequence[str]) -> i
     return None if number >= len(lines) or at - starts[number] > len(lines[number]) else at - number
 
 
-def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
-    """Match text that the model quoted with additional white space around it; the same is removed from the new text."""
+def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement] | None:
+    """Match text that the model quoted with additional white space around it; the same is removed from the new text.
+
+    It is not certain what is meant where the quoted blank lines are in the file, but with another line before the last of them: it
+    was forgotten.
+    """
     core = old.strip()
     if not core or core == old:
         return []
@@ -216,12 +226,27 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement]:
     text, starts = _trim_alike(old, new), list(_occurrences(content, core))
     if len(starts) * len(core) > _overlap_limit(len(content)):
         return []  # some may have been left out, so that another would look unique
-    return [
+    found = [
         Replacement(start, start + len(core), text)
         for start in starts
         if not _is_inside_word(content, start, start + len(core))
         and content[:start].endswith(indent)  # the indentation of the other lines depends on that of the first
     ]
+    return None if any(_forgets_line(content, old, item) for item in found) else found
+
+
+def _forgets_line(content: str, old: str, item: Replacement) -> bool:
+    """Return whether a line of the file is before the last of the blank lines that the old text quotes next to a match."""
+    above, below = old[: len(old) - len(old.lstrip())].count("\n"), old[len(old.rstrip()) :].count("\n")
+    before = content[max(0, item.start - _BESIDE) : item.start].split("\n")[::-1]
+    after = content[item.end : item.end + _BESIDE].split("\n")[:-1]  # the text ends behind its last line end
+    return _is_behind_line(before, above) or _is_behind_line(after, below - 1)
+
+
+def _is_behind_line(lines: Sequence[str], blank: int) -> bool:
+    """Return whether as many blank lines follow the first one, whose end is quoted, but for one more that is before the last."""
+    beside = [not line.strip() for line in lines[1 : blank + 2]]
+    return blank > 0 and beside.count(True) == blank and beside[-1] and not all(beside)
 
 
 def _slipped(content: str, old: str, new: str) -> list[Replacement] | None:

@@ -16,11 +16,34 @@ _REMEDIES = {
 """What helps with a file of the store in particular."""
 
 
+_PASSING = frozenset(
+    {
+        errno.EAGAIN,
+        errno.EBUSY,
+        errno.EINTR,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENOMEM,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+    }
+)
+"""Errors of the disk or of this process; all others, such as a missing permission, are a state of the file."""
+
+
 def storage_error(error: OSError, action: str, path: str) -> StorageError:
     """Return our error for a failed system call; `action` is what failed, such as "write"."""
     cause, remedy = meaning_of(error)
     reason = _REMEDIES.get(error.errno or 0) or f"{cause}; {remedy or 'run `opencode-tui doctor`'}"
-    return StorageError(f"cannot {action} {path}: {reason}")
+    failure = StorageError(f"cannot {action} {path}: {reason}")
+    failure.__cause__ = error
+    return failure
+
+
+def is_unknown(failure: StorageError) -> bool:
+    """Return whether a failed read says nothing about the record: the same read may succeed at the next moment."""
+    return isinstance(failure.__cause__, OSError) and failure.__cause__.errno in _PASSING
 
 
 def read_record(files: FileSystem, path: str) -> bytes:

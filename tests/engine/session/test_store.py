@@ -1,6 +1,7 @@
 import asyncio
 import errno
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -109,6 +110,49 @@ async def test_the_end_of_a_run_is_shown_although_the_disk_fails_and_written_whe
         await opened.store.flush()
     async with open_store(paths) as opened:
         assert await opened.store.messages("ses_1") == [message]
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.ENOMEM])
+async def test_what_could_not_be_read_for_a_moment_is_not_absent(paths, code):
+    """A screen shows what could be read and looks again; with the lock, where answers build on it, it is an error."""
+    sent = [belonging(user("a", "b")), belonging(assistant(text("done")))]
+    async with open_store(paths) as opened:
+        await opened.store.create(session_info())
+        for message in sent:
+            await put(opened.store, message)
+    records = {*paths.storage.rglob("msg_*.json"), *paths.storage.rglob("prt_*.json")}
+    assert len(records) == 5
+    disk = FaultyFiles(error=code)
+    async with open_store(paths, files=disk) as opened:
+        at, seen = 0, set[int]()
+        while at <= disk.calls:
+            opened.store.drop("ses_1")
+            disk.calls, at = 0, at + 1
+            disk.at = at
+            with suppress(StorageError):
+                seen.add(sum(1 + len(one.parts) for one in await opened.store.messages("ses_1")))
+            calls, disk.calls = disk.calls, 0
+            disk.heal()
+            assert (at, await opened.store.messages("ses_1")) == (at, sent)
+            disk.calls = calls
+        assert min(seen) < 5
+        opened.store.drop("ses_1")
+        at = 1
+        while True:
+            async with opened.store.locked("ses_1"):
+                opened.store.drop("ses_1")
+                disk.calls, disk.at = 0, at
+                try:
+                    assert (at, await opened.store.messages("ses_1")) == (at, sent)
+                except StorageError:
+                    assert disk.calls >= at
+                is_over = disk.calls < at
+                disk.heal()
+                assert (at, await opened.store.messages("ses_1")) == (at, sent)
+            if is_over:
+                break
+            at += 1
+    assert {*paths.storage.rglob("msg_*.json"), *paths.storage.rglob("prt_*.json")} == records
 
 
 async def test_another_process_reads_back_what_was_written(paths):

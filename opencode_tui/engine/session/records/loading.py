@@ -16,7 +16,7 @@ from opencode_tui.schema.session.history import MessageWithParts, with_parts
 from opencode_tui.schema.session.message import AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.newer import message_of, parse_message, parse_stored_part
 from opencode_tui.schema.session.part import AnyPart, CompactionPart
-from opencode_tui.storage.record_file import checked
+from opencode_tui.storage.record_file import checked, is_unknown
 from opencode_tui.storage.session_record import describe_mismatch
 from opencode_tui.storage.storage import Storage
 
@@ -42,6 +42,11 @@ class Loaded:
     messages: list[MessageWithParts] = field(default_factory=list[MessageWithParts])
     damaged: list[StorageError] = field(default_factory=list[StorageError])
     older: Sequence[str] = ()
+
+    @property
+    def unknown(self) -> Sequence[StorageError]:
+        """The failures behind which a record may be whole: what could not be read is not absent."""
+        return [one for one in self.damaged if is_unknown(one)]
 
     def made(self) -> Iterator[tuple[str, int]]:
         """Yield the ids of the messages and of the last part of each, which new ids have to follow, with the messages' times."""
@@ -107,8 +112,10 @@ def load_recent(storage: Storage, session_id: str) -> Loaded:
         except (StorageError, ValidationError):
             return None  # reading it with its parts reports it
 
-    start = recent_start(names, info, lambda name: _read_parts(storage, history, name, Loaded()))
+    looked_at = Loaded()
+    start = recent_start(names, info, lambda name: _read_parts(storage, history, name, looked_at))
     loaded = _load(storage, history, session_id, names[start:], None)
+    loaded.damaged.extend(looked_at.unknown)
     loaded.older = names[:start]
     return loaded
 

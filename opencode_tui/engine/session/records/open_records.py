@@ -98,6 +98,8 @@ class OpenRecords:
     """The names of older messages that are not in memory, in order."""
     older_changes: int = 0
     """Changes of those, so that whoever reads them meanwhile reads them again."""
+    is_whole: bool = True
+    """Whether everything could be read, or is damaged for good: else it is read again at the next look."""
     seen: Seen = NEVER_RUN
     """Who had changed the session when its records were read."""
     older_sum: tuple[int, list[FileDiff] | None] | None = None
@@ -198,6 +200,7 @@ class OpenRecords:
         self.messages = {**older.messages, **self.messages}
         self.parts = {**older.parts, **self.parts}
         self.older, self.older_sum, self.unsummed = {}, None, []
+        self.is_whole &= older.is_whole
 
 
 def opened(loaded: Loaded, seen: Seen) -> OpenRecords:
@@ -206,6 +209,7 @@ def opened(loaded: Loaded, seen: Seen) -> OpenRecords:
         messages={message.info.id: message.info for message in loaded.messages},
         parts={message.info.id: {part.id: part for part in message.parts} for message in loaded.messages},
         older=dict.fromkeys(loaded.older),
+        is_whole=not loaded.unknown,
         seen=seen,
     )
 

@@ -116,7 +116,8 @@ class SessionStore:
         lock = self._locks.session_run(session_id)
         grant = await acquire(lock)
         try:
-            if grant.was_elsewhere:
+            records = self._open.get(session_id)
+            if grant.was_elsewhere or (records is not None and not records.is_whole):
                 self.drop(session_id)
             writer = self._writers[session_id] = SessionWriter(
                 session_id,
@@ -314,7 +315,7 @@ class SessionStore:
         records = self._open.get(session_id)
         if records is None or self._locks.holds_run(session_id):
             return
-        is_current = await asyncio.to_thread(self._locks.is_current, session_id, records.seen)
+        is_current = records.is_whole and await asyncio.to_thread(self._locks.is_current, session_id, records.seen)
         if not is_current and self._open.get(session_id) is records and not self._locks.holds_run(session_id):
             self.drop(session_id)
 
@@ -322,9 +323,14 @@ class SessionStore:
         return await self._read(session_id, lambda: load_named(self._storage, session_id, names))
 
     async def _read(self, session_id: str, load: Callable[[], Loaded]) -> Loaded:
-        """Read messages from the disk, without those that were withdrawn."""
+        """Read messages from the disk, without those that were withdrawn.
+
+        With the run lock raises StorageError where one could not be read and may be whole: what follows would build on less.
+        """
         loaded = await asyncio.to_thread(lambda: self._requests.hide(session_id, load()))
         self._note(session_id, loaded)
+        if loaded.unknown and self._locks.holds_run(session_id):
+            raise loaded.unknown[0]
         return loaded
 
     def release_older(self, session_id: str) -> None:

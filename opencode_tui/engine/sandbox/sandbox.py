@@ -266,7 +266,7 @@ class Sandbox:
         confined = await asyncio.to_thread(
             self._confine, status.tier, argv, session_id, folder, environ, is_read_only, access
         )
-        messages += self.new_messages()
+        messages += await asyncio.to_thread(self.new_messages)
         return replace(confined, messages=messages) if messages else confined
 
     async def confine_helper(self, program: "Program") -> Launch | None:

@@ -231,7 +231,7 @@ class ProjectFiles:
         return {found.path: found.what for one in self._entries.values() for found in one.refresh()}
 
     def _record_all(self, listed: Iterable[Path], files: dict[str, Signature]) -> None:
-        """Add these files, and those in these folders."""
+        """Add these files, and those in these folders; a folder that is closed to us counts itself, as what it may hold."""
         waiting: deque[tuple[str, list[str] | None]] = deque(
             (folder or "/", [name for _, _, name in group])
             for folder, group in groupby((str(path).rpartition("/") for path in listed), itemgetter(0))
@@ -240,9 +240,15 @@ class ProjectFiles:
         while waiting and folders_left > 0 and len(files) < _FILE_LIMIT:
             path, names = waiting.popleft()
             folders_left -= 1
-            with suppress(OSError), open_folder(path) as folder:
-                inner = self._record_entries(folder, names, files)
-                waiting.extendleft((_join(path, name), None) for name in reversed(inner))
+            try:
+                with open_folder(path) as folder:
+                    inner = self._record_entries(folder, names, files)
+                    waiting.extendleft((_join(path, name), None) for name in reversed(inner))
+            except PermissionError:
+                with suppress(OSError):
+                    files[path] = _signature(os.stat(path, follow_symlinks=False))
+            except OSError:
+                pass
 
     def _record_entries(self, folder: OpenFolder, names: list[str] | None, files: dict[str, Signature]) -> list[str]:
         """Add the files of a folder, all or the named ones, and return the folders in it."""

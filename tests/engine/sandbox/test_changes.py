@@ -16,6 +16,7 @@ from opencode_tui.engine.sandbox.changes import ProjectFiles, compare, undo
 from opencode_tui.schema.error import GitUnavailableError
 from tests.engine.permission.test_protected import PROTECTED
 from tests.support.rows import each
+from tests.support.snapshot.users import world_of
 from tests.support.world.repo import Repo, make_repo
 
 
@@ -666,3 +667,20 @@ def test_links_that_were_in_a_git_folder_before_a_command_are_no_change(repo: Re
     repo.commit("second", b="2\n")
     files.refresh()
     assert compare(before, files.record()) == []
+
+
+@pytest.mark.parametrize("closed", [".husky/made/d", ".husky/made", ".husky"])
+def test_a_protected_folder_that_the_command_closes_is_reported(closed: str) -> None:
+    with world_of("user") as world:
+        root = world.root
+        (root / ".husky").mkdir(parents=True)
+        (root / ".husky/pre-commit").write_text("#!/bin/sh\n")
+        files = ProjectFiles(root)
+        files.refresh()
+        before = files.record()
+        (root / ".husky/made/d").mkdir(parents=True)
+        (root / ".husky/made/d/pre-push").write_text("#!/bin/sh\n")
+        (root / closed).chmod(0)
+        files.refresh()
+        found = {str(change.path.relative_to(root)) for change in compare(before, files.record())}
+    assert closed in found

@@ -18,6 +18,7 @@ from tests.support.world.engine import opened
 
 LINES = [line for line in error_lines() if line.get("via", "http") == "http" and not line.get("headers")]
 MODEL = "fake-model"
+TOOLS = ("read", "write")
 BIG = frozenset(("openai", "openrouter", "mistral", "azure", "anthropic", "google", "amazon-bedrock"))
 SEEN = (UserEntry((TextBlock("see"), MediaBlock("image/png", "UE5H", "x.png"))),)
 SAMPLES = {
@@ -40,7 +41,7 @@ async def test_a_refusal_over_a_connection_says_the_same(adapter):
         for line in SAMPLES[adapter]:
             server.script(answer(line))
             heard = await ask(llm, request(adapter=adapter, messages=SEEN))
-            assert str(heard.error) == str(error_of({**line, "provider": "fake"}, MODEL))
+            assert str(heard.error) == str(error_of({**line, "provider": "fake"}, MODEL, tools=TOOLS))
         await llm.close()
 
 

@@ -18,6 +18,8 @@ from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage, is_waiting
 from opencode_tui.schema.session.part import TextPart
+from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.paths import find_paths
 from tests.support.provider.model_server import provider_config
 from tests.support.world.engine import MODEL, opened
 
@@ -35,6 +37,7 @@ class History:
     session: str
     clients: list[LocalClient]
     rng: random.Random
+    locks: Locks
     stored: set[str] = field(default_factory=set)
     refused: set[str] = field(default_factory=set)
     withdrawn: set[str] = field(default_factory=set)
@@ -120,12 +123,14 @@ class History:
         await client.messages.list(self.session)
 
     async def end(self) -> None:
-        """Interrupt what runs until all callers have their ends."""
+        """Interrupt what runs until all callers have their ends, and no engine has the session's lock."""
         async with asyncio.timeout(MOST_S):
             while any(not one.done() for one in self.tasks):
                 for client in self.clients:
                     await client.prompts.abort(self.session)
                 await asyncio.wait(self.tasks, timeout=0.05)
+            while self.locks.is_running(self.session):
+                await asyncio.sleep(0.01)
 
 
 def mark_of(message: MessageWithParts) -> str:
@@ -161,7 +166,7 @@ async def test_no_history_loses_doubles_or_carries_out_a_refused_request(
         variables = {**environ, "OPENCODE_CONFIG_CONTENT": json.dumps(content)}
         if engines == 2:
             clients.append(await stack.enter_async_context(open_client(variables, folder)))
-        history = History((await world.new_session()).id, clients, random.Random(seed))
+        history = History((await world.new_session()).id, clients, random.Random(seed), Locks(find_paths(environ)))
         for _ in range(STEPS):
             await history.step()
         await history.end()

@@ -25,8 +25,8 @@ def error_lines() -> list[dict[str, Any]]:
     return [json.loads(line) for line in CORPUS.read_text().splitlines()]
 
 
-def error_of(line: dict[str, Any], model_id: str = "") -> ProviderError:
-    """Return the error that a line of the corpus becomes; over HTTP it names the model that was asked."""
+def error_of(line: dict[str, Any], model_id: str = "", tools: tuple[str, ...] = ()) -> ProviderError:
+    """Return the error that a line of the corpus becomes; over HTTP it names the model that was asked, and the rejected tool."""
     provider, status, body = line["provider"], line["status"], line["body"]
     match line.get("via", "http"):
         case "stream":
@@ -36,5 +36,7 @@ def error_of(line: dict[str, Any], model_id: str = "") -> ProviderError:
         case _:
             headers = line.get("headers", {})
             media = line.get("media", True)
-            reported = Reported(provider, status=status, body=body, headers=headers, model_id=model_id, has_media=media)
+            reported = Reported(
+                provider, status=status, body=body, headers=headers, model_id=model_id, has_media=media, tools=tools
+            )
             return failure.from_response(reported, now_ms=NOW_MS)

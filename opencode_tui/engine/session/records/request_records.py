@@ -5,7 +5,7 @@ the request go on.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Set
 from contextlib import asynccontextmanager
 
 from msgspec import Struct
@@ -85,6 +85,10 @@ class RequestRecords(Struct, frozen=True):
     async def owner_of_parts(self, message_id: str) -> str | None:
         """Return the session whose message with this id has parts; None where there are none."""
         return await asyncio.to_thread(self._owner_of_parts, message_id)
+
+    def withdraws(self, session_id: str, unread: Set[str]) -> bool:
+        """Return whether one of these requests is withdrawn; reads nothing without any. Blocks. Raises StorageError."""
+        return bool(unread) and not unread.isdisjoint(self.read_sync(session_id).withdrawn)
 
     def hide(self, session_id: str, loaded: Loaded) -> Loaded:
         """Leave out what is withdrawn, and a request that waited and is stored under its new id too. Blocks."""

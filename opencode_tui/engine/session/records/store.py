@@ -19,6 +19,7 @@ from collections.abc import (
     Iterator,
     KeysView,
     Sequence,
+    Set,
 )
 from contextlib import asynccontextmanager
 
@@ -48,7 +49,7 @@ from opencode_tui.schema.ids import Identifier, spans_wrap
 from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
-from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.message import UserMessage, is_waiting
 from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.prefix import SessionPrefix
@@ -56,7 +57,7 @@ from opencode_tui.schema.session.session import SessionInfo, fork_origin
 from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
-from opencode_tui.storage.locks import Locks
+from opencode_tui.storage.locks import Locks, Seen
 from opencode_tui.storage.process_lock import RunGrant, RunLock
 from opencode_tui.storage.session_columns import Columns
 from opencode_tui.storage.session_index import SessionIndex, SessionListing
@@ -299,25 +300,34 @@ class SessionStore:
     async def _load(self, session_id: str, load: Callable[[Storage, str], Loaded]) -> None:
         """Load a session unless it is in memory, whole or in part."""
         while session_id not in self._open:
+            removals = self._shared.removals[session_id]
             seen = await asyncio.to_thread(self._locks.look, session_id)
             loaded = await self._read(session_id, lambda: load(self._storage, session_id))
             if session_id in self._open:
                 break  # another task was faster, and may have changed records since
-            if seen.own == self._locks.own_generation(session_id):  # else a run began, which needs what is there now
+            is_same_run = seen.own == self._locks.own_generation(
+                session_id
+            )  # else one began, which needs what is there now
+            if is_same_run and removals == self._shared.removals[session_id]:
                 self._admit(session_id, opened(loaded, seen))
         self._open.move_to_end(session_id)
 
     async def refresh(self, session_id: str) -> None:
-        """Drop the records in memory where another process may have changed them since; reads one small file.
+        """Drop the records in memory where another process may have changed them since; reads a small file or two.
 
         While this process runs the session nobody else may. Then this reads nothing and does not yield.
         """
         records = self._open.get(session_id)
         if records is None or self._locks.holds_run(session_id):
             return
-        is_current = records.is_whole and await asyncio.to_thread(self._locks.is_current, session_id, records.seen)
+        unread = {name for name, info in records.messages.items() if is_waiting(info)}
+        is_current = records.is_whole and await asyncio.to_thread(self._is_current, session_id, records.seen, unread)
         if not is_current and self._open.get(session_id) is records and not self._locks.holds_run(session_id):
             self.drop(session_id)
+
+    def _is_current(self, session_id: str, seen: Seen, unread: Set[str]) -> bool:
+        """Return whether no other process has run the session since, nor withdrawn one of these requests. Blocks."""
+        return self._locks.is_current(session_id, seen) and not self._requests.withdraws(session_id, unread)
 
     async def _read_named(self, session_id: str, names: Sequence[str]) -> Loaded:
         return await self._read(session_id, lambda: load_named(self._storage, session_id, names))

@@ -8,7 +8,7 @@ What an undo hides is removed the other way round: who repeats the removal finds
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
@@ -50,6 +50,8 @@ class SharedRecords(Struct, frozen=True):
     open: OrderedDict[str, OpenRecords] = field(default_factory=OrderedDict[str, OpenRecords])
     prefixes: dict[str, SessionPrefix] = field(default_factory=dict[str, SessionPrefix])
     storing: set[str] = field(default_factory=set[str])
+    removals: Counter[str] = field(default_factory=Counter[str])
+    """How many messages of a session were removed, so that whoever reads its records meanwhile reads them again."""
 
 
 class SessionWriter:
@@ -218,6 +220,9 @@ class SessionWriter:
             parts = [*parts, *records.remove_message(message_id)]
         await self._storage.remove(("message", self.session_id, message_id))
         await self._storage.remove_tree(("part", message_id))
+        self._shared.removals[self.session_id] += 1
+        if (records := self._records) is not None:  # they may have been read before the message was gone
+            records.remove_message(message_id)
         self._publish_removal(message_id, parts)
 
     def _publish_removal(self, message_id: str, parts: Sequence[str]) -> None:

@@ -225,7 +225,7 @@ class CommandRun(Struct, frozen=True):
         try:
             await self.context.ask.query(question)
         except PermissionRefused:
-            failed = await self._take_back(sandbox, [change.path for change in files.values()])
+            failed = await self._undo_refused(sandbox, [change.path for change in files.values()])
             undone = [path for path, change in files.items() if change.path not in failed]
             kept = [f"{path} ({failed[change.path]})" for path, change in files.items() if change.path in failed]
             left = f" Could not undo: {', '.join(kept)}." if kept else ""
@@ -235,7 +235,7 @@ class CommandRun(Struct, frozen=True):
             return undone, [text]
         return None, []
 
-    async def _take_back(self, sandbox: "Sandbox", paths: Sequence[Path]) -> dict[Path, str]:
+    async def _undo_refused(self, sandbox: "Sandbox", paths: Sequence[Path]) -> dict[Path, str]:
         """Take changes back that were refused, also where that cannot be recorded for undo. Returns what failed."""
         async with AsyncExitStack() as stack:
             try:

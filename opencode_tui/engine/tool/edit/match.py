@@ -139,7 +139,7 @@ def _whitespace_normalized(content: str, old: str, new: str) -> list[Replacement
         if words[0] in line
         for first, last in _find_words(line, words)
     ]
-    return None if any(_forgets_line(content, old, item) for item in parts) else parts
+    return None if any(_lacks_line(content, old, item) for item in parts) else parts
 
 
 def _words(text: str) -> list[str]:
@@ -232,10 +232,10 @@ def _trimmed_boundary(content: str, old: str, new: str) -> list[Replacement] | N
         if not _is_inside_word(content, start, start + len(core))
         and content[:start].endswith(indent)  # the indentation of the other lines depends on that of the first
     ]
-    return None if any(_forgets_line(content, old, item) for item in found) else found
+    return None if any(_lacks_line(content, old, item) for item in found) else found
 
 
-def _forgets_line(content: str, old: str, item: Replacement) -> bool:
+def _lacks_line(content: str, old: str, item: Replacement) -> bool:
     """Return whether a line of the file is before the last of the blank lines that the old text quotes next to a match."""
     above, below = old[: len(old) - len(old.lstrip())].count("\n"), old[len(old.rstrip()) :].count("\n")
     before = content[max(0, item.start - _BESIDE) : item.start].split("\n")[::-1]

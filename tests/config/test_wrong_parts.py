@@ -203,10 +203,10 @@ def test_a_check_of_a_trusted_folder_leaves_out_no_wrong_settings(world: Setting
     path = world.project / "opencode.json"
     path.write_bytes(given.encode() if isinstance(given, str) else given)
     with pytest.raises(ConfigError, match=str(path)):
-        world.load(is_check=True)
+        world.check()
     path.unlink()
     definition = world.write(world.project / ".opencode" / "agent" / "bad.md", "---\nmode: main\n---\nP")
-    (warning,) = world.load(is_check=True).warnings
+    (warning,) = world.check().warnings
     assert str(warning).startswith(str(definition))
 
 
@@ -214,7 +214,7 @@ def test_a_check_of_a_trusted_folder_leaves_out_no_wrong_settings(world: Setting
 def test_a_check_of_a_folder_without_trust_leaves_wrong_settings_out(world: SettingsWorld, content: str) -> None:
     given, effective = CONTENTS[content]
     world.repository(given)
-    assert world.load(is_check=True).effective == effective
+    assert world.check().effective == effective
 
 
 def trust(world: SettingsWorld) -> None:

@@ -1,6 +1,7 @@
 """A user's folders and a repository for tests of settings: real files, loaded as the program does."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,15 +41,18 @@ class SettingsWorld:
         """Write a file of the repository, by default its settings."""
         return self.write(self.project / name, content)
 
-    def load(self, directory: Path | None = None, /, *, is_check: bool = False, **environ: str) -> LoadedConfig:
+    def load(self, directory: Path | None = None, /, **environ: str) -> LoadedConfig:
         """Load the settings of the project, or of a folder in it, with further variables."""
+        return self._load(directory or self.project, environ)
+
+    def check(self) -> LoadedConfig:
+        """Load the settings of the project as a command does that checks them."""
+        return self._load(self.project, {}, is_check=True)
+
+    def _load(self, directory: Path, environ: Mapping[str, str], *, is_check: bool = False) -> LoadedConfig:
         variables = {**self.environ, **environ}
         return load_config(
-            paths=self.paths,
-            flags=read_flags(variables),
-            directory=directory or self.project,
-            environ=variables,
-            is_check=is_check,
+            paths=self.paths, flags=read_flags(variables), directory=directory, environ=variables, is_check=is_check
         )
 
     def trust(self, directory: Path | None = None) -> None:

@@ -18,7 +18,6 @@ from acp.meta import PROTOCOL_VERSION
 from acp.task import MessageSender
 
 from opencode_tui.acp.agent import Agent
-from opencode_tui.acp.library import load_v2
 
 if TYPE_CHECKING:
     from opencode_tui.acp.folder import Opening
@@ -54,7 +53,6 @@ async def _serve_v1(agent: Agent, messages: "_Messages") -> None:
 
 
 async def _serve_v2(agent: Agent, messages: "_Messages") -> None:
-    load_v2()
     from acp.experimental import AgentProtocolRouter
 
     from opencode_tui.acp.v2.agent import V2Agent

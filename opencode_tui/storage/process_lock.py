@@ -12,7 +12,6 @@ the run was killed. Source: docs/internals/session.md#locks.
 import asyncio
 import json
 import logging
-import os
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -20,10 +19,10 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
+from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from opencode_tui.cancellation import RELEASE_S, acquired_on_thread, release_acquired, run_on
-from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
@@ -49,7 +48,7 @@ class ProcessLock:
         self.path = path
         self._timeout_ms = timeout_ms
         self._in_process = threading.Lock()
-        self._descriptor: int | None = None
+        self._file = FileLock(path, mode=FILE_MODE, thread_local=False, fallback_to_soft=False)
 
     def is_held(self) -> bool:
         """Return whether this process holds the lock, or is just trying to acquire it."""
@@ -96,10 +95,8 @@ class ProcessLock:
 
     def release(self) -> None:
         """Release the lock; only its holder may call this."""
-        descriptor, self._descriptor = self._descriptor, None
         try:
-            if descriptor is not None:
-                _unlock(descriptor)
+            self._file.release()
         finally:
             self._in_process.release()
 
@@ -126,16 +123,11 @@ class ProcessLock:
             self.release()
 
     def _try_file(self) -> bool:
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
-        is_locked = False
         try:
-            is_locked = lock_descriptor(descriptor)
-        finally:
-            if is_locked:
-                self._descriptor = descriptor
-            else:
-                os.close(descriptor)
-        return is_locked
+            self._file.acquire(blocking=False)
+        except Timeout:
+            return False
+        return True
 
     def _pauses(self, timeout_ms: int | None) -> Iterator[float]:
         """Yield the seconds to sleep between attempts, a tenth of the time waited so far, until the timeout."""
@@ -153,13 +145,6 @@ class ProcessLock:
 
 def _has_failed(future: "asyncio.Future[RunGrant]") -> bool:
     return future.done() and (future.cancelled() or future.exception() is not None)
-
-
-def _unlock(descriptor: int) -> None:
-    try:  # a child that was just forked may still have the descriptor open
-        unlock_descriptor(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class RunOwner(Struct, frozen=True):

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.__main__ import GARBAGE_THRESHOLD
-from opencode_tui.config.own_process import share_heap
 from opencode_tui.engine.session.compaction.recall import find_excerpts
 from opencode_tui.engine.session.records.loading import load_session
 from opencode_tui.storage.paths import Paths, find_paths
@@ -71,7 +70,6 @@ def unfound(storage: Storage, session_id: str, words: Sequence[str]) -> list[str
 async def serve(folder: Path, session_id: str | None) -> None:
     """Be the engine's process."""
     gc.set_threshold(GARBAGE_THRESHOLD)
-    share_heap()
     async with local_run(os.environ, folder, session_id) as run:
         while line := await asyncio.to_thread(sys.stdin.readline):
             match json.loads(line):

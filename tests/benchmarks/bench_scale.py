@@ -26,7 +26,6 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 from opencode_tui.__main__ import GARBAGE_THRESHOLD
 from opencode_tui.client.local import open_client
-from opencode_tui.config.own_process import share_heap
 from opencode_tui.engine.search.build import start_build
 from opencode_tui.engine.search.index import IndexFiles
 from opencode_tui.schema.api.request import ForkSession
@@ -198,7 +197,6 @@ def _elsewhere(measure: Callable[P, T], *arguments: P.args, **named: P.kwargs) -
 
 def _set_up() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
-    share_heap()
 
 
 def _megabytes() -> float:

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "opencode_tui"
 LISTED = Path(__file__).with_name("distributions.txt")
-LOCK = ROOT / "requirements.lock"
+LOCK = ROOT / "packaging" / "requirements.lock"
 LIMIT_MB = 280
 """Of all files but bytecode, which `--no-compile` leaves out: 300 with the pip and setuptools of README's environment.
 
@@ -95,11 +95,11 @@ def locked() -> dict[str, list[str]]:
 
 def test_the_lock_file_has_an_allowed_version_of_each_distribution() -> None:
     versions = locked()
-    assert sorted(set(LISTED.read_text("utf-8").split()) - versions.keys()) == [], "run .ci/lock PYTHON"
+    assert sorted(set(LISTED.read_text("utf-8").split()) - versions.keys()) == [], "run packaging/lock PYTHON"
     refused = [
         str(one) for one in direct() if not all(map(one.specifier.contains, versions[canonicalize_name(one.name)]))
     ]
-    assert refused == [], "run .ci/lock PYTHON"
+    assert refused == [], "run packaging/lock PYTHON"
 
 
 def test_the_lock_file_has_hashes_of_each_version_and_names_no_index() -> None:

@@ -246,7 +246,7 @@ def test_the_project_names_no_version_of_its_own() -> None:
 def test_the_entry_for_the_registry_of_agents_has_its_form_and_no_address_that_is_not_ours() -> None:
     """The form is that of `agent.schema.json` of the registry: these fields, these patterns, at least one distribution."""
     done = subprocess.run(
-        [sys.executable, str(PACKAGE_ROOT / ".ci" / "acp_manifest.py"), __version__],
+        [sys.executable, str(PACKAGE_ROOT / "packaging" / "acp_manifest.py"), __version__],
         capture_output=True,
         text=True,
         check=True,
@@ -260,13 +260,13 @@ def test_the_entry_for_the_registry_of_agents_has_its_form_and_no_address_that_i
 
 
 def test_one_command_names_a_release_and_nothing_is_written_where_it_cannot(tmp_path: Path) -> None:
-    of_users = [f"share/opencode-tui/ci/{name}-review.yml" for name in ("github", "gitlab")]
-    for name in (".ci/version.py", "opencode_tui/__init__.py", "CHANGELOG.md", *of_users):
+    of_users = [f"packaging/share/opencode-tui/ci/{name}-review.yml" for name in ("github", "gitlab")]
+    for name in ("packaging/version.py", "opencode_tui/__init__.py", "CHANGELOG.md", *of_users):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PACKAGE_ROOT / name, tmp_path / name)
     changes = tmp_path / "CHANGELOG.md"
     changes.write_text("## [1.0.0] - unreleased\n\n- one\n")
-    command = [sys.executable, str(tmp_path / ".ci" / "version.py")]
+    command = [sys.executable, str(tmp_path / "packaging" / "version.py")]
     wrong = subprocess.run([*command, "9.8", "2026-11-25"], capture_output=True, text=True, check=False)
     done = subprocess.run([*command, "9.8.7", "2026-11-25"], capture_output=True, text=True, check=False)
     again = subprocess.run([*command, "9.8.8", "2026-11-26"], capture_output=True, text=True, check=False)

@@ -1,7 +1,7 @@
-"""Names what is in this tree as a release: `python .ci/version.py 1.2.3 2026-01-31`.
+"""Names what is in this tree as a release: `python packaging/version.py 1.2.3 2026-01-31`.
 
 Writes the version into `opencode_tui/__init__.py`, from which the program has it, into the files for CI of users, which install it,
-and with its date into the heading of CHANGELOG.md that says "unreleased". Commit them, then `.ci/release` checks and builds.
+and with its date into the heading of CHANGELOG.md that says "unreleased". Commit them, then `packaging/release` checks and builds.
 """
 
 import re
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).parents[1]
-_OF_USERS = ("share/opencode-tui/ci/github-review.yml", "share/opencode-tui/ci/gitlab-review.yml")
+_OF_USERS = ("packaging/share/opencode-tui/ci/github-review.yml", "packaging/share/opencode-tui/ci/gitlab-review.yml")
 
 
 def main(version: str, date: str) -> str:
@@ -32,4 +32,4 @@ def main(version: str, date: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit((main(*sys.argv[1:]) or 0) if len(sys.argv) == 3 else "usage: python .ci/version.py VERSION DATE")
+    sys.exit((main(*sys.argv[1:]) or 0) if len(sys.argv) == 3 else "usage: python packaging/version.py VERSION DATE")

@@ -1,6 +1,6 @@
 """Prints the entry for the registry of Agent Client Protocol agents (agent.json), for the version that a release builds.
 
-    python .ci/acp_manifest.py VERSION
+    python packaging/acp_manifest.py VERSION
 
 It has what pyproject.toml says and no more: an address that the project does not have is left out, and so is an icon. It can be
 sent to the registry once the package index has this version: editors start it with `uvx`.

@@ -6,6 +6,11 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[1]
 
 FORBIDDEN = {

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -54,6 +55,7 @@ def installed_by(requirements: Iterable[Requirement]) -> Mapping[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_base_install_has_the_listed_distributions_only() -> None:
     listed = set(LISTED.read_text("utf-8").split())
     found = installed_by(direct())
@@ -62,6 +64,7 @@ def test_the_base_install_has_the_listed_distributions_only() -> None:
     assert sorted(listed - found.keys()) == [], f"remove them from {LISTED.name}"
 
 
+@pytest.mark.slow
 def test_the_base_install_has_no_more_megabytes() -> None:
     sizes = {
         name: sum(file.size or 0 for file in distribution(name).files or [] if file.suffix != ".pyc")
@@ -75,6 +78,7 @@ def test_the_base_install_has_no_more_megabytes() -> None:
     assert sum(sizes.values()) / 1e6 < LIMIT_MB, f"the largest: {largest}"
 
 
+@pytest.mark.slow
 def test_what_is_required_is_imported() -> None:
     texts = [path.read_text("utf-8") for path in PACKAGE.rglob("*.py")]
     imported = {found[1] for text in texts for found in _IMPORT.finditer(text)}

@@ -20,6 +20,7 @@ def test_one_router_and_the_editor_handle_keys(tree: SourceTree) -> None:
     assert (len(key_handlers(tree)), binding_tables(tree)) == (HANDLERS_GOAL, [])
 
 
+@pytest.mark.slow
 def test_no_imports_form_a_cycle(tree: SourceTree) -> None:
     assert tree.cycles() == []
 

@@ -4,7 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
+
 
 ROOT = Path(__file__).parents[1]
 

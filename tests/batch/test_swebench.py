@@ -16,6 +16,9 @@ from tests.benchmarks.eval.task_set import EvalModel, build_repository, read_tas
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.repo import Repo, content
 
+pytestmark = pytest.mark.slow
+
+
 INSTANCE: dict[str, object] = {
     "instance_id": "ann__lib-1",
     "repo": "ann/lib",

@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.support.rows import each
 from tests.support.source.pages import ROOT, code
 
@@ -16,6 +18,7 @@ def packages() -> list[str]:
     return sorted(path.parent.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("__init__.py"))
 
 
+@pytest.mark.slow
 @each("name", [name for name in packages() if "/data" not in name])
 def test_a_package_names_files_that_exist(name: str) -> None:
     tree = ast.parse((PACKAGE / name / "__init__.py").read_text("utf-8"))
@@ -26,6 +29,7 @@ def test_a_package_names_files_that_exist(name: str) -> None:
     assert [file for file in own if not exists(file, PACKAGE / name, PACKAGE)] == []
 
 
+@pytest.mark.slow
 def test_the_questions_of_agents_md_name_files_that_exist() -> None:
     text = (ROOT / "AGENTS.md").read_text("utf-8")
     rows = [

@@ -10,6 +10,7 @@ from tests.benchmarks.stress_power_loss import cut_power
 from tests.support.faults.power import RecordedDisk, restore_state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 472134358])
 def test_what_was_synced_is_there_after_a_power_cut(tmp_path: Path, seed: int):
     wrong, _ = cut_power(tmp_path, 0, 150, random.Random(seed))

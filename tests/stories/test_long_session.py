@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.provider.token_counter import Window
 from tests.support.sessions.long_session import LongSession
 from tests.support.world.engine import opened
+
+pytestmark = pytest.mark.slow
+
 
 SUMMARY = Answer(text="The work of the earlier turns is done as it was asked for. " * 30, is_burst=True)
 WINDOW = Window(32_000, counts_output=True)

@@ -10,6 +10,9 @@ import pytest
 from tests.support.source.structure import files_naming
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 
+pytestmark = pytest.mark.slow
+
+
 FIELDS = '''    lighthouse: Annotated[Url | None, Trust(SENDS)] = None
     """Where a light is."""
     passphrase_of_light: str | None = Field(default=None, repr=False)

@@ -62,6 +62,7 @@ def test_a_program_that_draws_nothing_is_reported_with_how_it_ended(tmp_path: Pa
         wait_for_keys(terminal)
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
     script = "sleep 600 & echo $! > child; echo waiting; wait"
     begun = time.monotonic()

@@ -14,6 +14,9 @@ from tests.support.hostile.strings import foreign, hostile_strings
 from tests.support.hostile.terminal import HostileTerminal
 from tests.support.hostile.world import SIZE, Texts, hostile_world, steers
 
+pytestmark = pytest.mark.slow
+
+
 ALL = hostile_strings(60)
 FEW = 8
 """So many where each takes a turn of its own."""

@@ -8,7 +8,7 @@ import pytest
 from tests.support.terminal.screenshots import PICTURES, take
 from tests.support.world.cli import PACKAGE_ROOT
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 
 @pytest.mark.parametrize("name", PICTURES)

@@ -14,9 +14,8 @@ import opencode_tui
 from opencode_tui.cli.main import DEFAULT_COMMAND, commands
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
-from tests.benchmarks.bench_one_shot import provider
 from tests.support.faults.proxy import closed_port
-from tests.support.provider.canned_server import CannedServer, answer_packets
+from tests.support.provider.canned_server import CannedServer, answer_packets, provider
 from tests.support.rows import each
 from tests.support.world.repo import make_repo
 

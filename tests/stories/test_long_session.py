@@ -1,4 +1,4 @@
-"""Long work in a small context continues without a visible break; the full test: `python -m tests.benchmarks context`."""
+"""Long work in a small context continues without a visible break."""
 
 from pathlib import Path
 

@@ -1,7 +1,4 @@
-"""Nothing strange reaches the terminal: 60 texts that would steer it, through every source of text that the screen has.
-
-`python -m tests.benchmarks stress_hostile` has 500 of them, each where it takes a turn of its own too.
-"""
+"""Nothing strange reaches the terminal: 60 texts that would steer it, through every source of text that the screen has."""
 
 import json
 from pathlib import Path

@@ -18,9 +18,9 @@ from opencode_tui.engine.search.query import parse_query
 from opencode_tui.engine.search.store_view import StoreView
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import Paths
-from tests.benchmarks.search_store import read_store, write_store
 from tests.support.hostile.strings import HOSTILE
 from tests.support.search.oracle import Oracle, count_lines, write_lines
+from tests.support.search.stored_text import read_store, write_store
 from tests.support.sessions.records import assistant, user
 from tests.support.sessions.searched import SearchStore
 

@@ -57,7 +57,7 @@ async def ask(world: World, session: SessionInfo, text: str = "go on", *, model:
 async def test_many_steps_repeat_each_other_in_every_format(environ, tmp_path, name):
     provider = FORMATS[name]
     (tmp_path / "a.txt").write_text("\n".join(f"line {number} of it" for number in range(120)))
-    count = 50 if name == "openai" else 25  # in all four 100 each: `python -m tests.benchmarks peers_requests`
+    count = 50 if name == "openai" else 25
     answers = [*map(step, range(1, count)), OK]
     async with opened(environ, tmp_path, *answers, limit=(2_000_000, 8_000), has_all=True) as world:
         await ask(world, await world.new_session(), "run the steps", model=provider)

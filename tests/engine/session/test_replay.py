@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.storage.paths import find_paths
-from tests.benchmarks.replay import Driver, Plan, local_run, make_folder, settings, size_of
 from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.replay import Driver, Plan, local_run, make_folder, settings, size_of
 
 pytestmark = pytest.mark.slow
 

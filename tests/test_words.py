@@ -1,4 +1,4 @@
-"""Names of definitions keep to the glossary of AGENTS.md, and no text has the words of an earlier version."""
+"""Names of definitions keep to the glossary of CONTRIBUTING.md, and no text has the words of an earlier version."""
 
 import re
 from pathlib import Path

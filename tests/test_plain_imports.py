@@ -32,6 +32,7 @@ for name, module in list(sys.modules.items()):
 """Runs the program, and fails where it has changed how this Python imports."""
 
 
+@pytest.mark.slow  # starts Python anew
 @each(
     ("arguments", "libraries"),
     [
@@ -64,6 +65,7 @@ def _without_folders(environ: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in environ.items() if not name.startswith("XDG_")}
 
 
+@pytest.mark.slow  # starts Python anew
 def test_gitpython_is_imported_whole_with_the_git_that_was_found(tmp_path: Path, environ: dict[str, str]) -> None:
     code = (
         "import os, sys; from pathlib import Path; from opencode_tui.engine.project.git import SafeGit\n"

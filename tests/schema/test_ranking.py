@@ -115,7 +115,7 @@ LETTERS = (
 )
 
 
-@pytest.mark.parametrize("letters", LETTERS)
+@pytest.mark.parametrize("letters", [LETTERS[0], *(pytest.param(one, marks=pytest.mark.slow) for one in LETTERS[1:])])
 def test_one_name_matches_among_many_as_it_does_alone(letters: str) -> None:
     chance = random.Random(letters)
     names = ["".join(chance.choices(letters, k=chance.randrange(0, 30))) for _ in range(150)]
@@ -126,6 +126,7 @@ def test_one_name_matches_among_many_as_it_does_alone(letters: str) -> None:
             assert dict(ranked(query, names)) == alone, query
 
 
+@pytest.mark.slow
 def test_a_text_that_no_name_has_takes_no_time_that_grows_with_its_possible_places() -> None:
     names = ["a " * 190] * 50
     assert ranked("a" * 40 + "b", names) == []

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from opencode_tui.server.opencode2.app import build
 from opencode_tui.server.request import Services
 
 if TYPE_CHECKING:
@@ -52,6 +53,5 @@ class BothApis:
 
     async def _build(self) -> "FastAPI":
         await asyncio.to_thread(import_module, _MODULE)  # which takes long
-        from opencode_tui.server.opencode2.app import build  # few servers need it
 
         return build(self._services, DESCRIPTION)

@@ -13,6 +13,7 @@ from typing import Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui import network
 from opencode_tui.engine.importing.allowed import without_states
 from opencode_tui.engine.importing.opencode import found_session, read_items
 from opencode_tui.engine.importing.source import FoundSession, ImportedSession, Problems, check_message
@@ -139,8 +140,6 @@ def _read_file(name: str) -> bytes:
 def _fetch(address: str) -> bytes:
     """Return the data at an address: of a share that of its API, else what is there."""
     import httpx  # only for addresses
-
-    from opencode_tui import network
 
     shared = _SHARE.fullmatch(address)
     url = f"{shared['base']}/api/share/{shared['id']}/data" if shared else address

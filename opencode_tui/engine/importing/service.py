@@ -12,10 +12,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opencode_tui.engine.importing.export_file import ExportFile
+from opencode_tui.engine.importing.importer import FolderMap, Importer, Selection
+from opencode_tui.engine.importing.snapshots import MAX_AGE_MS, StateReader, with_states
 from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.api.importing import ImportProgress, ImportReport, ImportRequest, ImportStore
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.error import BusyError, ConfigError, SnapshotError, StorageError
@@ -31,9 +35,8 @@ from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.storage import Storage
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.importing.importer import Importer, KeepStates
+    from opencode_tui.engine.importing.importer import KeepStates
     from opencode_tui.engine.importing.source import ImportedSession, SessionSource
-    from opencode_tui.engine.snapshot.snapshot import Snapshots
 
 _logger = logging.getLogger(__name__)
 
@@ -120,8 +123,6 @@ class Imports:
         stored: Callable[[Sequence[SessionInfo]], None],
         loop: asyncio.AbstractEventLoop,
     ) -> ImportReport:
-        from opencode_tui.engine.importing.importer import FolderMap, Importer, Selection
-
         with ExitStack() as stack:
             sources = self._open(request, here, stack)
             importer = Importer(
@@ -148,8 +149,6 @@ class Imports:
             _logger.warning("%s", storage_error(error, "write", str(self._marker)))
 
     def _describe(self, request: ImportRequest, here: str) -> list[ImportStore]:
-        from opencode_tui.engine.importing.importer import Importer
-
         with ExitStack() as stack:
             importer = Importer(self._storage, clock=self._clock, find_project=self._find_project)
             return [_description(importer, source) for source in self._open(request, here, stack)]
@@ -157,8 +156,6 @@ class Imports:
     def _open(self, request: ImportRequest, here: str, stack: ExitStack) -> "list[SessionSource]":
         """Return the stores that a request names; they are closed with the stack. Raises ConfigError."""
         if request.source is not None:
-            from opencode_tui.engine.importing.export_file import ExportFile
-
             found: list[SessionSource] = [ExportFile(request.source, here=here)]
         elif request.path is not None:
             found = self._sources.open(request.tool, Path(request.path))
@@ -189,8 +186,6 @@ class Imports:
 
     def _state_keeper(self, loop: asyncio.AbstractEventLoop) -> "KeepStates":
         """Return the function that copies recorded states of files; it is called in a thread."""
-        from opencode_tui.engine.importing.snapshots import MAX_AGE_MS, StateReader, with_states
-
         worktrees = cache(self._snapshots_of)
 
         def keep(session: "ImportedSession", directory: str, message: MessageWithParts) -> MessageWithParts:
@@ -219,8 +214,6 @@ class Imports:
         return keep
 
     def _snapshots_of(self, directory: str) -> "Snapshots | None":
-        from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
-
         try:
             project = discover(Path(directory), paths=self._paths, environ=self._environ)
         except (ConfigError, OSError, ValueError):

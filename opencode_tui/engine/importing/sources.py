@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, cast
 from msgspec import Struct
 
 from opencode_tui import entry_points
+from opencode_tui.engine.importing.opencode_json import OpenCodeJson
+from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite
+from opencode_tui.engine.project.git import list_root_commits
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import Paths
 
@@ -126,9 +129,6 @@ class Sources(Struct, frozen=True):
             yield _sqlite(database)
 
     def _json(self, data: Path) -> "SessionSource":
-        from opencode_tui.engine.importing.opencode_json import OpenCodeJson
-        from opencode_tui.engine.project.git import list_root_commits  # only for a store of the first layout
-
         return OpenCodeJson(data, list_root_commits=partial(list_root_commits, environ=self.environ))
 
     def _folders(self) -> Iterator[tuple[_Program, Path]]:
@@ -152,6 +152,4 @@ class Sources(Struct, frozen=True):
 
 
 def _sqlite(path: Path) -> "SessionSource":
-    from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite  # loads sqlite3
-
     return OpenCodeSqlite(path)

@@ -17,9 +17,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.engine.importing.source import SessionSource
 from opencode_tui.extras.importing.claude import ClaudeSource
 from opencode_tui.extras.importing.codex import CodexSource
+from opencode_tui.extras.importing.source import SessionSource
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import CompactionPart, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted

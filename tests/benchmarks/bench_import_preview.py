@@ -24,7 +24,7 @@ from typing import Any
 
 import httpx
 
-from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite
+from opencode_tui.extras.importing.opencode_sqlite import OpenCodeSqlite
 from opencode_tui.storage.paths import find_paths
 from tests.benchmarks.comparison import Figure, report
 from tests.conftest import isolated_environment

@@ -141,7 +141,7 @@ FAULTS = (
         "engine/plugin/command_hooks.py", "if _matches(group, names) for one in group.hooks]", "for one in group.hooks]"
     ),
     Fault(
-        "engine/importing/allowed.py", 'agent = info.agent if info.agent in _AGENTS else "build"', "agent = info.agent"
+        "extras/importing/allowed.py", 'agent = info.agent if info.agent in _AGENTS else "build"', "agent = info.agent"
     ),
     Fault("acp/tool_call.py", 'if part.state.status == "pending" or not', "if not"),
     Fault("batch/journal.py", "if journal.results and not is_resumed:", "if not journal.results and is_resumed:"),

@@ -105,7 +105,7 @@ class Skill(Struct, frozen=True):
     def read(self) -> str:
         """Return the text after the front matter, read from the file. Blocks.
 
-        Raises ToolError, also when the file became a link meanwhile: a command may change the files of a project.
+        Raises ToolError, also when the file became a link in the meantime: a command may change the files of a project.
         """
         if os.path.realpath(self.path) != str(self.real):
             raise ToolError(f"skill {self.name!r}: {self.path} became a link to another file; look at it")

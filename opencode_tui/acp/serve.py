@@ -18,6 +18,7 @@ from acp.meta import PROTOCOL_VERSION
 from acp.task import MessageSender
 
 from opencode_tui.acp.agent import Agent
+from opencode_tui.acp.v2.agent import V2Agent
 
 if TYPE_CHECKING:
     from opencode_tui.acp.folder import Opening
@@ -54,8 +55,6 @@ async def _serve_v1(agent: Agent, messages: "_Messages") -> None:
 
 async def _serve_v2(agent: Agent, messages: "_Messages") -> None:
     from acp.experimental import AgentProtocolRouter
-
-    from opencode_tui.acp.v2.agent import V2Agent
 
     try:
         await AgentProtocolRouter(v2=lambda connection: V2Agent(agent, connection)).run(messages)

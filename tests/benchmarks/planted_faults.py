@@ -38,7 +38,7 @@ FAULTS = (
     Fault("redaction/detectors.py", " or (accept is not None and not accept(match))", ""),
     Fault("schema/ids.py", "return bool(known) and max(known) - min(known) > _HALF", "return False"),
     Fault("schema/json_text.py", "return shallow(value) if opened > MAX_DEPTH else value", "return value"),
-    Fault("storage/process_lock.py", "found.generation + 1 if found else 1", "found.generation if found else 1"),
+    Fault("storage/process_lock.py", "found.generation + 1 if found", "found.generation if found"),
     Fault("storage/safe_folder.py", "_FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC", "_FLAGS = os.O_CLOEXEC"),
     Fault(
         "config/permission.py",

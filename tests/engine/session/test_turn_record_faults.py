@@ -27,6 +27,8 @@ from tests.support.undo.history import Stored, as_stored
 from tests.support.world.engine import MODEL
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
 FAULTS = [(errno.ENOSPC, False), (errno.EIO, True), (errno.EMFILE, False)]
 WRITE = 'three <<tool write {"filePath": "new.txt", "content": "n"}>>'
 STEP = 13

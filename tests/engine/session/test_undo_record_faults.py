@@ -21,6 +21,8 @@ from tests.support.sessions.stored import read_store
 from tests.support.undo.history import Stored, as_stored
 from tests.support.undo.sessions import UndoWorld, undo_world
 
+pytestmark = pytest.mark.slow
+
 FAULTS = {"full": (errno.ENOSPC, False), "broken": (errno.EIO, True), "out of files": (errno.EMFILE, False)}
 """The error, and whether all later calls fail too."""
 

@@ -114,7 +114,9 @@ class HardUndoMachine(UndoMachine):
         source, state = self.session, self._state()
         shown = visible(state[1], self._do(self.world.info(source)).revert)
         known = self._sessions()
-        self._attempt(self.world.fork(source, ForkSession()), (*fault[:3], True))  # the next process removes what is left
+        self._attempt(
+            self.world.fork(source, ForkSession()), (*fault[:3], True)
+        )  # the next process removes what is left
         assert self._state() == state
         for name in self._sessions() - known:
             fork = self._do(self.world.engine.store.get(name))

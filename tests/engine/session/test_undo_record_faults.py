@@ -158,7 +158,7 @@ async def test_an_undo_is_made_final_whole_or_not_at_all(environ, tmp_path: Path
                 assert (place, now[0], now[2:]) == (place, undone[0], history.first[2:])
                 if kind != "files":
                     assert (place, _ids(now[1])) == (place, _ids(kept))
-                await history.begin()
+                history = await begin(world, files, kind)
                 done = await history.state()
             else:
                 assert (place, await history.state()) == (place, done)

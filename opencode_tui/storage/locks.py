@@ -22,7 +22,7 @@ from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.process_identity import is_alive
 from opencode_tui.storage.process_lock import (
     OWNER_SUFFIX,
-    RUNNING_SUFFIX,
+    RUNNING,
     Keep,
     ProcessLock,
     RunLock,
@@ -159,7 +159,8 @@ class Locks:
 
         Reads the file of each session that ever ran: versions before 0.4 left no other one.
         """
-        return [session_id for session_id, owner in self._owners(OWNER_SUFFIX).items() if not is_alive(owner.process)]
+        ran = [name.removesuffix(OWNER_SUFFIX) for name in _names(str(self._folder)) if name.endswith(OWNER_SUFFIX)]
+        return [session_id for session_id, owner in self._owners(ran).items() if not is_alive(owner.process)]
 
     def killed_of(self, session_ids: Iterable[str]) -> list[str]:
         """Return which of these sessions had their run killed, as `killed_runs` does. Blocks."""
@@ -176,16 +177,12 @@ class Locks:
 
         Reads as many files as runs. An owner file that cannot be read counts as none.
         """
-        return self._owners(RUNNING_SUFFIX)
+        return self._owners(_names(f"{self._folder}/{RUNNING}"))
 
-    def _owners(self, end: str) -> dict[str, RunOwner]:
-        """Return the set owners of the sessions that have a file with this suffix, sorted by id."""
-        try:
-            names = sorted(name for name in os.listdir(self._folder) if name.endswith(end))
-        except OSError:
-            return {}
+    def _owners(self, session_ids: Iterable[str]) -> dict[str, RunOwner]:
+        """Return the set owners of these sessions, sorted by id."""
         owners: dict[str, RunOwner] = {}
-        for session_id in (name.removesuffix(end) for name in names):
+        for session_id in sorted(session_ids):
             with suppress(OSError):
                 owner = read_owner(self._files, f"{self._folder}/{session_id}{OWNER_SUFFIX}")
                 if owner is not None and owner.is_set:
@@ -218,7 +215,7 @@ class Locks:
         that are left are in the way of nothing.
         """
         locks = [self._lock(f"{session_id}.{kind}") for kind in _KINDS]
-        running = f"{self._folder}/{session_id}{RUNNING_SUFFIX}"
+        running = f"{self._folder}/{RUNNING}/{session_id}"
         with ExitStack() as held:
             try:
                 for lock in locks:
@@ -282,3 +279,11 @@ class Locks:
             return str(ensure(self._folder))
         except OSError as error:
             raise storage_error(error, "create", str(self._folder)) from error
+
+
+def _names(folder: str) -> list[str]:
+    """Return the names in a folder; none where it cannot be listed."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

@@ -7,7 +7,7 @@ The holder of a run lock may change messages and parts. The file `{session}.owne
 pid, start time and host, and a generation number that every holder increases: a process that finds it changed since its own run
 drops its cached state of the session. The first holder begins with a random number: a file that was deleted and made again is not
 the old one. The pid is 0 while the session is not running; any other pid without a process means that the run was killed.
-`{session}.running` is there while the session runs, and after a kill: a list of runs reads only the owners of those.
+`running/{session}` is there while the session runs, and after a kill: a list of runs reads only the owners of those.
 Source: docs/internals/session.md#locks.
 """
 
@@ -39,7 +39,7 @@ _LONGEST_POLL_S = 0.02
 _UNOWNED_S = 0.1
 """Seconds for which a run lock is tried again that is held while no process works on the session."""
 
-OWNER_SUFFIX, RUNNING_SUFFIX = ".owner", ".running"
+OWNER_SUFFIX, RUNNING = ".owner", "running"
 _GENERATION_BITS = 48
 _logger = logging.getLogger(__name__)
 _NO_PROCESS = ProcessIdentity(0, "", "")
@@ -224,7 +224,7 @@ class RunLock:
         """What a thread acquires for a caller that has left."""
         self._session_id = session_id
         self._owner_path = owner_path
-        self._running_path = f"{owner_path.removesuffix(OWNER_SUFFIX)}{RUNNING_SUFFIX}"
+        self._running_path = f"{os.path.dirname(owner_path)}/{RUNNING}/{session_id}"
         self._files = files
         self._atomic = AtomicWriter(files)
         self.last_generation: int | None = None
@@ -382,7 +382,7 @@ class RunLock:
         try:
             found = read_owner(self._files, self._owner_path)
             generation = found.generation + 1 if found else new_generation()
-            self._files.close(self._files.open(self._running_path, os.O_WRONLY | os.O_CREAT, FILE_MODE))
+            self._list()
             self._write_owner(RunOwner(current_process(), generation))
         except OSError as error:
             self._lock.release()
@@ -391,6 +391,15 @@ class RunLock:
         was_elsewhere = (found.generation if found else None) != self.last_generation
         self.last_generation = generation
         return RunGrant(generation, was_elsewhere)
+
+    def _list(self) -> None:
+        """Let lists of what runs have this session."""
+        try:
+            descriptor = self._files.open(self._running_path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
+        except FileNotFoundError:  # it is the first run of this data folder
+            self._atomic.make_folders(os.path.dirname(self._running_path))
+            descriptor = self._files.open(self._running_path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
+        self._files.close(descriptor)
 
     def _write_owner(self, owner: RunOwner) -> None:
         process = owner.process

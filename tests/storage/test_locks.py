@@ -127,8 +127,9 @@ def test_thread_waits_for_the_lock_and_gets_it(locks: Locks):
 def test_names_do_not_collide_and_files_stay(paths: Paths, locks: Locks):
     with locks.store(), locks.worktree("a"), locks.session_write("a"):
         locks.session_run("a").try_acquire()
-    assert sorted(os.listdir(paths.lock)) == ["a.owner", "a.run", "a.running", "a.worktree", "a.write", "store"]
-    assert {path.stat().st_mode & 0o777 for path in paths.lock.iterdir()} == {0o600}
+    assert sorted(os.listdir(paths.lock)) == ["a.owner", "a.run", "a.worktree", "a.write", "running", "store"]
+    assert {path.stat().st_mode & 0o777 for path in paths.lock.rglob("*") if path.is_file()} == {0o600}
+    assert os.listdir(paths.lock / "running") == ["a"]
 
 
 def test_the_files_of_a_deleted_session_go_with_it(paths: Paths, locks: Locks):
@@ -137,7 +138,7 @@ def test_the_files_of_a_deleted_session_go_with_it(paths: Paths, locks: Locks):
             locks.session_run(session).try_acquire()
             locks.session_run(session).release()
     locks.delete("a")
-    assert sorted(os.listdir(paths.lock)) == ["b.owner", "b.run", "b.write"]
+    assert sorted(os.listdir(paths.lock)) == ["b.owner", "b.run", "b.write", "running"]
 
 
 @pytest.mark.parametrize("kind", ["run", "write", "fork", "copy"])
@@ -148,7 +149,7 @@ def test_the_files_of_a_session_that_is_in_use_stay(paths: Paths, locks: Locks, 
         locks.delete("a")
         assert {"a.owner", "a.run", f"a.{kind}"} <= set(os.listdir(paths.lock))
     locks.delete("a")
-    assert os.listdir(paths.lock) == []
+    assert os.listdir(paths.lock) == ["running"] and os.listdir(paths.lock / "running") == []
 
 
 def test_a_session_that_was_restored_and_killed_is_still_known_as_killed(paths: Paths, locks: Locks):
@@ -222,7 +223,7 @@ def test_a_list_of_runs_reads_no_owner_of_a_session_that_is_idle(paths: Paths):
 
 def test_a_killed_run_that_an_older_version_left_is_found(paths: Paths, locks: Locks):
     assert wait_for(fork(lambda: Locks(paths).session_run("a").try_acquire())) == 0
-    (paths.lock / "a.running").unlink()
+    (paths.lock / "running" / "a").unlink()
     assert locks.killed_runs() == locks.killed_of(["a"]) == ["a"]
 
 

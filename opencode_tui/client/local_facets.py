@@ -30,7 +30,6 @@ from opencode_tui.schema.permission import OpenPermission, PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo
-from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.system_error import describe
 
 if TYPE_CHECKING:
@@ -156,8 +155,8 @@ class _Sessions:
         self.totals = session.sessions.totals
         self.costs = session.sessions.costs
         self.cost = session.sessions.cost
-        self.family_costs = late(session.costs, lambda one: one.of_families)
-        self.total_cost = late(session.costs, lambda one: one.total)
+        self.family_costs = session.sessions.family_costs
+        self.total_cost = session.sessions.total_cost
         self.usage = session.sessions.usage
         self.todos = instance.folder.todos.read
         self.diff = late(session.summaries, lambda one: one.diff)
@@ -180,11 +179,7 @@ class _Sessions:
     async def listed(self, is_everywhere: bool = False) -> "Sequence[ListedSession]":
         if not is_everywhere:
             return await self._session.sessions.listed()
-        table = SessionTable()
-        for one in await self._core.projects.all():
-            found = await self._core.store.listed(one.id)
-            table.extend(found, 0, len(found))
-        return table
+        return [info for one in await self._core.projects.all() for info in await self._core.store.listed(one.id)]
 
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]

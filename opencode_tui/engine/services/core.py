@@ -55,10 +55,11 @@ class Core:
         self.migrations = store_migrations(paths, locks=locks, clock=clock, environ=environ)
         self.statuses = SessionStatuses(publish=publisher.publish)
         self.copies = ForkCopies(storage, locks)
+        self.index = SessionIndex(storage)
         self.store = SessionStore(
             storage=storage,
             locks=locks,
-            index=SessionIndex(storage),
+            index=self.index,
             publisher=publisher,
             identifier=identifier,
         )

@@ -241,17 +241,17 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     },
     "config/well_known.py": {"AcceptedStore.remove": OWN, "AcceptedStore._write": OWN},
     "engine/format/file_copy.py": {"copy_file": NEW, "_link_entries": NEW},
-    "engine/importing/opencode_json.py": {
+    "extras/importing/opencode_json.py": {
         "OpenCodeJson.__init__": SYSTEM_TEMP,
         "OpenCodeJson._migrate": SYSTEM_TEMP,
         "_Records.__init__": "only read",
     },
-    "engine/importing/opencode_sqlite.py": {
+    "extras/importing/opencode_sqlite.py": {
         "OpenCodeSqlite.__init__": SYSTEM_TEMP,
         "OpenCodeSqlite._readable": SYSTEM_TEMP,
         "OpenCodeSqlite._diffs": "only read",
     },
-    "engine/importing/service.py": {"Imports._mark": OWN},
+    "extras/importing/service.py": {"Imports._mark": OWN},
     "engine/mcp/lists.py": {"ListCache.write": OWN},
     "engine/newest_version.py": {"find_newer": OWN},
     "engine/project/branch_files.py": {"merge_texts": SYSTEM_TEMP},

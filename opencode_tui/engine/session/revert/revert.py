@@ -16,6 +16,7 @@ from opencode_tui.engine.session.revert.files import (
     FileRevert,
     RevertablePatches,
     read_note,
+    with_final,
     with_pending,
     with_undo,
     without_pending,
@@ -141,6 +142,8 @@ class SessionRevert:
             if is_of_files(info):
                 await self._record_files(info, messages)
             elif boundary is not None:
+                await self._store.update(session_id, with_final, touch=False)
+                await self._store.sync()
                 await self._cleanup.remove(session_id, messages, boundary)
                 if boundary.part is not None:
                     anew = [messages[request_of(messages, boundary.message)].info.id]
@@ -173,7 +176,11 @@ class SessionRevert:
         """Hold the run lock and yield the record of the recovered session."""
         async with self._lock.hold(session_id):
             await self._recover_session(session_id)
-            yield await self._recovered(await self._store.get(session_id))
+            info = await self._recovered(await self._store.get(session_id))
+            if read_note(info).final:  # a part of what it hides may be deleted
+                await self._make_final(info, nullcontext())
+                info = await self._store.get(session_id)
+            yield info
 
     async def _check_background(self, session_id: str, message_id: str | None, part_id: str | None) -> None:
         """Raise BusyError while a command of what would be undone runs: its changes are known when it has ended."""

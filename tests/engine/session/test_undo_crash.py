@@ -81,6 +81,19 @@ async def test_taking_back_that_dies_is_done_or_was_never_begun(environ, tmp_pat
         assert state(world) == (("a1", None) if info.revert is not None else ("a2", "b2"))
 
 
+async def test_a_redo_that_completes_one_that_died_reports_what_that_restored(environ, tmp_path: Path):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        await world.undo.revert(session.id)
+        assert await die_at(SessionStore, "update", 2, lambda: world.undo.unrevert(session.id))
+    async with undo_world(environ, tmp_path / "p") as world:
+        report = await world.undo.unrevert(session.id)
+        assert {Path(file.path).name for file in report.restored} == {"a", "b"}
+        assert state(world) == ("a2", "b2") and (await world.info(session)).revert is None
+        with pytest.raises(NothingToRevertError):
+            await world.undo.unrevert(session.id)
+
+
 async def test_the_next_request_completes_an_undo_that_died(environ, tmp_path: Path):
     async with undo_world(environ, tmp_path / "p") as world:
         session = await play(world)

@@ -281,15 +281,10 @@ class SafeGit:
             confined = _confined(command, job, variables, reach)
             _refuse_entries(job.folder, reach, is_confined=confined is not None)
             if confined is not None:
-<<<<<<< HEAD
-                return _Process(_spawn(confined, job.folder), name=name)
+                return _Process(_spawn(confined, job.folder), name=name, trees=trees)
         _load_gitpython(program, job.folder)
         import git  # 0.1 s; loaded now
 
-=======
-                return _Process(_spawn(confined, job.folder), name=name, trees=trees)
-        library = git_command()
->>>>>>> main
         try:
             started = git.Git(job.folder).execute(
                 [*self._without_inherited(variables), *command],
@@ -302,14 +297,9 @@ class SafeGit:
             raise _missing(job.folder) from error
         except OSError as error:
             raise _cannot_run(job.folder, error) from error
-<<<<<<< HEAD
         process = cast("subprocess.Popen[bytes] | None", started.proc)
         assert process is not None  # GitPython has just started it
-        return _Process(process, name=name, holder=started)
-=======
-        assert started.proc is not None  # GitPython has just started it
-        return _Process(started.proc, name=name, holder=started, trees=trees)
->>>>>>> main
+        return _Process(process, name=name, holder=started, trees=trees)
 
     def _hooks_off(self, job: "_Job", stop: threading.Event | None) -> Mapping[str, str]:
         """Return settings by which no hook that the settings define has an event. Blocks.

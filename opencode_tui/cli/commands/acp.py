@@ -8,9 +8,11 @@ from pathlib import Path
 
 import click
 
+from opencode_tui.cli.engine_access import end_on_signals, open_here, say_wait, start_acp_log
 from opencode_tui.cli.errors import DONE
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import say
+from opencode_tui.schema.error import ConfigError
 
 _EXAMPLE = """\b
 An editor starts this command; docs/editors.md has settings for Zed,
@@ -38,10 +40,9 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
         os.chdir(cwd)
     if sys.stdin.isatty():
         say("waiting for an editor on standard input; ctrl+d ends (see `opencode-tui acp --help`)")
-    from opencode_tui.acp.serve import reserve_streams, serve  # not for the help
+    from opencode_tui.acp.serve import reserve_streams, serve  # 1 s, which the help should not take
 
     streams = reserve_streams()
-    from opencode_tui.cli.engine_access import end_on_signals, open_here, say_wait, start_acp_log
 
     async def main() -> None:
         end_on_signals()
@@ -53,7 +54,5 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
     except asyncio.CancelledError:  # a signal: the editor ends the command
         pass
     except ValueError as error:
-        from opencode_tui.schema.error import ConfigError
-
         raise ConfigError("standard input and output must be pipes: an editor starts this command") from error
     return DONE

@@ -85,7 +85,8 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int, is_shown: bo
     delay = asked if asked and attempt == 1 else max(asked, backoff(attempt))
     if waited_ms + delay > RETRY_BURST_MS:
         if delay == asked:
-            return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: 5 min)")
+            limit = RETRY_BURST_MS / 60_000
+            return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: {limit:g} min)")
         return GiveUp(f"still failing after {attempt} attempts")
     if attempt >= most_attempts(error):
         return GiveUp(f"still failing after {attempt} attempts")

@@ -30,7 +30,7 @@ SWITCH_INTERVAL_S = 0.0005
 Python's 5 ms a busy engine delays it by up to that much each time."""
 
 CLOSE_LIMIT_S = 5.0
-"""Seconds that the engine has to end; what it leaves open then is recovered at the next start, as after a kill."""
+"""Seconds that the engine has to end; unfinished work is recovered at the next start, as after a kill."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -153,7 +153,7 @@ class EngineThread:
         await asyncio.wait({self._ended}, timeout=CLOSE_LIMIT_S)
         if not self._ended.done():
             raise OpencodeError(
-                f"the engine did not end within {CLOSE_LIMIT_S:.0f} s; what it left open is recovered at the next start"
+                f"the engine did not stop within {CLOSE_LIMIT_S:.0f} s; unfinished work is recovered at the next start"
             )
         if isinstance(self._failure, StorageError):
             raise self._failure

@@ -63,6 +63,6 @@ class PartEdits(Struct, frozen=True):
             await self.store.writer(session_id).remove_part(message_id, part_id)
 
     async def _find(self, session_id: str, message_id: str, part_id: str) -> None:
-        await self.store.open(session_id)
-        if not any(part.id == part_id for part in self.store.parts(session_id, message_id)):
+        found = await self.store.named(session_id, [message_id])
+        if not any(part.id == part_id for message in found for part in message.parts):
             raise NoSuchMessageError(f"message {message_id} of session {session_id} has no part {part_id}")

@@ -105,7 +105,7 @@ class UndoWorld:
 
     async def request(self, session: SessionInfo, text: str, *, synthetic: bool | None = None) -> str:
         core = self.engine.core
-        await core.store.open(session.id)
+        await core.store.messages(session.id)
         time = MessageTime(created=core.clock())
         message = user(id=core.identifier.ascending("msg"), session_id=session.id, time=time).info
         async with writing(core.store, session.id) as writer:

@@ -2,8 +2,7 @@ import pytest
 
 from opencode_tui.engine.provider.error.plain import no_connection
 from opencode_tui.engine.session import retry
-from opencode_tui.engine.session.limits import RETRY_ATTEMPTS
-from opencode_tui.engine.session.retry import GiveUp, Wait, backoff, most_attempts, next_try
+from opencode_tui.engine.session.retry import RETRY_ATTEMPTS, GiveUp, Wait, backoff, most_attempts, next_try
 from opencode_tui.schema.error import Failure, ProviderError, split_remedy
 
 

@@ -362,6 +362,7 @@ def sources() -> dict[str, list[tuple[str, str, int]]]:
     return {name: calls for name, calls in found.items() if calls}
 
 
+@pytest.mark.slow
 def test_only_functions_of_the_table_change_files_by_their_paths() -> None:
     unknown = [
         f"{module}:{line} {function}: {call}"
@@ -374,6 +375,7 @@ def test_only_functions_of_the_table_change_files_by_their_paths() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_table_names_nothing_that_is_gone() -> None:
     found = {module: {"*", *(function for function, _, _ in calls)} for module, calls in sources().items()}
     unused = [

@@ -119,7 +119,7 @@ class EngineThread:
         return carried
 
     def leave_calls(self, ended: Callable[[], None]) -> None:
-        """Let the calls that wait now go on in the engine when their callers end; a prompt in the queue is sent by its call.
+        """Let the calls that wait now continue in the engine when their callers end; a prompt in the queue is sent by its call.
 
         `ended` is called at the end of each, in the loop of the engine.
         """
@@ -129,7 +129,7 @@ class EngineThread:
 
     @property
     def has_left_calls(self) -> bool:
-        """Whether calls go on that `leave_calls` has left."""
+        """Whether calls continue that `leave_calls` has left."""
         return not all(future.done() for future in self._left)
 
     def when_ended(self, work: Callable[[], object]) -> None:

@@ -23,7 +23,7 @@ class SessionLock(Struct, frozen=True):
     async def hold(self, session_id: str, *, is_awaited: bool = False) -> AsyncGenerator[None]:
         """Hold the session's run lock; waits for the end of an interrupted run, for the cleanup of runs, and for forks that read.
 
-        Changes of this process wait for one another, and a run that starts meanwhile waits too: `CHANGE_WAIT_S` at most, for a
+        Changes of this process wait for one another, and a run that starts then waits too: `CHANGE_WAIT_S` at most, for a
         change with `is_awaited` until the end of its context. Raises NotFoundError, StorageError, and BusyError while the session
         is running in this process or another.
         """
@@ -32,7 +32,7 @@ class SessionLock(Struct, frozen=True):
         while True:
             await self.runs.ensure_idle(session_id)
             await self.runs.wait_released(session_id)
-            if slot.is_free:  # else a run began meanwhile
+            if slot.is_free:  # else a run began in the meantime
                 break
         async with (
             slot.changing(limit_s=None if is_awaited else CHANGE_WAIT_S),

@@ -16,6 +16,7 @@ from pydantic import ValidationError as PydanticError
 
 import opencode_tui.config.settings
 import opencode_tui.engine.tool.builtin
+import opencode_tui.extras.opencode2.schema
 import opencode_tui.schema
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.accept import RefusedError, acceptor
@@ -69,9 +70,15 @@ def records(base: type[Record]) -> list[type[Record]]:
     )
 
 
-for _package in (opencode_tui.schema, opencode_tui.config.settings, opencode_tui.engine.tool.builtin):
+_LOADED = (
+    opencode_tui.schema,
+    opencode_tui.config.settings,
+    opencode_tui.engine.tool.builtin,
+    opencode_tui.extras.opencode2.schema,
+)
+for _package in _LOADED:
     load(_package)
-PACKAGES = ("opencode_tui.schema.", "opencode_tui.config.settings.", "opencode_tui.engine.tool.builtin.")
+PACKAGES = tuple(f"{one.__name__}." for one in _LOADED)
 RECORDS = records(Record)
 
 
@@ -147,7 +154,7 @@ def described(value: Any) -> Any:
 @pytest.mark.parametrize("record", RECORDS, ids=lambda one: f"{one.__module__.rpartition('.')[2]}.{one.__name__}")
 def test_what_is_accepted_is_what_pydantic_makes_of_it(record: type[Record]) -> None:
     @settings(
-        max_examples=40,
+        max_examples=15,  # a record is also part of the examples of those that contain it
         suppress_health_check=SLOW,
         deadline=None,
     )
@@ -182,7 +189,7 @@ def test_a_setting_that_is_accepted_is_what_pydantic_makes_of_it(key: str) -> No
     kind = Settings.model_fields[key].annotation
 
     @settings(
-        max_examples=60,
+        max_examples=30,
         suppress_health_check=SLOW,
         deadline=None,
     )

@@ -1,12 +1,13 @@
 """Emphasis, code and links inside a paragraph, as pieces with their look."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from rich.style import Style
 
+from opencode_tui.entry_points import load
 from opencode_tui.tui.conversation.line import RenderContext, Span
 from opencode_tui.tui.conversation.links import link_style
 from opencode_tui.tui.conversation.places import place_spans
@@ -71,8 +72,7 @@ def _with_formulas(text: str, page: RenderContext) -> str:
     """Return a paragraph's text with its formulas as Unicode, where that is shown."""
     if page.look.glyphs is ASCII:
         return text
-    from opencode_tui.text.math_text import with_formulas  # few answers have any
-
+    with_formulas = cast("Callable[[str], str]", load("drawings.formulas"))
     return with_formulas(text)
 
 

@@ -1,5 +1,9 @@
 """Draws the blocks of an answer: paragraphs with their marks, headings, code, quotes."""
 
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from opencode_tui.entry_points import load
 from opencode_tui.text.cells import breaks, hard_breaks, width
 from opencode_tui.tui.conversation.code import color_lines
 from opencode_tui.tui.conversation.inline import inline_spans
@@ -7,6 +11,9 @@ from opencode_tui.tui.conversation.line import TEXT, Line, LineBuilder, RenderCo
 from opencode_tui.tui.conversation.markdown import Block, Code, Paragraph, Rule, Table
 from opencode_tui.tui.conversation.table import draw_table
 from opencode_tui.tui.theme.glyphs import ASCII
+
+DiagramLines = Callable[[Sequence[str], int], list[str] | None]
+"""What the extra for diagrams is: it returns the lines of a source for a room, None for one that it cannot draw."""
 
 CODE_INDENT = 2
 MIN_ROOM = 12
@@ -106,8 +113,7 @@ def _diagram(block: Code, page: RenderContext, room: int) -> list[str]:
     """Return the boxes of a small diagram of mermaid; empty for what is shown as its source."""
     if block.language != "mermaid" or not block.is_whole or page.look.glyphs is ASCII:
         return []
-    from opencode_tui.text.mermaid import diagram_lines  # few answers have any
-
+    diagram_lines = cast("DiagramLines", load("drawings.diagram"))  # few answers have any
     return diagram_lines(block.lines, room) or []
 
 

@@ -11,7 +11,7 @@ from opencode_tui.tui.conversation.heights import estimate_item, gap_between
 from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.conversation.view_state import ViewState
 from opencode_tui.tui.state.items import AnyItem, GrowingItem, Item, TextItem, ThoughtItem
-from opencode_tui.tui.state.shown_items import Changes
+from opencode_tui.tui.state.transcript import Changes
 
 _LINE_BITS, _ENTRY_BITS = 20, 44
 

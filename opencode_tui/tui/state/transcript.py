@@ -5,6 +5,7 @@ from which index on items were added, removed or moved. A token costs the same h
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from opencode_tui.schema.event.event import (
     BusLagged,
@@ -27,12 +28,21 @@ from opencode_tui.schema.session.message import AnyMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RetryStatus, RevertState, SessionInfo
 from opencode_tui.text.undo import UndoneFile
-from opencode_tui.tui.state.items import AnyItem, GrowingItem, RetryItem, ToolItem, UserItem
-from opencode_tui.tui.state.message import MessageView
-from opencode_tui.tui.state.messages import MessageViews
-from opencode_tui.tui.state.shown_items import Changes, ShownItems
+from opencode_tui.tui.state.items import AnyItem, GrowingItem, Item, RetryItem, ToolItem, UserItem
+from opencode_tui.tui.state.message import MessageView, MessageViews
 from opencode_tui.tui.state.undo_cut import UndoCut
 from opencode_tui.tui.state.waits import WaitingCalls, update_marks
+
+
+@dataclass(slots=True)
+class Changes:
+    """Changes since the last call: `moved_from` is the first index whose item may differ, None if no item moved."""
+
+    dirty: list[Item] = field(default_factory=list[Item])
+    moved_from: int | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.dirty) or self.moved_from is not None
 
 
 class Transcript:
@@ -45,9 +55,14 @@ class Transcript:
         """True if events were lost: read the messages again and `load` them."""
 
         self._views = MessageViews()
-        self._shown = ShownItems()
         self._waiting = WaitingCalls()
         self._cut = UndoCut()
+        self.items: list[AnyItem] = []
+        """The items, from top to bottom."""
+        self._dirty: dict[str, Item] = {}
+        self._moved_from: int | None = 0
+        self._changed: Callable[[], None] | None = None
+        self._is_notified = False
 
     def load(
         self,
@@ -59,7 +74,7 @@ class Transcript:
     ) -> None:
         """Replace all messages by these, oldest first."""
         self._views = MessageViews()
-        self._shown.clear_changes()
+        self._dirty = {}
         self.needs_reload = False
         self._waiting = WaitingCalls(requests)
         if session is not None:
@@ -116,22 +131,19 @@ class Transcript:
                 pass
 
     @property
-    def items(self) -> list[AnyItem]:
-        """The items, from top to bottom."""
-        return self._shown.items
-
-    @property
     def has_changes(self) -> bool:
         """Return whether `pop_changes` would return any."""
-        return self._shown.has_changes
+        return bool(self._dirty) or self._moved_from is not None
 
     def pop_changes(self) -> Changes:
         """Return the changes since the last call."""
-        return self._shown.pop_changes()
+        changes = Changes(list(self._dirty.values()), self._moved_from)
+        self._dirty, self._moved_from, self._is_notified = {}, None, False
+        return changes
 
     def call_on_change(self, changed: Callable[[], None] | None) -> None:
         """Call this on the first change after each `pop_changes`; None removes the callback."""
-        self._shown.changed = changed
+        self._changed = changed
 
     def has_message(self, message_id: str) -> bool:
         """Return whether a message is known, shown or not."""
@@ -182,9 +194,9 @@ class Transcript:
             return
         was_hidden = item.is_hidden
         item.grow(event.delta)
-        self._shown.touch(item)
+        self._touch(item)
         if was_hidden and not item.is_hidden:
-            self._shown.move(item.at)
+            self._move(item.at)
 
     def _put(self, part: AnyPart) -> None:
         view = self._views.get(part.message_id)
@@ -199,9 +211,9 @@ class Transcript:
         if len(view.items) != count:
             self._place(view, changed)
         for item in changed:
-            self._shown.touch(item)
+            self._touch(item)
             if item.is_hidden != (item.id in was_hidden):
-                self._shown.move(item.at)
+                self._move(item.at)
         if isinstance(part, ToolPart):
             self._follow_tool(view, part)
 
@@ -217,7 +229,7 @@ class Transcript:
         item.is_last = True
         if last is not None:
             last.is_last = False
-            self._shown.touch(last)
+            self._touch(last)
 
     def _update_message(self, info: AnyMessage) -> None:
         view = self._views.get(info.id)
@@ -231,17 +243,17 @@ class Transcript:
         if len(view.items) != count:
             self._rebuild()
         for item in changed:
-            self._shown.touch(item)
+            self._touch(item)
         marker = self._views.measure_compaction(view)
         if marker is not None:
-            self._shown.touch(marker)
+            self._touch(marker)
         self._refresh_queue_marks()
 
     def _add_message(self, info: AnyMessage) -> MessageView:
         view = self._views.add(info)
         if self._views.parent_of(info) is not None:
             for item in view.first_changes:
-                self._shown.touch(item)
+                self._touch(item)
         return view
 
     def _remove_part(self, event: PartRemoved) -> None:
@@ -266,41 +278,63 @@ class Transcript:
             self._rebuild()
             return
         before = self._views.item_before(view, items[0])
-        self._shown.insert(0 if before is None else before.at + 1, items)
+        at = 0 if before is None else before.at + 1
+        self.items[at:at] = items
+        for number in range(at, len(self.items)):
+            self.items[number].at = number
+        self._move(at)
 
     def measure_context(self, tokens: int) -> None:
         """Show the measured tokens of the next request at a compaction that no request has followed yet."""
         marker = self._views.last_compaction()
         if marker is not None:
             marker.after, marker.is_measured = tokens, True
-            self._shown.touch(marker)
+            self._touch(marker)
 
     def _rebuild(self) -> None:
         """Lay all items out again: after a load, a removal, an undo."""
-        self._shown.replace(self._cut.apply(self._views.order))
+        self.items = self._cut.apply(self._views.order)
+        for at, item in enumerate(self.items):
+            item.at = at
         for view in self._views.order:
             view.find_last_tool()
         for marker in self._views.measure_compactions():
-            self._shown.touch(marker)
+            self._touch(marker)
         self._mark_waiting()
         self._mark_retries()
         self._refresh_queue_marks()
-        self._shown.move(0)
+        self._move(0)
 
     def _refresh_queue_marks(self) -> None:
         for item in update_marks(self._views.order, is_busy=not isinstance(self.status, IdleStatus)):
-            self._shown.touch(item)
+            self._touch(item)
 
     def _mark_retries(self) -> None:
         """Mark the retries of the last call while the next attempt waits."""
         last = self.items[-1] if self.items else None
         if isinstance(last, RetryItem):
             was_hidden, last.is_waiting = last.is_hidden, isinstance(self.status, RetryStatus)
-            self._shown.touch(last)
+            self._touch(last)
             if last.is_hidden != was_hidden:
-                self._shown.move(last.at)
+                self._move(last.at)
 
     def _mark_waiting(self) -> None:
         for item in self._views.recent_tools():
             if self._waiting.update_wait(item):
-                self._shown.touch(item)
+                self._touch(item)
+
+    def _touch(self, item: Item) -> None:
+        """Record that an item has changed."""
+        item.revision += 1
+        self._dirty[item.id] = item
+        self._notify()
+
+    def _move(self, at: int) -> None:
+        """Record that items were added, removed or moved from an index on."""
+        self._moved_from = at if self._moved_from is None else min(at, self._moved_from)
+        self._notify()
+
+    def _notify(self) -> None:
+        if not self._is_notified and self._changed is not None:
+            self._is_notified = True
+            self._changed()

@@ -4,23 +4,21 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.await_complete import AwaitComplete
 
-from opencode_tui.schema.api.keybinds import BY_ID, QUIT, Action
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Kind
-from opencode_tui.tui.keys.common import closes_page
 from opencode_tui.tui.keys.key_run import KeyRun
-from opencode_tui.tui.keys.router import KeyedScreen
+from opencode_tui.tui.keys.keyed import KeyedScreen
+from opencode_tui.tui.keys.router import Way
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.prompt.editor import Editor
-from opencode_tui.tui.screen import TYPING, ChatScreen
+from opencode_tui.tui.screen import ChatScreen
 from opencode_tui.tui.screen_guards import log_path
 from opencode_tui.tui.theme.look import Look
 
@@ -29,17 +27,6 @@ if TYPE_CHECKING:
     from opencode_tui.tui.terminal_input import TypedDelivered
 
 _log = logging.getLogger(__name__)
-
-_EDITS = BY_ID["input_word_forward"].group
-"""The group of the actions that move in a text or delete a part of it: they do nothing in an empty prompt."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """Keys wait for what is being loaded; `cancel` ends the loading. With `lets_type` text is typed meanwhile."""
-
-    cancel: Callable[[], object] | None = None
-    lets_type: bool = False
 
 
 class OpenCodeApp(BaseApp, inherit_bindings=False):
@@ -54,12 +41,8 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self.options = options
         self.painted = asyncio.Event()
         self.chat = ChatScreen(options, self, clock)
-        self._early: list[events.Key | events.Paste] | None = []
-        self._hold: Hold | None = None
         self._blurred_at = 0
         """When the terminal lost the focus, in ms of a monotonic clock."""
-        self._key: events.Key | None = None
-        """The key that is being handled, unless it is the second one of a sequence."""
 
     def get_default_screen(self) -> ChatScreen:
         """Return the chat."""
@@ -122,34 +105,34 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
         self.call_later(self.chat.attach, client)
 
     async def on_event(self, event: events.Event) -> None:
-        """Pass keys to the router before the widgets; queue keys until the prompt exists."""
+        """Pass keys and pastes where the router says, before the widgets get them."""
         if isinstance(event, KeyRun):
             await self._type_run(event.keys)
             return
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self._is_held(event):
+            way = self.router.admit(event, is_ready=self._is_ready)
+            if way is Way.QUITS:
+                self.chat.leave()
+            elif way is Way.KEPT and self.router.is_starting and isinstance(event, events.Key):
+                self.chat.on_any_key(event.key, is_printable=event.is_printable)
+            if way is not Way.SCREEN or not self.screen_stack:  # without screens the program ends
                 return
-            if not self.screen_stack:  # the program ends, and its screens are closed
-                return
-            if isinstance(event, events.Key) and not self.app_focus:
-                self.app_focus = True  # focuses the widget again that the key is for
-            if isinstance(event, events.Key) and await self._handle_key(event):
-                return
-            if isinstance(event, events.Paste) and isinstance(self.screen, KeyedScreen):
-                self.screen.handle_now(event)
-                return
-            if isinstance(event, events.Key):
-                self._echo(event)
-            elif isinstance(self.screen, ChatScreen) and await self.screen.paste_behind_question(event):
+            is_used = await (self._handle_key(event) if isinstance(event, events.Key) else self._handle_paste(event))
+            if is_used:
                 return
         await super().on_event(event)
+
+    @property
+    def _is_ready(self) -> bool:
+        """Whether the screen on top can handle keys."""
+        return not (self.screen_stack and isinstance(self.screen, KeyedScreen) and not self.screen.is_ready)
 
     async def _type_run(self, keys: Sequence[events.Key]) -> None:
         """Handle keys that were typed in one go; characters that only extend the text of the prompt are inserted together."""
         at = 0
         while at < len(keys):
             end = at
-            if self._early is None and self._hold is None and isinstance(self.screen, ChatScreen):
+            if self.router.keeps_none and isinstance(self.screen, ChatScreen):
                 while end < len(keys) and self.screen.is_plain_text(keys[end]):
                     end += 1
             if end - at > 1:
@@ -158,93 +141,6 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
                 continue
             await self.on_event(keys[at])
             at += 1
-
-    def hold_until_shown(
-        self, cancel: Callable[[], object] | None = None, *, lets_type: bool = False
-    ) -> Callable[[], None]:
-        """Keep all keys for what is being loaded, until the returned function is called; escape calls `cancel` and drops them.
-
-        With `lets_type` text goes into the prompt until the first other key. Without `cancel` the keys that quit do so, but
-        are kept as long as they would be for other kept keys.
-        """
-        hold = self._hold = Hold(cancel, lets_type)
-        if not lets_type and self._early is None:
-            self._early = []
-
-        def release() -> None:
-            if self._hold is hold:
-                self._hold = None
-                self.begin_keys()
-
-        return release
-
-    def hold_from_key(self) -> tuple[Callable[[], None], bool]:
-        """Keep the key that is being handled and all later ones; return what ends that, and whether there is such a key."""
-        release = self.hold_until_shown()
-        if self._key is not None and self._early is not None:
-            self._early.insert(0, self._key)
-        return release, self._key is not None
-
-    def _is_held(self, event: events.Key | events.Paste) -> bool:
-        """Keep a key or paste that is for what is not shown yet; return whether it was kept."""
-        hold = self._hold
-        if hold is not None and isinstance(event, events.Key):
-            if hold.cancel is None and self._quits(event):
-                if all(map(self._edits, self._early or ())):
-                    return False
-                if self._is_last_press(event):
-                    self.chat.leave()
-                    return True
-            if hold.cancel is not None and closes_page(self.router.keymap, event):
-                if self._early is not None:
-                    self._early.clear()
-                hold.cancel()
-                return True
-        is_text = isinstance(event, events.Paste) or event.is_printable
-        if self._early is None and hold is not None and not (hold.lets_type and is_text):
-            self._early = []
-        if (
-            self._early is None
-            and self.screen_stack
-            and isinstance(self.screen, KeyedScreen)
-            and not self.screen.is_ready
-        ):
-            self._early = []
-        if self._early is not None:
-            self._early.append(event)
-            if hold is not None and hold.cancel is None and isinstance(event, events.Key):
-                self.chat.on_any_key(event.key, is_printable=event.is_printable)
-        return self._early is not None
-
-    def _is_last_press(self, event: events.Key) -> bool:
-        """Return whether a key quits after the kept ones: at its second press, and at the third one if the first clears a text.
-
-        One that deletes single characters may be for any text.
-        """
-        kept, presses = list(self._early or ()), 0
-        while kept and isinstance(last := kept[-1], events.Key) and self._quits(last):
-            kept.pop()
-            presses += 1
-        while kept and self._edits(kept[-1]):
-            kept.pop()
-        last = kept[-1] if kept else None
-        sends = isinstance(last, events.Key) and BY_ID["input_submit"] in self._prompt_actions(last)
-        if last is None or sends:
-            return presses > 0
-        return presses > 1 and all(one.group != _EDITS for one in self._prompt_actions(event))
-
-    def _edits(self, event: events.Key | events.Paste) -> bool:
-        """Return whether a kept key does nothing in an empty prompt."""
-        if not isinstance(event, events.Key) or self._quits(event):
-            return False
-        return {one.group for one in self._prompt_actions(event)} == {_EDITS}
-
-    def _prompt_actions(self, event: events.Key) -> Sequence[Action]:
-        return self.keymap.actions(event.key, ("prompt",))
-
-    def _quits(self, event: events.Key) -> bool:
-        quit_action = BY_ID[QUIT]
-        return quit_action in self.keymap.actions(event.key, (quit_action.scope,))
 
     async def on_typed_delivered(self, event: "TypedDelivered") -> None:
         """Show the first frame with the text that was typed before it, or own the terminal for the last of it."""
@@ -267,49 +163,32 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             if cell is not None:
                 self.echo(event.character, cell, editor.content_region.x)
 
-    def begin_keys(self) -> None:
-        """Deliver the kept keys, and all later ones at once."""
-        self.call_later(self._deliver_early)
-
     def act_on_page(self, action_id: str) -> None:
         """Run an action of the chat over the page that is shown."""
         self.chat.act(action_id)
 
-    async def _deliver_early(self) -> None:
-        """Deliver the first kept key, then the others behind what that one does: it may close a list, or show what keeps them."""
-        early, self._early = self._early or [], None
-        if not early:
-            return
-        await self.on_event(early.pop(0))
-        is_kept = self._early is not None
-        if early:
-            self._early = [*(self._early or ()), *early]
-            if not is_kept:
-                self.begin_keys()  # in a message of its own: the result of a list that the key closed comes first
+    async def _handle_paste(self, event: events.Paste) -> bool:
+        screen = self.screen
+        if isinstance(screen, KeyedScreen):
+            screen.handle_now(event)
+            return True
+        return isinstance(screen, ChatScreen) and await screen.paste_behind_question(event)
 
     async def _handle_key(self, event: events.Key) -> bool:
+        """Handle a key on the screen on top; return False for one that is for the focused widget."""
+        if not self.app_focus:
+            self.app_focus = True  # focuses the widget again that the key is for
         screen = self.screen
-        if isinstance(screen, ChatScreen):
-            screen.begin_key(event)
-        self._key = None if self.router.is_in_sequence else event
-        if isinstance(screen, ChatScreen) and screen.typed_editor is not None and self.router.knows(event.key, TYPING):
-            await screen.wait_for_typed(event.key)
-        if self.copy_selection(event.key):
-            return True
+        self.router.begin(event)
         try:
-            if not isinstance(screen, ChatScreen):
+            if isinstance(screen, ChatScreen):
+                is_used = await screen.route_key(event, self.copy_selection)
+            elif self.copy_selection(event.key):
+                is_used = True
+            else:
+                is_used = isinstance(screen, KeyedScreen)
                 if isinstance(screen, KeyedScreen):
                     screen.handle_now(event)
-                return isinstance(screen, KeyedScreen)
-            screen.begin_key(event)  # again: a question may have appeared while the editor was written
-            screen.on_any_key(event.key, is_printable=event.is_printable)
-            is_priority = not self.router.is_in_sequence and screen.handle_priority_key(event.key, event.character)
-            return (
-                is_priority
-                or self.router.handle(event, screen)
-                or await screen.type_behind_question(event)
-                or screen.handle_in_panel(event)
-            )
         except Exception as error:
             if self.is_headless:
                 raise
@@ -317,9 +196,10 @@ class OpenCodeApp(BaseApp, inherit_bindings=False):
             self.show_failure(error)
             return True
         finally:
-            self._key = None
-            if isinstance(screen, ChatScreen):
-                screen.end_key()
+            self.router.end()
+        if not is_used:
+            self._echo(event)
+        return is_used
 
     def on_text_selected(self) -> None:
         """Copy the text that the mouse selected, as terminals do."""

@@ -10,7 +10,7 @@ MODULES = (
     "opencode_tui.tui.conversation.view",
     "opencode_tui.tui.chat.chat",
     "opencode_tui.tui.chrome.welcome",
-    "opencode_tui.tui.start",
+    "opencode_tui.tui.chat.start",
 )
 _LANGUAGES = ("python", "bash", "json", "javascript", "typescript", "diff", "yaml")
 

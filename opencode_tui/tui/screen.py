@@ -13,14 +13,14 @@ from textual.containers import Vertical
 from textual.widget import Widget
 from textual.widgets import Static
 
-from opencode_tui.schema.api.keybinds import BY_ID, Action
-from opencode_tui.text.quantity import short_path
+from opencode_tui.schema.api.keybinds import BY_ID, QUIT, Action
+from opencode_tui.text.quantity import duration, short_path
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.chrome.activity import Activity, Kind
 from opencode_tui.tui.chrome.frame import Frame
 from opencode_tui.tui.keys.router import KeyTarget
-from opencode_tui.tui.opening import Opening
-from opencode_tui.tui.options import StartOptions
+from opencode_tui.tui.options import Ending, StartOptions
 from opencode_tui.tui.output.display import LineScreen
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import ErrorBoundary
@@ -55,6 +55,60 @@ RECALLS = ("history_previous", "history_next")
 """Actions that the prompt's box does, not its editor."""
 
 
+class Opening:
+    """The time before the engine is open: what waits for it, and the wait in the activity line."""
+
+    def __init__(self, frame: Frame, app: BaseApp) -> None:
+        self._frame = frame
+        self._app = app
+        self.actions: list[str] = []
+        """The actions to run once the engine is open, before what kept keys do."""
+        self.on_shown: Callable[[], None] | None = None
+        """To be called when the actions have run: keys are kept until then, from the first one that needs the engine on."""
+        self.first_press = ""
+        """The key that quits, if it was pressed once, until another key."""
+        self._wait: tuple[str, float] | None = None
+        """What the activity line says is waited for, and for how many seconds."""
+
+    def begin_with(self, action_id: str) -> None:
+        """Run an action before those of keys once the engine is open; all keys are for what it shows."""
+        self.actions.insert(0, action_id)
+        self.on_shown = self._app.hold_until_shown()
+
+    def show_wait(self, what: str, seconds: float) -> None:
+        """Show in the activity line what is waited for, and for how long: `Opening ~/work  3 s`."""
+        self._wait = what, seconds
+        key, act = self.first_press or self._app.keymap.first(QUIT), "again to quit" if self.first_press else "quit"
+        self._frame.activity.show(Activity("busy", screen_line(what), duration(seconds), key, act, QUIT))
+
+    def press_quit(self, key: str) -> bool:
+        """Return whether a key quits at once: one that edits the prompt does so at its second press, as at a complete screen."""
+        if self.first_press or not self._app.keymap.actions(key, ("prompt",)):
+            return True
+        self._press(key)
+        return False
+
+    def end_press(self, key: str) -> None:
+        """End a first press at another key."""
+        if self.first_press and key != self.first_press:
+            self._press("")
+
+    def _press(self, key: str) -> None:
+        self.first_press = key
+        if self._wait is not None:
+            self.show_wait(*self._wait)
+
+    def keep(self, action_id: str) -> None:
+        """Run an action later.
+
+        Its key is kept with all later ones, as what they do depends on it: then each does what it does at a complete screen.
+        A sequence of keys and a click are kept by their actions.
+        """
+        self.on_shown, is_kept = self._app.hold_from_key()
+        if not is_kept:
+            self.actions.append(action_id)
+
+
 class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=False):
     """The main screen; `attach` builds the chat, which the first frame does not need."""
 
@@ -68,23 +122,21 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         self._frame = Frame()
         self.prompt = self._frame.prompt
         self._opening = Opening(self._frame, app)
-        self._chat: Opening | Chat = self._opening
+        self._chat: Chat | None = None
         self._waits_for = ""
         """What is waited for besides opening the folder, in words."""
-        self._is_key_for_prompt = False
-        """Whether the current key was typed before the question became active."""
         self._is_shell = False
         self._opened_at = clock()
 
     @property
     def is_open(self) -> bool:
         """Whether the engine is open, and the chat is built."""
-        return self._chat is not self._opening
+        return self._chat is not None
 
     @property
     def opened(self) -> "Chat":
         """The chat. Raises RuntimeError before the engine is open."""
-        if isinstance(self._chat, Opening):
+        if self._chat is None:
             raise RuntimeError("the engine is not open yet")
         return self._chat
 
@@ -149,8 +201,9 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         """Show the keys of what has the focus; close the browser when the prompt gets it."""
-        self.refresh_chrome()
-        self._chat.follow_focus(event.widget)
+        if self._chat is not None:
+            self._chat.refresh_chrome()
+            self._chat.follow_focus(event.widget)
 
     def attach(self, client: "Client") -> None:
         """Connect the screen to the engine."""
@@ -160,7 +213,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         from opencode_tui.tui.state.pump import Pump
 
         chat = Chat(self, self._frame, self._app, client, ACTIONS, self._options, self._clock)
-        pump = Pump(client.events(), apply=chat.control.apply, drained=chat.chrome.soon)
+        pump = Pump(client.events(), apply=chat.control.apply, drained=chat.soon)
         self._chat = chat
         if self._opening.first_press:
             press_quit_first(chat, self._opening.first_press)
@@ -169,7 +222,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
     async def _begin(self, chat: "Chat", pump: "Pump") -> None:
         from opencode_tui.tui.actions.prompt import submit
         from opencode_tui.tui.actions.view import show_place
-        from opencode_tui.tui.start import begin
+        from opencode_tui.tui.chat.start import begin
 
         opens_session = self._options.session_id is not None or self._options.is_continued
         release = self._app.hold_until_shown(lets_type=True) if opens_session else None
@@ -201,11 +254,11 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
     @property
     def typed_editor(self) -> Editor | None:
         """The editor that typed keys are for: the focused one, or the prompt's while a question accepts no key yet."""
-        if self._is_key_for_prompt:
+        if self._app.router.is_for_prompt:
             return self.prompt.editor
         return self.focused if isinstance(self.focused, Editor) else None
 
-    async def wait_for_typed(self, key: str) -> None:
+    async def _wait_for_typed(self, key: str) -> None:
         """Wait until what was typed before a key is in the editor that typed keys are for."""
         editor = self.typed_editor
         if editor is self.prompt.editor:
@@ -214,22 +267,32 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         elif editor is not None:
             await editor.written()
 
-    async def type_behind_question(self, event: events.Key) -> bool:
-        """Put a character that was typed before the question could be read into the prompt; return whether to drop the key."""
-        if self._is_key_for_prompt and event.is_printable and event.character:
-            await self.prompt.editor.written()  # in order
-            self.prompt.editor.put_in(event.character)
-        return self._is_key_for_prompt
-
-    def handle_in_panel(self, event: events.Key) -> bool:
-        """Let the panel that is shown handle a key at once; return whether it has one."""
-        return self._chat.receive_in_panel(event, self.focused)
+    async def route_key(self, event: events.Key, copies: Callable[[str], bool]) -> bool:
+        """Handle a key; return False for one that is for the focused widget. `copies` returns whether it copies a selection."""
+        router = self._app.router
+        self._begin_key(event)
+        if self.typed_editor is not None and router.knows(event.key, TYPING):
+            await self._wait_for_typed(event.key)
+        if copies(event.key):
+            return True
+        self._begin_key(event)  # again: a question may have appeared while the editor was written
+        self.on_any_key(event.key, is_printable=event.is_printable)
+        if not router.is_in_sequence and self._handle_priority_key(event.key, event.character):
+            return True
+        if router.handle(event, self):
+            return True
+        if router.is_for_prompt:
+            if event.is_printable and event.character:
+                await self.prompt.editor.written()  # in order
+                self.prompt.editor.put_in(event.character)
+            return True
+        return self._chat is not None and self._chat.panels.receive_key(event, self.focused)
 
     async def paste_behind_question(self, event: events.Paste) -> bool:
         """Put what was pasted before the question could be read into the prompt; return whether it was."""
-        self.begin_key(event)
-        is_for_prompt = self._is_key_for_prompt
-        self.end_key()
+        self._begin_key(event)
+        is_for_prompt = self._app.router.is_for_prompt
+        self._app.router.end()
         if is_for_prompt:
             await self.prompt.editor.written()  # in order
             self.prompt.paste(event.text)
@@ -247,7 +310,7 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
             and character is not None
             and character not in _MEANS_MORE
             and not self._app.router.knows(event.key, TYPING)
-            and not self._chat.is_for_prompt(event, editor)
+            and not (self._chat is not None and self._chat.panels.is_for_prompt(event, editor))
         )
 
     async def type_text(self, keys: Sequence[events.Key]) -> None:
@@ -258,37 +321,37 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         editor.typed_at = int(keys[-1].time * 1000)
         editor.put_in("".join(key.character or "" for key in keys))
 
-    def begin_key(self, event: events.Key | events.Paste) -> None:
+    def _begin_key(self, event: events.Key | events.Paste) -> None:
         """Decide whether a key is for the question that is shown, or was typed before it could be read."""
-        self._is_key_for_prompt = self._chat.is_for_prompt(event, self.focused)
+        chat = self._chat
+        self._app.router.is_for_prompt = chat is not None and chat.panels.is_for_prompt(event, self.focused)
         if self.typed_editor is self.prompt.editor:
             self.prompt.editor.typed_at = int(event.time * 1000)
 
     @property
     def _is_behind_question(self) -> bool:
         """Whether the current key is for a prompt that a question hides: it may change its text, and does no more."""
-        return self._is_key_for_prompt and self.opened.panels.is_open
+        return self._app.router.is_for_prompt and self.opened.panels.is_open
 
     def come_back(self, since: int = 0) -> None:
         """Have a question ignore keys for a while that appeared since a moment in ms, in which the user saw something else."""
         if self.is_open:
             self.opened.panels.come_back(since)
 
-    def end_key(self) -> None:
-        """End what `begin_key` decided: a click has no such doubt."""
-        self._is_key_for_prompt = False
-
     def on_any_key(self, key: str, *, is_printable: bool) -> None:
         """End what lasts until another key."""
-        self._chat.begin_key(key, is_printable=is_printable)
+        if self._chat is not None:
+            self._chat.begin_key(key, is_printable=is_printable)
+        else:
+            self._opening.end_press(key)
 
-    def handle_priority_key(self, key: str, character: str | None) -> bool:
+    def _handle_priority_key(self, key: str, character: str | None) -> bool:
         """Handle a key of the list above the prompt, of the start page's list, or of vim; return whether it was one."""
-        if self._chat.complete(key):
-            return True
-        is_empty = self.typed_editor is self.prompt.editor and not self.prompt.editor.text
-        if is_empty and not self._is_behind_question and self._chat.choose_recent(key):
-            return True
+        chat = self._chat
+        if chat is not None:
+            is_empty = self.typed_editor is self.prompt.editor and not self.prompt.editor.text
+            if chat.complete(key) or (is_empty and not self._is_behind_question and chat.choose_recent(key)):
+                return True
         mode = self.prompt.vim_mode
         is_used = self.typed_editor is self.prompt.editor and self.prompt.vim_key(key, character)
         if self.prompt.vim_mode != mode:
@@ -297,17 +360,20 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def show_note(self, kind: Kind, words: str, facts: str = "") -> None:
         """Show a message in the activity line until the next key with an action, once the engine is open."""
-        self._chat.show_note(kind, words, facts)
+        if self._chat is not None:
+            self._chat.show_note(kind, words, facts)
 
     def refresh_chrome(self) -> None:
         """Update everything around the conversation, once the engine is open."""
-        self._chat.refresh_chrome()
+        if self._chat is not None:
+            self._chat.refresh_chrome()
 
     def restyle(self) -> None:
         """Draw everything in the current look."""
         for editor in self.query(Editor):
             editor.restyle()
-        self._chat.restyle()
+        if self._chat is not None:
+            self._chat.view.request_frame()
         self.refresh_all()
 
     def refresh_all(self) -> None:
@@ -318,11 +384,17 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
 
     def leave(self, error: BaseException | None = None, *, messages: Sequence[str] = ()) -> None:
         """End the app with the session to resume; the messages are then shown in the terminal."""
-        self._chat.leave(error, messages=messages)
+        if self._chat is not None:
+            self._chat.leave(error, messages=messages)
+        else:
+            self._app.exit(Ending(None, "", error, messages=tuple(messages)))
 
     def hang_up(self) -> None:
         """End the app because its terminal is gone; what runs may go on."""
-        self._chat.hang_up()
+        if self._chat is not None:
+            self._chat.hang_up()
+        else:
+            self.leave()
 
     def can(self, action: Action) -> bool:
         """Return whether an action is available now: the focused editor comes first."""
@@ -331,7 +403,9 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
             return isinstance(editor, Editor) and self._may_write(editor, action.id)
         is_character = action.id == "help_view" and self._app.last_key == "question_mark"
         is_in_text = self.prompt.editor.text != "" or editor is not self.prompt.editor
-        return not (is_character and is_in_text) and self._chat.can(action)
+        if is_character and is_in_text:
+            return False
+        return self._chat.can(action) if self._chat is not None else action.scope != "item"
 
     def _may_write(self, editor: Editor, action_id: str) -> bool:
         if action_id in RECALLS:
@@ -342,18 +416,27 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Run an action."""
         editor = self.typed_editor
         if action_id in RECALLS and not self.is_open:
-            self._chat.run(action_id)  # the history is not read yet
+            self._run(action_id)  # the history is not read yet
         elif action_id in RECALLS:
             self.prompt.recall(action_id)
         elif action_id == "input_submit" and editor is self.prompt.editor:
             if not self.prompt.editor.continue_line() and not self._is_behind_question:
-                self._chat.run(action_id)  # at once: characters after the key belong to the next prompt
+                self._run(action_id)  # at once: characters after the key belong to the next prompt
         elif action_id == "input_clear" and editor is self.prompt.editor:
             self.prompt.clear()
         elif isinstance(editor, Editor) and editor.can(action_id):
             editor.apply(action_id)
         else:
+            self._run(action_id)
+
+    def _run(self, action_id: str) -> None:
+        """Run an action of the chat; before the engine is open later, but quit."""
+        if self._chat is not None:
             self._chat.run(action_id)
+        elif action_id != QUIT:
+            self._opening.keep(action_id)
+        elif self._opening.press_quit(self._app.last_key):
+            self.leave()
 
     def on_text_area_changed(self) -> None:
         """Show in the status line whether the prompt is a command for the shell."""
@@ -365,7 +448,8 @@ class ChatScreen(KeyTarget, ErrorBoundary, LineScreen[None], inherit_bindings=Fa
         """Show or hide that the second key of a sequence is expected; after a moment list the keys."""
         at_right = Activity(key=self._app.keymap.leader, act="…", action_id="") if is_pending else Activity()
         self._frame.activity.show_at_right(at_right)
-        self._chat.show_leader_keys(self._leader_keys if is_pending else None)
+        if self._chat is not None:
+            self._chat.leader_keys.show_soon(self._leader_keys if is_pending else None)
 
     def _leader_keys(self) -> Sequence[tuple[str, Action]]:
         return [one for one in self._app.keymap.leader_keys(self.scopes) if self.can(one[1])]

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from opencode_tui.schema.session.listed import listed
-from opencode_tui.tui.keys.router import FAR
+from opencode_tui.tui.keys.keyed import FAR
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.rows import RowList
 from opencode_tui.tui.sessions.session_list import SessionList

@@ -14,12 +14,12 @@ from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.permission import short_source
 from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.start import reopen_folder
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import cancels, confirms
 from opencode_tui.tui.pages.definitions import Defined, DefinitionsScreen
 from opencode_tui.tui.pages.form import Field, FormScreen, Outcome, Values
-from opencode_tui.tui.start import reopen_folder
 
 ON_SERVER = "the files are on the server; make them there"
 

@@ -18,8 +18,9 @@ from opencode_tui.tui.actions.registry import action, can, is_useful
 from opencode_tui.tui.actions.settings import save_setting
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.keys.keyed import KeyedScreen
 from opencode_tui.tui.keys.keymap import Keymap
-from opencode_tui.tui.keys.router import KeyedScreen, KeyTarget
+from opencode_tui.tui.keys.router import KeyTarget
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
 

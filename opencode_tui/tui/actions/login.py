@@ -13,7 +13,7 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.keys.common import dismisses
+from opencode_tui.tui.keys.keyed import dismisses
 
 COMMON = ("anthropic", "openai", "google", "gemini", "openrouter", "deepseek", "mistral", "groq", "xai")
 """Providers that are listed first."""

@@ -10,8 +10,7 @@ from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.listing import Choice, ListContent
 from opencode_tui.tui.external_editor import edit_file
-from opencode_tui.tui.keys.common import cancels
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, cancels
 from opencode_tui.tui.prompt.draft import Draft
 
 FILE = "AGENTS.md"

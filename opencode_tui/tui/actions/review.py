@@ -15,7 +15,7 @@ from opencode_tui.tui.conversation.tools.tool import FullText
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.diff.checklist import Checklist, Comment, as_prompt
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import cancels, confirms
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.review import GitReport, PublishPlan, PullRequest, TreeChanges

@@ -12,7 +12,7 @@ from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import cancels, confirms
 from opencode_tui.tui.sessions.known_sessions import Moved
 from opencode_tui.tui.sessions.rows import Row
 from opencode_tui.tui.sessions.session_list import NOTHING, Done

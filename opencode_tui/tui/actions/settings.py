@@ -8,7 +8,7 @@ from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.start import apply_screen_settings, reopen_folder
+from opencode_tui.tui.chat.start import apply_screen_settings, reopen_folder
 from opencode_tui.tui.state.screen_settings import read_settings
 
 if TYPE_CHECKING:

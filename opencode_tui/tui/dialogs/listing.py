@@ -12,7 +12,7 @@ from textual.strip import Strip
 from opencode_tui.schema.ranking import Match, ranked
 from opencode_tui.text.cells import clip
 from opencode_tui.text.cells import width as cells
-from opencode_tui.tui.keys.router import keymap_of
+from opencode_tui.tui.keys.keyed import keymap_of
 from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, notes_column, row

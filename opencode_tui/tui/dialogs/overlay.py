@@ -11,8 +11,7 @@ from textual.filter import LineFilter
 from textual.screen import ModalScreen
 
 from opencode_tui.tui.dialogs.listing import ListContent, Listing
-from opencode_tui.tui.keys.common import by_id, chooses, filters, leaves
-from opencode_tui.tui.keys.router import KeyedScreen, moves
+from opencode_tui.tui.keys.keyed import KeyedScreen, by_id, chooses, filters, leaves, moves
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
 from opencode_tui.tui.theme.glyphs import ASCII
 from opencode_tui.tui.theme.look import look_of

@@ -14,7 +14,7 @@ from opencode_tui.text.permission import short_source
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 

@@ -26,7 +26,7 @@ from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half
 from opencode_tui.tui.diff.folding import ChangeRow, change_rows, in_order
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
+from opencode_tui.tui.keys.keyed import KeyAction, KeyedScreen
 from opencode_tui.tui.pages.page import NARROW as TWO_ROWS
 from opencode_tui.tui.pages.page import PageFoot, PageHead, Preview
 from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_words

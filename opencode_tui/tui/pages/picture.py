@@ -9,8 +9,7 @@ from textual.strip import Strip
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keys.common import by_id, closes
-from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
+from opencode_tui.tui.keys.keyed import KeyAction, KeyedScreen, by_id, closes
 from opencode_tui.tui.pages.page import PageFoot, PageHead
 from opencode_tui.tui.pictures.forms import Form, Pictures
 from opencode_tui.tui.pictures.header import read_header

@@ -22,8 +22,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column
-from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves, opens
-from opencode_tui.tui.keys.router import FAR, KeyAction, moves
+from opencode_tui.tui.keys.keyed import FAR, KeyAction, by_id, chooses, edits, leaves, moves, opens
 from opencode_tui.tui.pages.page import FEWEST, ListRow, PageScreen, RowsOnDemand
 from opencode_tui.tui.pages.timeline_head import EDGES, PICTURE, TimelineHead, bars_of, picture_of, shares_of, turn_of
 from opencode_tui.tui.pages.timeline_moments import Moment, Step, diffs_of

@@ -17,7 +17,7 @@ from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.panel import Panel
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import cancels, confirms
 from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, SESSION, Story
 from tests.support.terminal.screen import Page, look

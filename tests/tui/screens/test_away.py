@@ -12,7 +12,7 @@ from textual import events
 from opencode_tui.schema.api.inbox import Done
 from opencode_tui.tui import preload
 from opencode_tui.tui.app import OpenCodeApp
-from opencode_tui.tui.chat.away import AWAY_MS, SEEN
+from opencode_tui.tui.chat.chat import AWAY_MS, SEEN
 from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import Page, look

@@ -15,13 +15,10 @@ from opencode_tui.tui.keys.keyed import HasRouter
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.keys.router import KeyRouter
 from opencode_tui.tui.terminal_app import TerminalOwner
-from opencode_tui.tui.theme.built_in import built_in
-from opencode_tui.tui.theme.look import Look, first_look
-from opencode_tui.tui.theme.palette import Depth, Palette
+from opencode_tui.tui.theme.look import Depth, Look, Palette, built_in, first_look
 
 if TYPE_CHECKING:
-    from opencode_tui.tui.dialogs.listing import ListContent
-    from opencode_tui.tui.dialogs.overlay import Flatten
+    from opencode_tui.tui.dialogs.overlay import Flatten, ListContent
     from opencode_tui.tui.terminal_input import BackgroundDetected
     from opencode_tui.tui.theme.themes import Themes
 

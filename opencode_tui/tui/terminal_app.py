@@ -10,8 +10,7 @@ from opencode_tui.tui.first_page import shown_rows
 from opencode_tui.tui.options import Ending
 from opencode_tui.tui.output.display import TerminalApp
 from opencode_tui.tui.terminal_title import TerminalProgress, TerminalTitle
-from opencode_tui.tui.theme.glyphs import ASCII
-from opencode_tui.tui.theme.look import HasLook, Look
+from opencode_tui.tui.theme.look import ASCII, HasLook, Look
 
 COMPLETE_S = 2.0
 """Seconds from the open engine on that the first page is shown, if the start page is not complete before."""

@@ -39,7 +39,7 @@ from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_map import SessionMap
-from opencode_tui.tui.theme.glyphs import UNICODE
+from opencode_tui.tui.theme.look import UNICODE
 from tests.benchmarks.bench_one_shot import provider
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds

@@ -20,12 +20,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.tui.preload import warm
 from opencode_tui.tui.state.transcript import Transcript
 from tests.benchmarks.comparison import Figure, report
 from tests.benchmarks.rounds import rounds
 from tests.benchmarks.typist import Typist
 from tests.support.terminal.conversation import SESSION, ConversationApp, Story, edit, look, read
+from tests.support.terminal.warm import warm
 
 SIZE = (120, 40)
 TURNS = 1_000

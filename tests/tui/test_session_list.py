@@ -15,7 +15,7 @@ from opencode_tui.tui.sessions.rows import RowList
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_map import SessionMap
-from opencode_tui.tui.theme.glyphs import UNICODE
+from opencode_tui.tui.theme.look import UNICODE
 from opencode_tui.tui.widgets.selection import Selection
 from tests.support.terminal.conversation import NOON, ROOT
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session

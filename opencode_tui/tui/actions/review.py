@@ -9,9 +9,8 @@ from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.conversation.tools import FullText
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.diff.checklist import Checklist, Comment, as_prompt

@@ -3,8 +3,7 @@
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.share import GOES_THERE, STAYS_HERE, server_name
 from opencode_tui.tui.actions.export import export
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.keys.keyed import KeyAction, cancels, confirms
 

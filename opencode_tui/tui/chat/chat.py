@@ -10,6 +10,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeVar, cast
 
 from rich.style import Style
 from textual import events
@@ -25,11 +27,12 @@ from opencode_tui.instant.page import Page
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.catalog import Notification
 from opencode_tui.schema.api.inbox import Done
-from opencode_tui.schema.api.keybinds import Action
+from opencode_tui.schema.api.keybinds import BY_ID, Action
 from opencode_tui.schema.api.question import QuestionRequest
 from opencode_tui.schema.error import NotFoundError, OpencodeError
 from opencode_tui.schema.event.screen_event import ScreenEvent
 from opencode_tui.schema.permission import PermissionRequest, Reply
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.session import UNTIL_KEY, SessionInfo
 from opencode_tui.schema.session.until import until_of
 from opencode_tui.text.permission import Act, stored_words
@@ -52,7 +55,8 @@ from opencode_tui.tui.chrome.words import (
     status_of,
     title_of,
 )
-from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.conversation.find import FoundText
+from opencode_tui.tui.conversation.tools import FullText
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.dialogs.away import AwayPanel
 from opencode_tui.tui.dialogs.panel import Panel
@@ -60,7 +64,7 @@ from opencode_tui.tui.dialogs.permission import PermissionPanel
 from opencode_tui.tui.dialogs.permission_case import load_case
 from opencode_tui.tui.dialogs.plan import PlanPanel, load_plan
 from opencode_tui.tui.dialogs.question import QuestionPanel
-from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
+from opencode_tui.tui.dialogs.text_panel import FindPanel, TextAsk, TextPanel
 from opencode_tui.tui.external_editor import edit_file
 from opencode_tui.tui.first_page import runs_of
 from opencode_tui.tui.keys.keyed import CANCEL, close_key, router_of
@@ -78,6 +82,7 @@ from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.sessions.sidebar import Sidebar, sidebar_facts
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.folder import Asking
+from opencode_tui.tui.state.message import AnyItem
 from opencode_tui.tui.state.notices import FolderNotices
 from opencode_tui.tui.state.screen_settings import ScreenSettings
 from opencode_tui.tui.state.sender import Sender
@@ -93,6 +98,10 @@ KEEP_S = 0.3
 """Seconds that the end of the screen waits for what it writes. The end of the loop waits for it too, `THREADS_S` in all."""
 
 
+_LAYOUT_S, _LAYOUT_LOOKS = 0.02, 100
+"""Seconds between two looks whether the conversation has its size, and how many there are."""
+
+
 @dataclass(frozen=True, slots=True)
 class FirstPress:
     """The first press of a key that needs two: what the second one does until a time in ms, and the key."""
@@ -103,15 +112,15 @@ class FirstPress:
 
 
 @dataclass(frozen=True, slots=True)
-class ChatActions:
-    """The actions of a chat, which are defined above it: whether one is available, and what runs it by its ID."""
+class Requests:
+    """What is done above the chat for the chat itself."""
 
-    can: "Callable[[Chat, Action], bool]"
-    run: "Callable[[Chat, str], None]"
-    requested: "Callable[[Chat, ScreenEvent], None]"
+    of_client: "Callable[[Chat, ScreenEvent], None]"
     """Does what a client of the server requests of the screen."""
     show: "Callable[[Chat, SessionInfo], None]"
     """Shows a session of any folder."""
+    actions: Sequence[ModuleType]
+    """The modules of the actions, which registered themselves when they were imported."""
 
 
 NARROW = 120
@@ -143,6 +152,54 @@ SEEN = "last-seen"
 """The file in the folder of the state whose time says when a screen was left last."""
 
 
+Registered = TypeVar("Registered", bound=Callable[..., object])
+
+_ACTS: dict[str, Callable[["Chat"], object]] = {}
+_WITH_WORDS: dict[str, Callable[["Chat", str], object]] = {}
+_IN_VIEW: set[str] = set()
+_NEEDED: dict[str, Callable[["Chat"], object]] = {}
+"""Whether there is now what an action is about."""
+_LOADS: dict[str, str] = {}
+"""What the actions that show something else load, in words."""
+
+
+def action(
+    action_id: str,
+    *,
+    with_words: bool = False,
+    in_view: bool = False,
+    loads: str = "",
+    when: Callable[["Chat"], object] | None = None,
+) -> Callable[[Registered], Registered]:
+    """Return a decorator that makes a function of the chat the action with this ID; a coroutine runs in the background.
+
+    `with_words`: its second argument gets the words after the name of its slash command. `in_view`: it needs a
+    conversation. `loads` says what a coroutine loads before it shows a page: keys typed meanwhile are for that page.
+    Lists leave the action out unless `when` is true; its key says why it does nothing then. Raises KeyError without a row
+    in the table of actions.
+    """
+    row = BY_ID[action_id]
+
+    def register(act: Registered) -> Registered:
+        _ACTS[row.id] = act
+        if with_words:
+            _WITH_WORDS[row.id] = act
+        if in_view:
+            _IN_VIEW.add(row.id)
+        if loads:
+            _LOADS[row.id] = loads
+        if when is not None:
+            _NEEDED[row.id] = when
+        return act
+
+    return register
+
+
+def knows(action_id: str) -> bool:
+    """Return whether the action is one of the chat."""
+    return action_id in _ACTS
+
+
 class Chat:
     """Built whole when the engine is open; actions are functions of it."""
 
@@ -152,7 +209,7 @@ class Chat:
         frame: Frame,
         app: BaseApp,
         client: Client,
-        actions: ChatActions,
+        requests: Requests,
         options: StartOptions,
         clock: Callable[[], float],
     ) -> None:
@@ -160,7 +217,7 @@ class Chat:
             client,
             opened=self.show_conversation,
             lagged=lambda reason: self.do(self._read_again(reason)),
-            requested=partial(actions.requested, self),
+            requested=partial(requests.of_client, self),
             clock=clock,
         )
         self.screen = screen
@@ -192,7 +249,7 @@ class Chat:
         screen.mount(self.sidebar, self.browser)
         screen.query_one("#page").mount(self.leader_keys)
         self.options = options
-        self.actions = actions
+        self.requests = requests
         self.prompt.editor.submit = partial(self.run, "input_submit")
         self.chrome = Chrome(self)
         self.panels = Panels(self)
@@ -273,11 +330,17 @@ class Chat:
             return False
         if action.id == INTERRUPT and self.panels.closes_on_escape:
             return False
-        return not (self.panels.is_open and action.id.startswith("agent_")) and self.actions.can(self, action)
+        return not (self.panels.is_open and action.id.startswith("agent_")) and self.has(action)
+
+    def has(self, row: Action) -> bool:
+        """Return whether the action is one of the chat and available now."""
+        if row.id in _IN_VIEW and not self.view.display:
+            return False
+        return row.id in _ACTS and (row.scope != "item" or self.is_reading)
 
     def run(self, action_id: str) -> None:
         """Run an action."""
-        self.actions.run(self, action_id)
+        _begin(self, _ACTS[action_id](self), _LOADS.get(action_id, ""))
 
     def load_page(self, words: str, work: Coroutine[object, object, None], *, lets_type: bool = False) -> None:
         """Run work that shows something else at its end: keys typed meanwhile are for that, and escape ends the work.
@@ -377,6 +440,85 @@ class Chat:
     def soon(self) -> None:
         """Update what is around the conversation after a short delay, at once for questions."""
         self.chrome.soon()
+
+    async def save_setting(self, change: JsonObject, words: str) -> None:
+        """Store a change of the settings for the next start, and show `words` about it, or why it could not be stored.
+
+        With the engine of a server, whose settings are not this user's, it applies until the screen is closed.
+        """
+        if not self.control.is_alone:
+            self.show_note(
+                "note", words[:1].upper() + words[1:], "until you quit: the settings are those of the server"
+            )
+            return
+        try:
+            await self.control.client.settings.change(change)
+        except OpencodeError as error:
+            self.show_note("failed", "Not saved", screen_line(str(error)))
+        else:
+            self.show_note("done", "Saved", words)
+
+    def find(self, words: str = "", start: AnyItem | None = None) -> None:
+        """Ask for a text and show where it occurs; at once if it is known, from the item `start` on."""
+        view = self.view
+        if not view.display:
+            self.show_note("failed", "No conversation is open: there is nothing to find")
+            return
+
+        def step(direction: int) -> None:
+            if view.found is None:  # another session is shown
+                panel.show_count(0, 0)
+                return
+            view.found.step(direction)
+            view.show_found(view.found)
+            panel.show_count(view.found.at + 1, view.found.total)
+
+        def back() -> None:
+            self.panels.close()
+            view.show_found(None)
+
+        def find(text: str) -> None:
+            first = start if text == words else None
+            self.do(self._search(panel, text, first))
+
+        panel = FindPanel(words, find=find, step=step, back=back)
+        self.panels.open(panel)
+
+    async def _search(self, panel: FindPanel, words: str, start: AnyItem | None) -> None:
+        """Find the words in all messages, in a thread: all texts of a long session need some milliseconds."""
+        if not words:
+            return
+        view = self.view
+        await self.load_whole()
+        transcript = view.transcript
+        found = await asyncio.to_thread(FoundText, words, list(transcript.items), view.viewport.page.root)
+        if not panel.is_attached or view.transcript is not transcript:
+            return
+        first = start or next(iter(view.viewport.items), None)
+        if found.total and first is not None:
+            found.start_at(first)
+        view.show_found(found)
+        panel.show_count(found.at + 1, found.total)
+
+    async def show_place(self, place: Place) -> None:
+        """Scroll to a part of the shown conversation and mark its words, or the part where they are not shown."""
+        view = self.view
+        for _ in range(_LAYOUT_LOOKS):
+            if view.size:
+                break
+            await asyncio.sleep(_LAYOUT_S)  # the screen was opened just now
+        if not self.control.knows(place.message_id):
+            await self.load_whole()
+        items = view.transcript.items
+        item = view.transcript.item(place.part_id)
+        item = item or next((one for one in items if one.message_id == place.message_id and not one.is_hidden), None)
+        if item is None:
+            self.show_note("note", "The match is not shown", "it is part of what was undone or left out")
+            return
+        if place.words and FoundText(place.words, [item], view.viewport.page.root).total:
+            self.find(place.words, item)
+        else:
+            view.show_item(item.id)
 
     def shown_session(self) -> SessionInfo | None:
         """Return the shown session; None without one, which is said in the activity line."""
@@ -1220,4 +1362,26 @@ class Away:
 
     def _open(self, one: Done) -> None:
         self._chat.panels.close()
-        self._chat.actions.show(self._chat, one.info)
+        self._chat.requests.show(self._chat, one.info)
+
+
+def is_useful(chat: Chat, row: Action) -> bool:
+    """Return whether there is now what the action is about, so that lists show it."""
+    return row.id not in _NEEDED or bool(_NEEDED[row.id](chat))
+
+
+def run_with(chat: Chat, action_id: str, words: str) -> bool:
+    """Run the action with the words after the name of its slash command; return False if it uses none."""
+    act = _WITH_WORDS.get(action_id)
+    if act is not None:
+        _begin(chat, act(chat, words), _LOADS.get(action_id, ""))
+    return act is not None
+
+
+def _begin(chat: Chat, result: object, loads: str = "") -> None:
+    if isinstance(result, Coroutine):
+        work = cast("Coroutine[Any, Any, None]", result)
+        if loads:
+            chat.load_page(f"Loading {loads}", work)
+        else:
+            chat.do(work)

@@ -14,7 +14,7 @@ from opencode_tui.tui.keys.keyed import KeyAction, opens
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
 NAME = 18

@@ -12,7 +12,7 @@ from opencode_tui.tui.keys.keyed import KeyAction, edits, keymap_of, opens
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.theme.glyphs import change_letter
+from opencode_tui.tui.theme.look import change_letter
 from opencode_tui.tui.widgets.row import Piece, change_counts
 
 _STATES: Mapping[str, str] = {

@@ -32,7 +32,7 @@ from opencode_tui.tui.pages.page import WIDE, ListRow
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_state import HUES as ENDED_HUES
 from opencode_tui.tui.state.session_state import sign_of
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
 TITLE = 28

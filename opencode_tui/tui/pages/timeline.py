@@ -29,7 +29,7 @@ from opencode_tui.tui.pages.timeline_moments import Moment, Step, diffs_of
 from opencode_tui.tui.pages.timeline_reader import TimelineReader
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.items import CompactionItem
+from opencode_tui.tui.state.message import CompactionItem
 from opencode_tui.tui.state.session_state import HUES, State, sign_of, state_of
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row

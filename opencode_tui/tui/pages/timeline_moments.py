@@ -16,8 +16,7 @@ from opencode_tui.schema.tools import row_of
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.time_shares import TimeShares, time_shares
 from opencode_tui.text.tool import argument_of, name_of, relative
-from opencode_tui.tui.state.items import CompactionItem
-from opencode_tui.tui.state.message import MessageViews
+from opencode_tui.tui.state.message import CompactionItem, MessageViews
 from opencode_tui.tui.state.session_state import name_of as session_name
 
 Seen = MessageWithParts | OutlinedMessage

@@ -11,7 +11,7 @@ from opencode_tui.tui.sessions.arrangement import by_folder, date_of, in_one_fol
 from opencode_tui.tui.sessions.rows import Row, RowList, TableRows, TrashRows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_map import SessionMap
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.trash import TrashedSession

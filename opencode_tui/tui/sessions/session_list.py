@@ -10,7 +10,7 @@ from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
 from opencode_tui.tui.sessions.list_lines import LineIds, Lines, Picked
 from opencode_tui.tui.sessions.rows import Row, RowList, TrashRows
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 from opencode_tui.tui.widgets.selection import Selection
 
 VIEWS: Sequence[View] = ("active", "archived", "trash")

@@ -28,10 +28,130 @@ from opencode_tui.schema.session.message import AnyMessage
 from opencode_tui.schema.session.part import AnyPart, CompactionPart, ToolPart
 from opencode_tui.schema.session.session import AnyStatus, IdleStatus, RetryStatus, RevertState, SessionInfo
 from opencode_tui.text.undo import UndoneFile
-from opencode_tui.tui.state.items import AnyItem, GrowingItem, Item, RetryItem, ToolItem, UserItem
-from opencode_tui.tui.state.message import MessageView, MessageViews
-from opencode_tui.tui.state.undo_cut import UndoCut
-from opencode_tui.tui.state.waits import WaitingCalls, update_marks
+from opencode_tui.tui.state.message import (
+    AnyItem,
+    GrowingItem,
+    Item,
+    MessageView,
+    MessageViews,
+    RetryItem,
+    ToolItem,
+    UndoItem,
+    UserItem,
+    Wait,
+)
+
+UNDO_ID = "undo"
+"""The ID of the item that represents an undo."""
+
+
+class UndoCut:
+    """The active or previewed undo."""
+
+    def __init__(self) -> None:
+        self.revert: RevertState | None = None
+        self.preview: RevertState | None = None
+        self.files: tuple[str, Sequence[UndoneFile], str] = ("", (), "")
+        """The message that the reported undo goes back to, its effects on files, and why it had none."""
+
+        self._item = UndoItem(UNDO_ID, "")
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether an undo is active or previewed."""
+        return (self.preview or self.revert) is not None
+
+    @property
+    def shown_at(self) -> int | None:
+        """The index of the rule in a preview: everything after it would be removed."""
+        return self._item.at if self.preview is not None and self._item.is_preview else None
+
+    def apply(self, order: Sequence[MessageView]) -> list[AnyItem]:
+        """Return the items of all messages under the undo."""
+        everything: list[AnyItem] = [item for view in order for item in view.items]
+        boundary = self.preview or self.revert
+        at = next((view.at for view in order if boundary and view.info.id == boundary.message_id), None)
+        if boundary is None:
+            return everything
+        if at is None:  # an undo of files only: every message stays
+            _, files, _ = self.files
+            self._item = UndoItem(UNDO_ID, boundary.message_id, files=files)
+            return [*everything, self._item] if files else everything
+        first = _first_item(order, at, boundary.part_id)
+        cut = len(everything) if first is None else everything.index(first)
+        if self.preview is not None:
+            self._item = UndoItem(UNDO_ID, boundary.message_id, is_preview=True)
+            return [*everything[:cut], self._item, *everything[cut:]]
+        _, files, undo_off = self.files if self.files[0] == boundary.message_id else ("", (), "")
+        self._item = UndoItem(UNDO_ID, boundary.message_id, messages=len(order) - at, files=files, undo_off=undo_off)
+        return [*everything[:cut], self._item]
+
+
+def _first_item(order: Sequence[MessageView], at: int, part_id: str | None) -> AnyItem | None:
+    """Return the first removed item; None if nothing after the boundary is visible."""
+    view = order[at]
+    first = view.first_from(part_id) if part_id is not None else view.items[0] if view.items else None
+    return first or next((item for one in order[at + 1 :] for item in one.items), None)
+
+
+def update_marks(order: Sequence[MessageView], *, is_busy: bool) -> list[Item]:
+    """Mark queued requests and ended compactions; return the changed items. Checks the last messages only."""
+    return [*_update_queue_marks(order, is_busy), *([] if is_busy else _end_compaction(order))]
+
+
+def _update_queue_marks(order: Sequence[MessageView], is_busy: bool) -> list[Item]:
+    """Mark the requests without a step after one that is still open."""
+    last = next((view for view in reversed(order) if view.user is None), None)
+    is_open = is_busy and last is not None and last.goes_on
+    touched: list[Item] = []
+    is_answered = False
+    for view in reversed(order):
+        if view.user is None:
+            is_answered = True
+        elif view.user.is_queued != (is_open and not is_answered):
+            view.user.is_queued = not view.user.is_queued
+            touched.append(view.user)
+        elif is_answered:
+            break
+    return touched
+
+
+def _end_compaction(order: Sequence[MessageView]) -> list[Item]:
+    ended = [view.compaction for view in order[-2:] if view.compaction is not None and view.compaction.is_running]
+    for marker in ended:
+        marker.is_running = False
+    return list(ended)
+
+
+class WaitingCalls:
+    """The open permission requests of one session, oldest first."""
+
+    def __init__(self, requests: Sequence[PermissionRequest] = ()) -> None:
+        self._open = {request.id: request for request in requests}
+
+    def ask(self, request: PermissionRequest) -> None:
+        """Add a request."""
+        self._open[request.id] = request
+
+    def answer(self, request_id: str) -> bool:
+        """Remove a request; return whether it was open."""
+        return self._open.pop(request_id, None) is not None
+
+    def update_wait(self, item: ToolItem) -> bool:
+        """Set whether the item waits; return whether that changed."""
+        wait = self._wait_of(item)
+        if wait == item.wait:
+            return False
+        item.wait = wait
+        return True
+
+    def _wait_of(self, item: ToolItem) -> Wait:
+        if item.part.state.status not in ("pending", "running"):
+            return ""
+        for number, request in enumerate(self._open.values()):
+            if request.tool is not None and request.tool.call_id == item.part.call_id:
+                return "waits" if number else "asks"
+        return ""
 
 
 @dataclass(slots=True)

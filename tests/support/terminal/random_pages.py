@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencode_tui.tui.screen import ChatScreen
+from opencode_tui.tui.app import ChatScreen
 from tests.support.terminal.screen import Page
 from tests.support.world.waiting import PATIENCE_S
 

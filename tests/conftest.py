@@ -6,6 +6,7 @@ import gc
 import importlib
 import itertools
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -19,7 +20,6 @@ from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.sandbox.tier import choose
 from opencode_tui.storage.paths import Paths, find_paths
 from tests.support.rows import short_id
-from tests.support.tiers import FAST, TESTS, read_rows, slow_row
 from tests.support.world.machine import choose_path
 from tests.support.world.waiting import PATIENCE_S
 
@@ -34,7 +34,10 @@ WAITING = (
 )
 """Prefixes of the tests that mostly wait: for a screen or a server in their process, and for the program in a terminal."""
 
-SLOW = read_rows()
+FAST = "not slow"
+"""The expression of `-m` for the fast tier alone: files and functions that are slow as a whole are not even collected then."""
+
+_SLOW_FILE = re.compile(rb"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
 
 _numbers = itertools.count()
 
@@ -118,25 +121,28 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Return True for a file whose tests are all slow when the fast tier runs alone, so that it is not imported."""
-    if config.option.markexpr != FAST or not collection_path.is_relative_to(TESTS):
+    if config.option.markexpr != FAST or not collection_path.match("test_*.py"):
         return None
-    return True if slow_row(collection_path.relative_to(TESTS).as_posix(), SLOW) else None
+    return True if _SLOW_FILE.search(collection_path.read_bytes()) else None
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> list[pytest.Item] | None:
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> list[pytest.Item] | None:
     """Return no items for a function that is slow with all its cases when the fast tier runs alone: most of them have many."""
     if collector.config.option.markexpr != FAST or not name.startswith("test_"):
         return None
-    if not collector.path.is_relative_to(TESTS):
-        return None
-    return [] if slow_row(f"{collector.path.relative_to(TESTS).as_posix()}::{name}", SLOW) else None
+    marks: list[pytest.Mark] = getattr(obj, "pytestmark", [])
+    return [] if any(mark.name == "slow" for mark in marks) else None
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark an item of the slow tier, by `tests/tiers.txt`."""
-    if slow_row(item.nodeid.removeprefix("tests/"), SLOW):
+    """Mark a case slow that `slow_cases` names, or that `fast_cases` does not name."""
+    case = item.nodeid.partition("[")[2].removesuffix("]")
+    slow, fast = item.get_closest_marker("slow_cases"), item.get_closest_marker("fast_cases")
+    if (slow is not None and case in slow.args) or (fast is not None and case not in fast.args):
         item.add_marker("slow")
 
 

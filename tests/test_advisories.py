@@ -76,6 +76,7 @@ def test_ordinary_text_stays(text: str) -> None:
 # CVE-2026-19593: attributes of a tree or a commit, with filters of the repository's settings.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["status", "diff", "diff HEAD", "ls-files -m", "add -A --dry-run"])
 @pytest.mark.parametrize("place", ["attr.tree", "info/attributes", "core.attributesFile", "the index"])
 async def test_attributes_of_any_place_start_no_filter(
@@ -128,6 +129,7 @@ NAMES = (
 )
 
 
+@pytest.mark.slow
 def test_names_of_files_and_branches_are_only_names(commands, tmp_path: Path) -> None:
     for name in NAMES:
         (commands.folder / name).write_text("x = 1\n")
@@ -159,6 +161,7 @@ IDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", IDS)
 def test_an_id_that_is_none_is_refused_in_one_line(commands, wrong: str) -> None:
     for arguments in (
@@ -193,6 +196,7 @@ def test_the_environment_file_of_a_repository_is_not_read(commands) -> None:
 # CVE-2025-61260, CVE-2026-33068, 21852: what a repository brings before it is trusted.
 
 
+@pytest.mark.slow
 def test_no_file_of_an_untrusted_repository_starts_anything_or_changes_who_is_asked(commands, tmp_path: Path) -> None:
     mark = tmp_path / "started"
     start = ["/bin/sh", "-c", f"touch {mark}"]

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[1]
 PICTURES = sorted(path for path in (ROOT / "tests/tui/screens").glob("test_*.py") if "snap_compare" in path.read_text())
 TYPED = ("login-in-the-browser", "login-accounts", "login-sign-out")

@@ -1,10 +1,17 @@
-"""Every contract of `lint-imports` rejects an import that it forbids."""
+"""Every contract of `lint-imports` rejects an import that it forbids, and no imports form a cycle."""
 
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
+
+from tests.support.source.tree import read_source_tree
+
+pytestmark = pytest.mark.slow
+
 
 ROOT = Path(__file__).parents[1]
 
@@ -51,3 +58,7 @@ def test_every_contract_fails_with_an_import_that_it_forbids(tmp_path: Path) -> 
     assert [name for name in names if f"{name} BROKEN" not in report] == [], done.stderr
     edges = [f"{module.removesuffix('.py').replace('/', '.')} -> {name}" for module, name in FORBIDDEN.values()]
     assert [edge for edge in edges if f"opencode_tui.{edge} (l." not in report] == []
+
+
+def test_no_imports_form_a_cycle() -> None:
+    assert read_source_tree(ROOT).cycles() == []

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "opencode_tui"
 LISTED = Path(__file__).with_name("distributions.txt")
-LOCK = ROOT / "requirements.lock"
+LOCK = ROOT / "packaging" / "requirements.lock"
 LIMIT_MB = 280
 """Of all files but bytecode, which `--no-compile` leaves out: 300 with the pip and setuptools of README's environment.
 
@@ -54,6 +55,7 @@ def installed_by(requirements: Iterable[Requirement]) -> Mapping[str, str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_base_install_has_the_listed_distributions_only() -> None:
     listed = set(LISTED.read_text("utf-8").split())
     found = installed_by(direct())
@@ -62,6 +64,7 @@ def test_the_base_install_has_the_listed_distributions_only() -> None:
     assert sorted(listed - found.keys()) == [], f"remove them from {LISTED.name}"
 
 
+@pytest.mark.slow
 def test_the_base_install_has_no_more_megabytes() -> None:
     sizes = {
         name: sum(file.size or 0 for file in distribution(name).files or [] if file.suffix != ".pyc")
@@ -75,6 +78,7 @@ def test_the_base_install_has_no_more_megabytes() -> None:
     assert sum(sizes.values()) / 1e6 < LIMIT_MB, f"the largest: {largest}"
 
 
+@pytest.mark.slow
 def test_what_is_required_is_imported() -> None:
     texts = [path.read_text("utf-8") for path in PACKAGE.rglob("*.py")]
     imported = {found[1] for text in texts for found in _IMPORT.finditer(text)}
@@ -95,11 +99,11 @@ def locked() -> dict[str, list[str]]:
 
 def test_the_lock_file_has_an_allowed_version_of_each_distribution() -> None:
     versions = locked()
-    assert sorted(set(LISTED.read_text("utf-8").split()) - versions.keys()) == [], "run .ci/lock PYTHON"
+    assert sorted(set(LISTED.read_text("utf-8").split()) - versions.keys()) == [], "run packaging/lock PYTHON"
     refused = [
         str(one) for one in direct() if not all(map(one.specifier.contains, versions[canonicalize_name(one.name)]))
     ]
-    assert refused == [], "run .ci/lock PYTHON"
+    assert refused == [], "run packaging/lock PYTHON"
 
 
 def test_the_lock_file_has_hashes_of_each_version_and_names_no_index() -> None:

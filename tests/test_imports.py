@@ -14,9 +14,8 @@ import opencode_tui
 from opencode_tui.cli.main import DEFAULT_COMMAND, commands
 from opencode_tui.engine.project.discover import discover
 from opencode_tui.storage.paths import find_paths
-from tests.benchmarks.bench_one_shot import provider
 from tests.support.faults.proxy import closed_port
-from tests.support.provider.canned_server import CannedServer, answer_packets
+from tests.support.provider.canned_server import CannedServer, answer_packets, provider
 from tests.support.rows import each
 from tests.support.world.repo import make_repo
 
@@ -68,6 +67,7 @@ def loaded_after(code: str, folder: Path, environ: dict[str, str]) -> tuple[set[
     return {name.partition(".")[0] for name in names}, threads, done.stdout
 
 
+@pytest.mark.fast_cases("arguments1")
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--version"], ["auth", "--help"], ["run", "--help"], ["debug", "--help"]]
 )
@@ -79,6 +79,7 @@ def test_help_and_version_load_nothing_heavy(tmp_path: Path, environ: dict[str, 
     assert names & set(HEAVY) == set()
 
 
+@pytest.mark.slow
 def test_the_help_of_a_command_loads_no_server_no_screen_and_no_client(tmp_path: Path, environ: dict[str, str]) -> None:
     names = [name for name in commands.list_commands(click.Context(commands)) if name != DEFAULT_COMMAND]
     code = f"from opencode_tui.cli.main import run_command_line as run; assert not any(run([name, '--help']) for name in {names!r})"
@@ -91,6 +92,7 @@ def test_the_help_of_a_command_loads_no_server_no_screen_and_no_client(tmp_path:
     )
 
 
+@pytest.mark.slow
 def test_the_list_of_commands_loads_no_library_for_values(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['--help']) == 0"
     assert "msgspec" not in loaded_after(code, tmp_path, environ)[0]
@@ -101,12 +103,14 @@ def test_version_does_not_load_click(tmp_path: Path, environ: dict[str, str]) ->
     assert "click" not in loaded_after(code, tmp_path, environ)[0]
 
 
+@pytest.mark.slow
 def test_settings_without_markdown_load_no_yaml(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['debug', 'config']) == 0"
     names, _, _ = loaded_after(code, tmp_path, environ)
     assert names & {"yaml", "filelock", "httpx", "httpcore", "git", "litellm"} == set()
 
 
+@pytest.mark.slow
 def test_settings_load_no_records_of_sessions_and_permissions(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "import sys, opencode_tui.config.load\nprint(sorted(n for n in sys.modules if n.startswith('opencode_tui.schema.')))"
     assert loaded_after(code, tmp_path, environ)[2].strip() == str(
@@ -160,6 +164,7 @@ def test_the_look_for_servers_of_models_on_this_machine_loads_nothing_for_http_w
     assert names & {"opencode_tui_httpcore", "httpcore", "anyio", "h11", "ssl"} == set()
 
 
+@pytest.mark.slow
 def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, environ: dict[str, str]) -> None:
     modules = [
         found.name
@@ -174,12 +179,14 @@ def test_importing_every_module_leaves_no_file_thread_or_word(tmp_path: Path, en
     assert len(modules) > 50
 
 
+@pytest.mark.slow
 def test_the_screen_leaves_the_engine_for_after_its_first_frame(tmp_path: Path, environ: dict[str, str]) -> None:
     names, threads, stdout = loaded_after("import opencode_tui.tui.app", tmp_path, environ)
     assert (threads, stdout) == (1, "")
     assert names & (set(HEAVY) - {"textual", "rich", "platformdirs"}) == set()
 
 
+@pytest.mark.slow
 def test_the_whole_screen_loads_no_calls_of_the_client(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from opencode_tui.tui.app import load_actions; load_actions()"
     ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.client.')))"
@@ -188,6 +195,7 @@ def test_the_whole_screen_loads_no_calls_of_the_client(tmp_path: Path, environ: 
     assert "opencode_tui.client.facets" not in stdout
 
 
+@pytest.mark.slow
 def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path, environ: dict[str, str]) -> None:
     repo = make_repo(tmp_path / "project")
     repo.commit("first", a="1\n")
@@ -199,6 +207,7 @@ def test_a_turn_in_a_known_repository_loads_no_process_libraries(tmp_path: Path,
     assert names & {"git", "psutil", "platformdirs"} == set()
 
 
+@pytest.mark.slow
 def test_a_turn_that_changes_no_file_loads_little_of_the_snapshots(tmp_path: Path, environ: dict[str, str]) -> None:
     code = "from opencode_tui.cli.main import run_command_line as run; assert run(['run', 'hello']) == 0"
     ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.engine.snapshot.')))"
@@ -207,6 +216,7 @@ def test_a_turn_that_changes_no_file_loads_little_of_the_snapshots(tmp_path: Pat
     assert stdout.splitlines()[-1] == str([f"opencode_tui.engine.snapshot.{name}" for name in light])
 
 
+@pytest.mark.slow
 def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[str, str]) -> None:
     others = ["schema.api.context", "schema.api.file", "schema.api.trust", "schema.session.undo", "client.client"]
     others += ["schema.api.trash", "schema.api.pty", "schema.event.folder_event", "schema.event.screen_event"]
@@ -216,6 +226,7 @@ def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"
 
 
+@pytest.mark.slow
 def test_a_look_for_stores_of_other_programs_loads_nothing_that_reads_them(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:

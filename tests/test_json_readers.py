@@ -68,6 +68,7 @@ def calls_of_decoders(source: str) -> list[str]:
     return [name for name in found if name in DECODERS]
 
 
+@pytest.mark.slow
 def test_no_reader_of_strangers_decodes_json_itself() -> None:
     modules = [path for folder in READERS_OF_STRANGERS for path in (PACKAGE / folder).rglob("*.py")]
     assert len(modules) > 150

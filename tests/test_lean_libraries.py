@@ -100,6 +100,7 @@ except pydantic.ValidationError as error:
 """
 
 
+@pytest.mark.slow
 def test_they_work_without_the_parts_that_are_left_out(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, str(tmp_path / "file")],
@@ -139,6 +140,7 @@ def test_a_file_is_locked_between_two_that_opened_it(tmp_path: Path) -> None:
         assert lock_descriptor(second.fileno())
 
 
+@pytest.mark.fast_cases("through a proxy")
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["directly", "through a proxy"])
 def test_a_prompt_is_sent_over_tls(tmp_path: Path, environ: dict[str, str], *, through_proxy: bool) -> None:
     authority = make_authority(tmp_path, "api.company.test")

@@ -8,6 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
 ROOT = Path(__file__).parents[1]
 
 SEARCHES = [

@@ -25,6 +25,7 @@ ALLOWED = {
 """What may block, with the reason."""
 
 
+@pytest.mark.slow
 def test_nothing_on_a_loop_opens_reads_or_locks_a_file() -> None:
     found = {f"{one.file}::{one.function} {one.what}": one.root for one in find_blocking_calls(PACKAGE, FOLDERS)}
     assert {name: root for name, root in found.items() if name not in ALLOWED} == {}

@@ -108,10 +108,12 @@ def modules() -> list[Module]:
     return list(read_source_tree(ROOT).modules.values())
 
 
+@pytest.mark.slow
 def test_only_known_modules_start_programs(modules: list[Module]) -> None:
     assert names([module for module in modules if any(starts(module))]) == set(STARTS)
 
 
+@pytest.mark.slow
 def test_only_known_modules_look_for_programs(modules: list[Module]) -> None:
     assert names([module for module in modules if any(lookups(module))]) == set(LOOKUPS)
 

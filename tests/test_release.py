@@ -65,6 +65,7 @@ def metadata(wheel: zipfile.ZipFile) -> Message:
     return Parser().parsestr(wheel.read(f"opencode_tui-{__version__}.dist-info/METADATA").decode())
 
 
+@pytest.mark.slow
 def test_the_wheel_has_each_file_of_the_package_as_it_is(wheel: zipfile.ZipFile) -> None:
     wanted, packed = files_below(PACKAGE), entries_below(wheel, "opencode_tui/")
     kinds = {Path(name).suffix for name in wanted}
@@ -73,6 +74,7 @@ def test_the_wheel_has_each_file_of_the_package_as_it_is(wheel: zipfile.ZipFile)
     assert [name for name, content in wanted.items() if packed[name] != content] == []
 
 
+@pytest.mark.slow
 def test_the_wheel_has_nothing_but_the_package_its_shared_files_and_its_metadata(wheel: zipfile.ZipFile) -> None:
     own = f"opencode_tui-{__version__}"
     tops = {name.split("/", 1)[0] for name in wheel.namelist()}
@@ -80,12 +82,14 @@ def test_the_wheel_has_nothing_but_the_package_its_shared_files_and_its_metadata
     assert f"{own}.dist-info/licenses/LICENSE" in wheel.namelist()
 
 
+@pytest.mark.slow
 def test_the_wheel_installs_the_manual_page_and_the_completions_below_a_prefix(wheel: zipfile.ZipFile) -> None:
     shared = entries_below(wheel, f"opencode_tui-{__version__}.data/data/share/")
     assert shared == files_below(SHARE)
     assert shared.keys() == {MANUAL, *COMPLETIONS.values(), *WRITTEN}
 
 
+@pytest.mark.slow
 def test_the_version_is_written_in_one_file(wheel: zipfile.ZipFile) -> None:
     assert metadata(wheel)["Version"] == __version__
     statement = re.compile(rf"""version\S*\s*[=:]\s*["']{re.escape(__version__)}["']""")
@@ -94,6 +98,7 @@ def test_the_version_is_written_in_one_file(wheel: zipfile.ZipFile) -> None:
     assert [path.name for path in own if statement.search(path.read_text("utf-8"))] == ["__init__.py"]
 
 
+@pytest.mark.slow
 def test_the_classifiers_name_the_versions_that_are_tried_and_the_types(wheel: zipfile.ZipFile) -> None:
     about = metadata(wheel)
     classifiers: list[str] = about.get_all("Classifier", [])
@@ -163,6 +168,7 @@ def completing(environ: dict[str, str], program: Path) -> dict[str, str]:
     return {**environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(PACKAGE_ROOT)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 @pytest.mark.parametrize(
     ("words", "expected"),
@@ -246,7 +252,7 @@ def test_the_project_names_no_version_of_its_own() -> None:
 def test_the_entry_for_the_registry_of_agents_has_its_form_and_no_address_that_is_not_ours() -> None:
     """The form is that of `agent.schema.json` of the registry: these fields, these patterns, at least one distribution."""
     done = subprocess.run(
-        [sys.executable, str(PACKAGE_ROOT / ".ci" / "acp_manifest.py"), __version__],
+        [sys.executable, str(PACKAGE_ROOT / "packaging" / "acp_manifest.py"), __version__],
         capture_output=True,
         text=True,
         check=True,
@@ -259,14 +265,15 @@ def test_the_entry_for_the_registry_of_agents_has_its_form_and_no_address_that_i
     assert ("://" in done.stdout) == ("urls" in project)
 
 
+@pytest.mark.slow
 def test_one_command_names_a_release_and_nothing_is_written_where_it_cannot(tmp_path: Path) -> None:
-    of_users = [f"share/opencode-tui/ci/{name}-review.yml" for name in ("github", "gitlab")]
-    for name in (".ci/version.py", "opencode_tui/__init__.py", "CHANGELOG.md", *of_users):
+    of_users = [f"packaging/share/opencode-tui/ci/{name}-review.yml" for name in ("github", "gitlab")]
+    for name in ("packaging/version.py", "opencode_tui/__init__.py", "CHANGELOG.md", *of_users):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PACKAGE_ROOT / name, tmp_path / name)
     changes = tmp_path / "CHANGELOG.md"
     changes.write_text("## [1.0.0] - unreleased\n\n- one\n")
-    command = [sys.executable, str(tmp_path / ".ci" / "version.py")]
+    command = [sys.executable, str(tmp_path / "packaging" / "version.py")]
     wrong = subprocess.run([*command, "9.8", "2026-11-25"], capture_output=True, text=True, check=False)
     done = subprocess.run([*command, "9.8.7", "2026-11-25"], capture_output=True, text=True, check=False)
     again = subprocess.run([*command, "9.8.8", "2026-11-26"], capture_output=True, text=True, check=False)

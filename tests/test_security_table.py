@@ -5,6 +5,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tests.support.hostile.incidents import INCIDENTS
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +39,7 @@ def exists(cited: str) -> bool:
     return test in names_in(name) if test else bool(names_in(name))
 
 
+@pytest.mark.slow
 def test_every_cited_test_exists() -> None:
     cited = [one for row in rows() for one in re.findall(r"`(tests/[^`]+)`", row[3])]
     assert len(cited) > 60

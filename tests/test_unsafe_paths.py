@@ -341,13 +341,15 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "storage/storage.py": {"*": OWN},
     "storage/task_folders.py": {"_write": OWN, "delete_record": OWN},
     "storage/trash.py": {"*": OWN},
-    "tui/actions/memory.py": {"_edit": "the folder of the project or of our settings, for the user's editor"},
     "tui/first_page.py": {"write_page": OWN},
-    "tui/actions/prompt.py": {"edit_outside": SYSTEM_TEMP},
+    "tui/actions/prompt.py": {
+        "_edit": "the folder of the project or of our settings, for the user's editor",
+        "edit_outside": SYSTEM_TEMP,
+    },
     "tui/prompt/desktop.py": {"view_image": SYSTEM_TEMP},
     "tui/prompt/history.py": {"append_history": OWN, "_cut": OWN},
     "tui/state/model_selection.py": {"_write": OWN},
-    "tui/start.py": {"_is_first": OWN},
+    "tui/chat/start.py": {"_is_first": OWN},
     "tui/state/transcript.py": {"Transcript._rebuild": NO_FILE},
 }
 """Of each module the functions with such calls, and why a command cannot change a part of their paths; `*` is the whole module."""
@@ -362,6 +364,7 @@ def sources() -> dict[str, list[tuple[str, str, int]]]:
     return {name: calls for name, calls in found.items() if calls}
 
 
+@pytest.mark.slow
 def test_only_functions_of_the_table_change_files_by_their_paths() -> None:
     unknown = [
         f"{module}:{line} {function}: {call}"
@@ -374,6 +377,7 @@ def test_only_functions_of_the_table_change_files_by_their_paths() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_table_names_nothing_that_is_gone() -> None:
     found = {module: {"*", *(function for function, _, _ in calls)} for module, calls in sources().items()}
     unused = [

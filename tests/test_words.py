@@ -1,11 +1,14 @@
-"""Names of definitions keep to the glossary of AGENTS.md, and no text has the words of an earlier version."""
+"""Names of definitions keep to the glossary of CONTRIBUTING.md, and no text has the words of an earlier version."""
 
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.support.source.tree import banned_definitions, read_source_tree, split_words
 
 
+@pytest.mark.slow
 def test_no_definition_has_a_banned_word_in_its_name() -> None:
     tree = read_source_tree(Path(__file__).parents[1])
     assert len(tree.modules) > 100
@@ -25,6 +28,7 @@ _JOINT = re.compile(r'"\s+f?"')
 """Where a text goes on in the next literal."""
 
 
+@pytest.mark.slow
 def test_no_text_of_the_product_has_the_old_words() -> None:
     old = [line for line in OLD_WORDS.read_text("utf-8").splitlines() if line]
     assert len(old) > 250

@@ -215,6 +215,7 @@ def tool(name: str, **given: Any) -> str:
     return f"<<tool {name} {json.dumps(given)}>>"
 
 
+@pytest.mark.slow
 async def test_a_new_session_has_modes_and_models_and_then_its_commands(editor: Editor, project: Repo):
     answer = await editor.conn.new_session(cwd=str(project.path), mcp_servers=[])
     assert editor.updates == []
@@ -272,6 +273,7 @@ async def connected_v2(
     await conn.close()
 
 
+@pytest.mark.slow
 async def test_updates_report_a_turn_to_a_client_of_version_2(project: Repo, variables: dict[str, str]):
     async with connected_v2(project.path, variables) as (editor, conn, session):
         ask = v2.schema.TextContentBlock(text=tool("bash", command="echo ask me", description="asks"))
@@ -334,6 +336,7 @@ async def test_a_turn_of_another_client_that_is_interrupted_ends_so(project: Rep
     assert editor.ends() == ["cancelled"]
 
 
+@pytest.mark.slow
 async def test_a_call_is_announced_then_runs_then_has_its_output(editor: Editor, project: Repo):
     session = await new_session(editor, project.path)
     await editor.prompt(session, tool("bash", command="printf out; printf err >&2; exit 3", description="prints"))
@@ -358,6 +361,7 @@ async def test_an_edit_has_its_place_and_a_diff(editor: Editor, project: Repo):
     assert (diff.path, diff.old_text, diff.new_text) == (path, "x = 1\n", "x = 2\n")
 
 
+@pytest.mark.fast_cases("kinds1-failed-1")
 @pytest.mark.parametrize(
     ("kinds", "status", "asked"),
     [(["allow_once"], "completed", 2), (["reject_once"], "failed", 1), (["allow_always"], "completed", 1)],
@@ -379,6 +383,7 @@ async def test_a_permission_request_is_answered_by_the_client(
     assert ends[-1] == status
 
 
+@pytest.mark.slow
 async def test_after_three_equal_answers_an_option_ends_the_suggestion(editor: Editor, project: Repo):
     session = await new_session(editor, project.path)
     editor.kinds, editor.preferred = ["allow_once"], "decline"
@@ -404,6 +409,7 @@ async def test_a_canceled_turn_and_the_prompt_behind_it_end_as_canceled(editor: 
     assert "Echo: third" in editor.text() and "word99" not in editor.text() and "second" not in editor.text()
 
 
+@pytest.mark.slow
 async def test_an_open_session_that_is_loaded_again_keeps_its_turn(editor: Editor, project: Repo):
     session = await new_session(editor, project.path)
     turn = asyncio.create_task(editor.prompt(session, "<<slow 100>> <<words 100>>"))
@@ -442,6 +448,7 @@ async def test_wrong_requests_are_errors_that_name_the_remedy(editor: Editor, pr
             await request
 
 
+@pytest.mark.slow
 async def test_a_session_goes_on_in_the_screen_and_back_with_unchanged_records(
     editor: Editor, project: Repo, variables: dict[str, str]
 ):
@@ -501,6 +508,7 @@ async def test_a_session_of_a_time_beyond_the_calendar_is_listed(
     record.with_name("ses_far.json").unlink()
 
 
+@pytest.mark.slow
 async def test_sessions_are_listed_forked_and_resumed_without_their_history(editor: Editor, project: Repo):
     session = await new_session(editor, project.path)
     await editor.prompt(session, "remember")
@@ -514,6 +522,7 @@ async def test_sessions_are_listed_forked_and_resumed_without_their_history(edit
     assert editor.text(session_id=session) == "" and editor.text(session_id=fork.session_id) == "Echo: go on"
 
 
+@pytest.mark.slow
 async def test_an_approved_plan_is_built_in_the_other_mode(editor: Editor, project: Repo):
     session = await new_session(editor, project.path)
     await editor.conn.set_session_mode(session_id=session, mode_id="plan")
@@ -525,6 +534,7 @@ async def test_an_approved_plan_is_built_in_the_other_mode(editor: Editor, proje
     assert "Echo:" in editor.text() or "Done:" in editor.text()
 
 
+@pytest.mark.slow
 async def test_a_background_command_asks_without_a_turn(editor: Editor, project: Repo):
     tiers: tuple[Tier, ...] = ("bubblewrap", "landlock")
     if not any(probe(one, os.environ).works for one in tiers):
@@ -543,6 +553,7 @@ async def test_a_background_command_asks_without_a_turn(editor: Editor, project:
     assert ".envrc" in str(editor.asked[0][0].content)
 
 
+@pytest.mark.slow
 async def test_a_question_of_the_agent_is_a_choice_of_its_labels(editor: Editor, project: Repo, model: ModelServer):
     session = await new_session(editor, project.path)
     editor.kinds = ["allow_once"]
@@ -553,6 +564,7 @@ async def test_a_question_of_the_agent_is_a_choice_of_its_labels(editor: Editor,
     assert '"Which one?"="A"' in editor.of("tool_call_update")[-1].raw_output["output"]
 
 
+@pytest.mark.slow
 async def test_a_denied_loop_of_calls_is_a_refusal(editor: Editor, project: Repo):
     session = await new_session(editor, project.path)
     editor.kinds = ["reject_once"]
@@ -560,6 +572,7 @@ async def test_a_denied_loop_of_calls_is_a_refusal(editor: Editor, project: Repo
     assert (answer.stop_reason, len(editor.asked)) == ("refusal", 1)
 
 
+@pytest.mark.slow
 async def test_an_answer_that_is_none_is_a_message_with_a_remedy(editor: Editor, project: Repo, model: ModelServer):
     for text, finish, reason, said in (
         ("", "content_filter", "refusal", "the model refused to answer"),
@@ -573,6 +586,7 @@ async def test_an_answer_that_is_none_is_a_message_with_a_remedy(editor: Editor,
         assert f"{said}; fix: " in editor.text(session_id=session)
 
 
+@pytest.mark.slow
 async def test_lines_about_the_model_are_messages(tmp_path: Path, variables: dict[str, str], model: ModelServer):
     settings = json.loads(variables["OPENCODE_CONFIG_CONTENT"])
     models = {**settings["provider"], "openai": {"options": {"apiKey": "fake-key-for-tests"}}}
@@ -595,6 +609,7 @@ async def test_lines_about_the_model_are_messages(tmp_path: Path, variables: dic
         assert editor.text(session_id=session).count(line) == 1 and line not in editor.text(session_id=other)
 
 
+@pytest.mark.slow
 async def test_a_call_of_a_subagent_is_announced_before_it_asks(editor: Editor, project: Repo, model: ModelServer):
     session = await new_session(editor, project.path)
     editor.kinds = ["allow_once"]
@@ -609,6 +624,7 @@ async def test_a_call_of_a_subagent_is_announced_before_it_asks(editor: Editor, 
     assert states[-1] == "completed" and editor.text() == "done"
 
 
+@pytest.mark.slow
 async def test_the_session_of_a_background_subagent_is_named_by_its_call_and_shown_when_the_editor_loads_it(
     editor: Editor, project: Repo, model: ModelServer
 ):
@@ -652,6 +668,7 @@ class Losing:
                 yield envelope
 
 
+@pytest.mark.slow
 async def test_requests_are_asked_after_lost_events(tmp_path: Path, variables: dict[str, str], model: ModelServer):
     @asynccontextmanager
     async def opening(folder: Path) -> AsyncGenerator[Any]:
@@ -692,6 +709,7 @@ async def test_todos_are_a_plan(editor: Editor, project: Repo):
     ]
 
 
+@pytest.mark.slow
 async def test_commands_images_and_links_reach_the_model(editor: Editor, project: Repo, model: ModelServer):
     session = await new_session(editor, project.path)
     assert (await editor.prompt(session, "/greet all of you")).stop_reason == "end_turn"
@@ -702,6 +720,7 @@ async def test_commands_images_and_links_reach_the_model(editor: Editor, project
     assert "NEEDLE" in sent and f"data:image/png;base64,{PIXEL}" in sent
 
 
+@pytest.mark.slow
 async def test_what_is_not_in_effect_is_said_once(tmp_path: Path, variables: dict[str, str]):
     project = make_project(tmp_path / "project")
     (project.path / "opencode.json").write_text('{"mcp": {"local": {"type": "local", "command": ["x"]}}}')
@@ -714,6 +733,7 @@ async def test_what_is_not_in_effect_is_said_once(tmp_path: Path, variables: dic
         assert editor.text(session_id=session) == "Echo: hello"
 
 
+@pytest.mark.slow
 async def test_mcp_servers_of_the_client_are_used_while_its_session_is_open(editor: Editor, project: Repo):
     command = str(Path(mcp_server.__file__))
     given = McpServerStdio(name="tickets", command=sys.executable, args=[command], env=[])
@@ -729,6 +749,7 @@ async def test_mcp_servers_of_the_client_are_used_while_its_session_is_open(edit
     assert "- broken: " in editor.text(session_id=again.session_id)
 
 
+@pytest.mark.slow
 async def test_an_mcp_server_that_starts_ends_with_its_session(
     editor: Editor, project: Repo, variables: dict[str, str]
 ):
@@ -740,6 +761,7 @@ async def test_an_mcp_server_that_starts_ends_with_its_session(
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variables: dict[str, str]):
     project = make_project(tmp_path / "project")
     # The answer does not wait for events of the turn: a closed session gets none.
@@ -753,6 +775,7 @@ async def test_a_turn_is_interrupted_when_the_client_goes(tmp_path: Path, variab
     assert messages[-1].info.role == "assistant" and isinstance(messages[-1].info.error, StoredAbortedError)
 
 
+@pytest.mark.slow
 async def test_the_end_of_a_client_does_not_wait_for_an_engine_that_does_not_answer(
     tmp_path: Path, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -14,6 +14,8 @@ from tests.support.world.cli import CommandLine
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_command_writes_only_messages_and_leaves_no_process(tmp_path: Path, environ: dict[str, str]):
     folder = make_repo(tmp_path / "project").path

@@ -7,11 +7,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from tests.acp.strict_client import DATA, StrictClient
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
+
 
 RECORDED = DATA / "conversation.json"
 ASK = '<<tool bash {"command": "printf asked", "description": "asks"}>>'

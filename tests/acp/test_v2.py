@@ -11,6 +11,9 @@ from tests.acp.strict_client import DATA, StrictClient
 from tests.acp.test_protocol import ASK, NO_APPROVALS, gist, other_ids, started, text
 from tests.support.world.cli import PACKAGE_ROOT
 
+pytestmark = pytest.mark.slow
+
+
 RECORDED = DATA / "conversation-v2.json"
 WAIT = '<<tool bash {"command": "echo begun; sleep 60", "description": "waits"}>>'
 

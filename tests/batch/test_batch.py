@@ -29,6 +29,8 @@ from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, content, make_repo
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:

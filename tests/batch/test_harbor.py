@@ -30,6 +30,7 @@ TASK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not PYTHON, reason="HARBOR_PYTHON names no Python with the package harbor")
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="the task runs in bubblewrap, which is not installed")
 def test_harbor_runs_a_task_with_the_agent(tmp_path: Path) -> None:

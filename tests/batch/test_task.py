@@ -106,6 +106,7 @@ def test_an_empty_results_file_goes_only_when_the_batch_made_it(tmp_path: Path) 
     assert (made.exists(), given.exists()) == (False, True)
 
 
+@pytest.mark.slow
 def test_a_batch_that_removes_its_empty_file_never_removes_the_results_of_the_next(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     ended = threading.Event()

@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,6 +119,7 @@ async def test_a_cancelled_reader_loses_nothing():
         assert (await anext(reader)).event == FileEdited(file="x")
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.text(max_size=3), st.booleans())))
 def test_no_text_is_lost_or_reordered_however_the_reader_polls(steps):
     bus = Bus()

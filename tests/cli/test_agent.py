@@ -1,6 +1,9 @@
 import json
 
+import pytest
 
+
+@pytest.mark.slow
 def test_agents_are_listed_with_what_they_are_for_and_hidden_ones_are_not(commands):
     lines = commands.run("agent", "list").stdout.splitlines()
     assert lines[0].split() == ["NAME", "MODE", "DESCRIPTION"]
@@ -12,6 +15,7 @@ def test_agents_are_listed_with_what_they_are_for_and_hidden_ones_are_not(comman
     ]
 
 
+@pytest.mark.slow
 def test_json_has_the_hidden_ones_too(commands):
     agents = json.loads(commands.run("agent", "list", "--format", "json").stdout)
     assert {"build", "title", "summary", "compaction"} <= {one["name"] for one in agents}

@@ -1,5 +1,6 @@
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ def test_letters_that_the_stream_lacks_are_written_as_escapes():
     assert stream.buffer.getvalue() == b"\\u6f22\n"
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="ab \n`-1.漢", max_size=12), max_size=12))
 def test_the_same_text_comes_out_however_it_was_cut(pieces):
     with terminal_style(24) as style:

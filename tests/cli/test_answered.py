@@ -83,6 +83,7 @@ ELSEWHERE: dict[str, tuple[Answer, str, Callable[[Client, str], Awaitable[bool]]
 }
 
 
+@pytest.mark.fast_cases("rejected")
 @pytest.mark.parametrize("case", ELSEWHERE)
 async def test_a_question_that_another_client_answers_makes_way_for_the_next(
     environ: dict[str, str], tmp_path: Path, keyboard: Keyboard, case: str

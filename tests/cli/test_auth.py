@@ -85,6 +85,7 @@ def test_an_unsafe_mode_is_repaired_and_reported(line: Commands) -> None:
     assert auth_file(line).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_an_entry_that_is_not_used_is_named(line: Commands) -> None:
     entries = {
         "anthropic": {"type": "oauth", "access": "canary", "refresh": "canary"},
@@ -114,6 +115,7 @@ def _no_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_the_old_file(line: Commands) -> None:
     line.run("auth", "login", "openai", stdin="old\n")
     before = auth_file(line).read_bytes()

@@ -39,6 +39,7 @@ def line(
     return Commands(folder, outside, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_the_browser_signs_in_and_accounts_are_listed_chosen_and_signed_out(
     line: Commands, service: ChatGptService
 ) -> None:
@@ -60,6 +61,7 @@ def test_the_browser_signs_in_and_accounts_are_listed_chosen_and_signed_out(
     assert wrong.code != 0 and "--add" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_a_pasted_address_signs_in_and_no_token_is_shown(line: Commands, service: ChatGptService) -> None:
     environ = CommandLine(line.folder, {**line.environ, "BROWSER": "/nowhere"}).variables()
     process = subprocess.Popen(
@@ -95,6 +97,7 @@ def test_a_key_cannot_replace_the_accounts(line: Commands) -> None:
         AuthStore(paths=find_paths(line.environ)).login("chatgpt", "sk-x")
 
 
+@pytest.mark.slow
 def test_a_turn_uses_the_plan_and_no_token_is_in_any_other_file(line: Commands, service: ChatGptService) -> None:
     assert line.run("auth", "login", "chatgpt").code == 0
     listed = line.run("models", "chatgpt").stdout
@@ -111,6 +114,7 @@ def test_a_turn_uses_the_plan_and_no_token_is_in_any_other_file(line: Commands, 
     assert [secret for secret in service.secrets for text in texts if secret in text] == []
 
 
+@pytest.mark.slow
 def test_a_trial_renews_an_access_token_that_has_ended(line: Commands, service: ChatGptService) -> None:
     assert line.run("auth", "login", "chatgpt").code == 0
     stored = find_paths(line.environ).auth

@@ -3,6 +3,8 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from opencode_tui.cli.main import COMPLETION_VARIABLE
 from tests.support.world.in_process import Commands
 
@@ -44,6 +46,7 @@ def test_agents_that_can_begin_a_turn_are_completed_with_what_they_are_for(comma
     assert found["docs"] == "Writes pages"
 
 
+@pytest.mark.slow
 def test_sessions_are_completed_with_their_titles(commands: Commands, session_id: str) -> None:
     for words in (("-s",), ("run", "--session"), ("session", "show"), ("export",), ("session", "delete")):
         assert completed(commands, *words, session_id[:6]) == {session_id: "First"}, words

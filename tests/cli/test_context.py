@@ -9,6 +9,8 @@ from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def session(commands):

@@ -29,6 +29,7 @@ def here(line: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     return in_process(line, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_program_runs_confined_and_its_exit_code_is_ours(line: CommandLine):
     outside = line.folder.parent / "outside"
     script = f"cat a.txt; echo b > b.txt; echo x > {outside}; exit 7"
@@ -45,6 +46,7 @@ def test_without_a_program_the_state_is_printed(here: LineInProcess):
     assert (state["reason"], state["mode"]) == ("", "auto")
 
 
+@pytest.mark.fast_cases("bubblewrap")
 def test_read_only_keeps_the_project_as_it_is(here: LineInProcess):
     done = here.run("debug", "sandbox", "--read-only", "--", "bash", "-c", "cat a.txt; echo b > b.txt")
     assert done.code != 0
@@ -58,6 +60,7 @@ def test_new_protected_file_is_named(here: LineInProcess):
     assert ".envrc" in done.stderr
 
 
+@pytest.mark.fast_cases("landlock")
 def test_program_that_is_missing_fails_like_in_a_shell(here: LineInProcess):
     assert here.run("debug", "sandbox", "--", "no-such-program").code in (126, 127)
 

@@ -27,6 +27,7 @@ def answer(line: Commands, *arguments: str, stdin: object = None) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_track_patch_revert_unrevert(line: Commands):
     before = answer(line, "track")["snapshot"]
     (line.folder / "a.txt").write_text("a2\n")

@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 MEDDLING = """
 import sys, types
 import opencode_tui.tui.options, rich.text
@@ -24,6 +26,7 @@ print(left, bool(made))
 """
 
 
+@pytest.mark.slow
 def test_the_code_of_the_screen_is_given_back_although_another_thread_imports_meanwhile() -> None:
     ran = subprocess.run([sys.executable, "-c", MEDDLING], capture_output=True, text=True, check=False)
     assert (ran.stdout, ran.stderr) == ("[] True\n", "")

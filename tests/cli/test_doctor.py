@@ -17,6 +17,8 @@ from opencode_tui.storage.task_folders import record_task
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.importing.fixtures import unpack
 
+pytestmark = pytest.mark.slow
+
 
 def signs(text: str) -> dict[str, str]:
     """Return the sign of each check."""

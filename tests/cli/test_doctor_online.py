@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.support.provider.json_server import always, serve_json
 from tests.support.world.in_process import Commands
 
@@ -26,6 +28,7 @@ def provider(url: str, model: str = "small", **options: str) -> dict[str, Any]:
     return {"options": {"baseURL": f"{url}/v1", "apiKey": "fake-key", **options}, "models": sized}
 
 
+@pytest.mark.slow
 def test_each_provider_is_tried_with_its_list_and_says_what_failed(commands: Commands) -> None:
     with (
         serve_json({"GET /v1/models": always(LISTED)}) as well,

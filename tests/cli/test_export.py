@@ -8,6 +8,7 @@ from opencode_tui.storage.paths import find_paths
 from tests.support.sessions.records import assistant, session_info, user, write_records
 
 
+@pytest.mark.slow
 def test_export_without_an_id_is_the_session_used_last(commands, session_id):
     exported = json.loads(commands.run("export").stdout)
     assert (exported["info"]["id"], [one["info"]["role"] for one in exported["messages"]][:2]) == (
@@ -17,6 +18,7 @@ def test_export_without_an_id_is_the_session_used_last(commands, session_id):
     assert commands.run("export", session_id).stdout == commands.run("export").stdout
 
 
+@pytest.mark.fast_cases("1")
 @pytest.mark.parametrize("turns", [0, 1, 250])
 def test_a_session_of_any_length_is_the_json_of_the_whole(commands, environ, turns):
     info = session_info("ses_1", title="a \x7f title", directory=str(commands.folder))
@@ -34,6 +36,7 @@ def test_export_without_any_session_fails(commands):
     assert (done.code, done.stdout) == (1, "") and "session list" in done.stderr
 
 
+@pytest.mark.slow
 def test_export_as_a_page_writes_a_new_file_and_reports_its_size(commands, session_id, tmp_path: Path):
     path = tmp_path / "out" / "page.html"
     done = commands.run("export", session_id, "--html", str(path))
@@ -46,6 +49,7 @@ def test_export_as_a_page_writes_a_new_file_and_reports_its_size(commands, sessi
     assert commands.run("export", "--html", "-").stdout == page
 
 
+@pytest.mark.slow
 def test_export_as_markdown_writes_a_new_file_and_reports_its_size(commands, session_id, tmp_path: Path):
     path = tmp_path / "out" / "talk.md"
     done = commands.run("export", session_id, "--markdown", str(path))
@@ -58,6 +62,7 @@ def test_export_as_markdown_writes_a_new_file_and_reports_its_size(commands, ses
     assert commands.run("export", "--markdown", "-", "--html", "-").code == 2
 
 
+@pytest.mark.slow
 def test_a_redacted_export_reports_what_it_leaves_out(commands, tmp_path: Path, environ):
     home = environ["HOME"]
     secret = "glpat-" + "q7Zr2Vx9Kd4Tn8Bs6Wm1"
@@ -70,6 +75,7 @@ def test_a_redacted_export_reports_what_it_leaves_out(commands, tmp_path: Path, 
     assert secret in commands.run("export").stdout
 
 
+@pytest.mark.slow
 def test_outputs_of_chosen_tools_are_left_out(commands, session_id):
     parts = [part for one in json.loads(commands.run("export").stdout)["messages"] for part in one["parts"]]
     tool = next(part["tool"] for part in parts if part["type"] == "tool")

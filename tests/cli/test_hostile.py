@@ -12,6 +12,9 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.command import Terminal
 from tests.support.world.cli import CommandLine
 
+pytestmark = pytest.mark.slow
+
+
 ALL = hostile_strings(500)
 TEXT = "\n".join(ALL)
 CALLS = (

@@ -59,6 +59,7 @@ def hostile(commands, tmp_path: Path):
     return commands
 
 
+@pytest.mark.fast_cases("session show ses_0000000000010a")
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -86,6 +87,7 @@ def test_a_name_with_a_line_feed_makes_no_line_of_its_own(hostile):
     assert [line for line in page.split("\n") if line.startswith("# not")] == []
 
 
+@pytest.mark.fast_cases("the session-900", "the session-5000")
 @pytest.mark.parametrize("depth", [150, 900, 5_000, 200_000])
 @pytest.mark.parametrize("at", ["the file", "the session", "a message", "a part"])
 def test_the_import_of_nested_json_is_one_line(commands, tmp_path: Path, at: str, depth: int):

@@ -38,6 +38,7 @@ def test_one_session_is_imported_with_its_children(commands, store):
     assert (report["new"], len(report["sessions"])) == (2, 2)
 
 
+@pytest.mark.slow
 def test_export_and_import_of_a_file_are_counterparts(commands, session_id, tmp_path: Path):
     exported = commands.run("export", session_id).stdout
     path = tmp_path / "session.json"

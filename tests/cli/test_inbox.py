@@ -54,6 +54,7 @@ def rows_of(done: Finished) -> list[dict[str, Any]]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_question_of_a_terminal_is_listed_answered_and_its_session_stopped(line: CommandLine, tmp_path: Path):
     variables = {**line.variables(), "TERM": "xterm-256color"}
     elsewhere = CommandLine(tmp_path, line.environ)
@@ -96,6 +97,7 @@ def test_a_question_of_a_terminal_is_listed_answered_and_its_session_stopped(lin
         assert unknown.code == 2 and "no session ses_nosuch" in unknown.stderr
 
 
+@pytest.mark.slow
 def test_a_session_of_a_run_is_listed_and_answered_at_its_own_terminal_only(line: CommandLine):
     process = line.start_turn('<<tool bash {"command": "sleep 9999"}>>', "--auto")
     wait_until(lambda: rows_of(line.run("ps", "--format", "json")))
@@ -115,6 +117,7 @@ def test_a_session_of_a_run_is_listed_and_answered_at_its_own_terminal_only(line
     line.kill_survivors()
 
 
+@pytest.mark.slow
 def test_what_ended_is_listed_until_a_terminal_showed_the_list(line: CommandLine):
     assert line.turn("first").code == 0
     for _ in range(2):  # what a program reads is not seen by the user

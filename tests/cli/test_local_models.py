@@ -56,6 +56,7 @@ def test_a_setting_switches_it_off(with_local: Callable[..., Commands]) -> None:
     assert done.code == 0 and "ollama" not in done.stdout and server.asked == []
 
 
+@pytest.mark.slow
 def test_a_request_that_the_server_has_no_room_for_says_how_to_raise_its_context(
     with_local: Callable[..., Commands],
 ) -> None:

@@ -218,6 +218,7 @@ def test_no_traceback_controls_the_terminal(
     assert steering(log.read_text()) == []
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_it_quietly(line: CommandLine) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "opencode_tui", "config", "schema"],
@@ -233,6 +234,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(line: CommandLine) -> None:
         process.stderr.close()
 
 
+@pytest.mark.slow
 def test_a_deleted_folder_is_one_line(line: CommandLine) -> None:
     script = 'rmdir "$PWD" && exec "$0" -m opencode_tui debug config'
     done = subprocess.run(
@@ -242,6 +244,7 @@ def test_a_deleted_folder_is_one_line(line: CommandLine) -> None:
     assert done.stderr == "opencode-tui: the current directory no longer exists; change to another one\n"
 
 
+@pytest.mark.slow
 def test_a_home_that_is_no_folder_is_one_line(tmp_path: Path, line: CommandLine) -> None:
     (tmp_path / "file").write_text("x")
     environ = {name: value for name, value in line.environ.items() if not name.startswith("XDG_")}
@@ -250,6 +253,7 @@ def test_a_home_that_is_no_folder_is_one_line(tmp_path: Path, line: CommandLine)
     assert "HOME" in done.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_from_the_current_folder(line: CommandLine) -> None:
     for name in ("click", "pydantic", "json", "logging", "yaml", "signal", "enum", "asyncio", "typing"):
         (line.folder / f"{name}.py").write_text("open('ran', 'w')\n")
@@ -285,6 +289,7 @@ def test_completion_lists_the_commands(line: CommandLine) -> None:
     assert done.stdout.split() == ["plain,stats"]
 
 
+@pytest.mark.slow
 def test_paths_are_absolute_and_a_relative_xdg_folder_is_passed_by(line: CommandLine) -> None:
     import json
 
@@ -296,6 +301,7 @@ def test_paths_are_absolute_and_a_relative_xdg_folder_is_passed_by(line: Command
     assert list(line.folder.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_closed_streams_are_no_traceback(line: CommandLine) -> None:
     script = '"$0" -m opencode_tui auth login openai <&- ; "$0" -m opencode_tui config path >&- ; "$0" -m opencode_tui nope 2>&-'
     done = subprocess.run(
@@ -305,6 +311,7 @@ def test_closed_streams_are_no_traceback(line: CommandLine) -> None:
     assert "no key given" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_character_that_the_terminal_cannot_show_is_its_code(line: CommandLine) -> None:
     environ = {**line.environ, "PYTHONIOENCODING": "latin-1", "OPENCODE_CONFIG_CONTENT": '{"username": "☃"}'}
     assert r'"\u2603"' in CommandLine(line.folder, environ).run("config", "show").stdout

@@ -15,6 +15,9 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import Commands
 
+pytestmark = pytest.mark.slow
+
+
 LOCAL: JsonObject = {"type": "local", "command": COMMAND}
 
 

@@ -46,6 +46,7 @@ def test_json_is_the_models_themselves(commands):
     assert (model["providerID"], model["modelID"], model["adapter"]) == ("demo", "tour", "demo")
 
 
+@pytest.mark.slow
 def test_a_provider_without_a_key_differs_from_an_unknown_one(commands):
     missing = commands.run("models", "anthropic")
     words = "no API key for anthropic; fix: run `opencode-tui auth login anthropic` or set ANTHROPIC_API_KEY\n"
@@ -61,6 +62,7 @@ def test_a_provider_with_a_key_lists_its_models_and_their_prices(commands):
     assert len(lines) > 3 and all(line.startswith("anthropic/") for line in lines[1:])
 
 
+@pytest.mark.slow
 def test_verbose_shows_how_a_model_is_called_with_the_sources(commands):
     commands.run("auth", "login", "openai", stdin="sk-test\n")
     lines = commands.run("models", "openai/gpt-5.2", "--verbose").stdout.splitlines()
@@ -76,6 +78,7 @@ def test_verbose_shows_how_a_model_is_called_with_the_sources(commands):
     assert "no API key for anthropic" in commands.run("models", "anthropic/claude-opus-4-6").stderr
 
 
+@pytest.mark.slow
 def test_refresh_reads_newer_lists_and_lists_their_models(commands):
     commands.run("auth", "login", "anthropic", stdin="sk-test\n")
     forbidden = commands.run("models", "--refresh")
@@ -95,6 +98,7 @@ def test_refresh_reads_newer_lists_and_lists_their_models(commands):
         assert len(lists.requests) == 1
 
 
+@pytest.mark.slow
 def test_a_provider_with_a_key_is_never_unknown_and_its_own_list_is_read(commands):
     with list_server() as lists:
         own = {"openrouter": {"options": {"baseURL": f"{lists.url}/api/v1"}}}
@@ -115,6 +119,7 @@ def test_a_provider_with_a_key_is_never_unknown_and_its_own_list_is_read(command
         ]
 
 
+@pytest.mark.slow
 def test_a_model_that_no_list_has_is_described_as_such(commands):
     commands.run("auth", "login", "openai", stdin="sk-test\n")
     done = commands.run("models", "openai/gpt-5.22")
@@ -124,6 +129,7 @@ def test_a_model_that_no_list_has_is_described_as_such(commands):
     assert hint.startswith("openai/gpt-5.2")
 
 
+@pytest.mark.fast_cases("anthropic/-2-'anthropic/': expected provi..")
 @pytest.mark.parametrize(
     ("name", "code", "words"),
     [

@@ -72,6 +72,7 @@ def test_grants_are_listed_apply_and_can_be_revoked(line, paths):
     assert explain(line, "bash", "touch a")["action"] == "ask"
 
 
+@pytest.mark.slow
 def test_a_grant_is_switched_off_and_on_again(line, paths):
     grant(paths, line, "bash", "touch *")
     done = line.run("permission", "off", "bash", "touch *")

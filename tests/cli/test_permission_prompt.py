@@ -106,6 +106,7 @@ def test_no_question_steers_the_terminal_or_wraps(terminal, hostile):
     assert lines and all(width(line) < 60 for line in lines)
 
 
+@pytest.mark.slow
 async def test_a_typed_x_ends_the_suggestion_and_the_question_stays(environ: dict[str, str], tmp_path: Path) -> None:
     shown_text, (typed, keyboard) = io.StringIO(), os.pipe()
     calls = [Answer(calls=(Call("bash", {"command": f"touch a{at}"}),)) for at in range(5)]

@@ -9,7 +9,7 @@ pytest.importorskip("rich", reason="the picture is drawn with rich")
 
 from tests.support.terminal.picture import draw, final_text
 
-PICTURE = Path(__file__).parents[2] / "docs" / "assets" / "run.svg"
+PICTURE = Path(__file__).parents[2] / "assets" / "run.svg"
 
 
 def test_of_a_line_that_was_drawn_anew_its_last_form_stays():

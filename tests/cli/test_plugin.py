@@ -84,6 +84,7 @@ def test_yes_is_only_for_a_whole_commit(commands: Commands, repo: Repo) -> None:
     assert "stays at commit" in commands.run("plugin", "update").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_terminal")
 def test_an_update_shows_its_difference_and_asks_only_when_something_that_runs_changed(
     commands: Commands, repo: Repo
@@ -144,6 +145,7 @@ def test_all_that_may_run_and_all_that_it_is_given_is_shown(commands: Commands, 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_terminal")
 @each(
     ("path", "content"),
@@ -249,6 +251,7 @@ def test_a_removal_leaves_nothing(commands: Commands, repo: Repo) -> None:
     assert "plugin acme" not in commands.run("config", "show").stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("at_terminal")
 def test_plugins_of_a_marketplace_are_listed_and_chosen(commands: Commands, tmp_path: Path) -> None:
     market = make_repo(tmp_path / "market")
@@ -289,6 +292,7 @@ def test_plugins_of_a_marketplace_are_listed_and_chosen(commands: Commands, tmp_
         assert (done.code, reason in done.stderr) == (2, True), done
 
 
+@pytest.mark.slow
 def test_a_server_runs_in_its_folder_with_its_variables_and_its_data_folder(commands: Commands, tmp_path: Path) -> None:
     made = make_repo(tmp_path / "plugins")
     script = f'#!/bin/sh\n{{ pwd; env; }} > "$PLUGIN_DATA/seen"\nexec {PYTHON} -S {small_server.__file__}\n'

@@ -70,6 +70,7 @@ def test_nothing_in_a_question_steers_the_terminal(terminal, text):
     assert steering(render_question(question, terminal(80))) == []
 
 
+@pytest.mark.slow
 def test_the_model_reads_what_was_chosen_and_said(line, server):
     server.script(CALL, Answer(text="thanks"))
     with start(line) as terminal:
@@ -85,6 +86,7 @@ def test_the_model_reads_what_was_chosen_and_said(line, server):
     assert '"Which color?"="Blue", "Why?"="it is calm"' in result(server)
 
 
+@pytest.mark.slow
 def test_a_dash_cancels_the_question_and_stops_the_turn(line, server):
     server.script(CALL)
     with start(line) as terminal:
@@ -94,6 +96,7 @@ def test_a_dash_cancels_the_question_and_stops_the_turn(line, server):
     assert len(server.bodies) == 1
 
 
+@pytest.mark.fast_cases("--format=json")
 @pytest.mark.parametrize("option", ["--auto", "--format=json"])
 def test_without_a_terminal_the_model_gets_an_error(line, server, option, monkeypatch, capsys):
     server.script(CALL, Answer(text="I take red"))

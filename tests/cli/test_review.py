@@ -3,11 +3,15 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.client.test_findings import FOUND
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import make_repo
+
+pytestmark = pytest.mark.slow
 
 
 def test_findings_are_printed_in_each_format(environ: dict[str, str], tmp_path: Path) -> None:

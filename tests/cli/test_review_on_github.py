@@ -18,6 +18,9 @@ from tests.support.provider.network_world import make_authority
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 PATH = "/api/v3/repos/you/csvkit/pulls/7/reviews"
 FIELDS = {"body", "commit_id", "comments", "event"}
 COMMENT_FIELDS = {"path", "line", "side", "body", "start_line", "start_side"}

@@ -46,6 +46,7 @@ def open_terminal(line: CommandLine, *, term: str = "xterm-256color", **settings
     return Terminal(arguments, folder=line.folder, environ={**asking.variables(), "TERM": term})
 
 
+@pytest.mark.slow
 def test_a_rejection_resolves_the_other_questions_of_its_step(line, server):
     server.script(bash("touch one", "touch two"))
     with open_terminal(line, permission={"bash": "ask"}) as terminal:
@@ -59,6 +60,7 @@ def test_a_rejection_resolves_the_other_questions_of_its_step(line, server):
     assert not list(line.folder.glob("one")) and not list(line.folder.glob("two"))
 
 
+@pytest.mark.slow
 def test_what_was_typed_before_the_question_does_not_answer_it(line, server):
     server.script(replace(bash("touch one"), text="I touch it. " * 5, delay_ms=60))
     with open_terminal(line, permission={"bash": "ask"}) as terminal:
@@ -71,6 +73,7 @@ def test_what_was_typed_before_the_question_does_not_answer_it(line, server):
         assert terminal.wait() == 0
 
 
+@pytest.mark.slow
 def test_the_end_of_input_rejects(line, server):
     server.script(bash("touch one"))
     with open_terminal(line, permission={"bash": "ask"}) as terminal:
@@ -80,6 +83,7 @@ def test_the_end_of_input_rejects(line, server):
         assert terminal.wait() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
 def test_nothing_of_a_hostile_turn_steers_the_terminal(line, server, term):
     text = "".join(HOSTILE)
@@ -93,6 +97,7 @@ def test_nothing_of_a_hostile_turn_steers_the_terminal(line, server, term):
     assert "exit 3" in shown and steering(shown) == []
 
 
+@pytest.mark.slow
 def test_a_program_that_shows_the_answer_on_the_same_terminal_is_not_drawn_over(line, server):
     server.script(bash("sleep 0.3"), Answer(text="Done."))
     environ = {**line.variables(), "TERM": "xterm-256color"}
@@ -105,6 +110,7 @@ def test_a_program_that_shows_the_answer_on_the_same_terminal_is_not_drawn_over(
         assert "Done." in terminal.text and "\x1b[2K" not in terminal.text
 
 
+@pytest.mark.slow
 def test_when_the_reader_goes_away_the_turn_ends_in_order(line, server, paths):
     server.script(replace(bash("sleep 60"), text="first"), Answer(text="never"))
     process = line.start("run", "-m", line.model, "go <<tool bash {}>>")
@@ -157,6 +163,7 @@ def test_a_list_whose_reader_goes_away_is_done(line, server):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_a_one_line_error(line, server):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(
@@ -173,6 +180,7 @@ def test_a_full_disk_is_a_one_line_error(line, server):
     assert done.stderr.splitlines()[-1].startswith("opencode-tui: cannot write standard output (No space left")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8 there")
 def test_the_answer_in_a_folder_whose_name_is_not_utf_8_is_printed_and_the_session_found(here, server):
     folder = here.folder / os.fsdecode(b"b\xe9d")
@@ -211,6 +219,7 @@ def test_the_models_answer_to_a_piped_text_is_all_of_stdout(here, server):
     assert "review this\na diff" in content_text(server.bodies[0]["messages"][-1]["content"])
 
 
+@pytest.mark.fast_cases("refused")
 @pytest.mark.parametrize(
     ("answer", "shown", "said"),
     [
@@ -233,6 +242,7 @@ def test_an_answer_that_is_none_is_said_and_fails(here, server, answer, shown, s
     assert said in shown_later.stdout
 
 
+@pytest.mark.slow
 def test_a_call_that_is_announced_and_does_not_come_is_asked_for_once_more(here, server):
     announced = Answer(text="Let me look.", finish="tool_calls")
     server.script(announced, Answer(text="Found it."))
@@ -243,6 +253,7 @@ def test_a_call_that_is_announced_and_does_not_come_is_asked_for_once_more(here,
     assert done.code == 1 and "the model announced a tool call and sent none; fix: send `continue`" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_line_about_the_model_is_on_stderr(here, server):
     (here.folder / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(64))
     settings = {"fake": {**server.config()["fake"], "models": {"text-only": {"attachment": False}}}}

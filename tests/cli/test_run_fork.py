@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 
 def sessions(commands):
     return json.loads(commands.run("session", "list", "--format", "json").stdout)
@@ -9,6 +11,7 @@ def count(commands, session_id):
     return len(json.loads(commands.run("export", session_id).stdout)["messages"])
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_in_a_fork_and_leaves_the_session_alone(commands, session_id):
     before = count(commands, session_id)
     assert commands.run("run", "-s", session_id, "--fork", "list this folder").code == 0
@@ -17,6 +20,7 @@ def test_a_run_goes_on_in_a_fork_and_leaves_the_session_alone(commands, session_
     assert count(commands, session_id) == before < count(commands, fork["id"])
 
 
+@pytest.mark.slow
 def test_a_fork_of_the_last_session_can_be_named(commands, session_id):
     assert commands.run("run", "-c", "--fork", "--title", "Other way", "list this folder").code == 0
     assert {info["title"] for info in sessions(commands)} == {"First", "Other way"}
@@ -27,6 +31,7 @@ def test_fork_needs_a_session(commands):
     assert (done.code, done.stdout) == (2, "") and "--fork needs --continue or --session ID" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_turn_in_another_folder_than_its_session_is_reported(commands, session_id):
     fork_id = commands.run("session", "fork", session_id, "--worktree").stdout.strip()
     done = commands.run("run", "-s", fork_id, "list this folder")

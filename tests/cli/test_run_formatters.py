@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from tests.support.world.in_process import Commands
 
 
+@pytest.mark.slow
 def test_a_formatter_that_cannot_run_is_named_once_at_the_end(commands: Commands) -> None:
     settings = {"formatter": {"none": {"command": ["no-such-formatter"], "extensions": [".py"]}}}
     commands.folder.joinpath("opencode.json").write_text(json.dumps(settings))

@@ -43,6 +43,7 @@ def test_what_comes_by_a_pipe_attaches_nothing(line, server):
     assert sent(server) == "review\n@b.txt"
 
 
+@pytest.mark.slow
 def test_a_command_takes_the_message_as_its_arguments(line, server):
     assert line.run("run", "-m", line.model, "--command", "say", "a", "b").code == 0
     assert sent(server) == "Say a b of a b"
@@ -58,6 +59,7 @@ def test_what_is_piped_to_a_command_comes_as_an_attachment(line, server):
     assert not (line.folder / "y").exists()
 
 
+@pytest.mark.slow
 def test_a_variant_of_the_command_line_is_sent_and_an_unknown_one_is_a_wrong_argument(line, server):
     assert line.run("run", "-m", line.model, "--variant", "high", "hi").code == 0
     assert line.run("run", "-m", line.model, "--variant", "low", "--command", "say", "a").code == 0
@@ -74,6 +76,7 @@ def test_an_unknown_command_is_a_wrong_argument(line, server):
     assert done.stderr == "opencode-tui: unknown command 'nope'; available: init, review, say\n"
 
 
+@pytest.mark.fast_cases("arguments3---file nope.txt: no such file")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -113,6 +116,7 @@ def test_a_run_with_a_check_works_until_it_passes_and_says_so_by_its_exit_code(l
     ]
 
 
+@pytest.mark.slow
 def test_a_run_whose_check_does_not_pass_has_an_exit_code_of_its_own_and_needs_no_message(line, server):
     done = line.run("run", "-m", line.model, "--until", "echo worse; false", "--max-turns", "1")
     assert done.code == 3

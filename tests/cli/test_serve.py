@@ -18,6 +18,8 @@ from tests.support.world.in_process import Commands, in_process
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def line(tmp_path, environ):

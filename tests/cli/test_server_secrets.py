@@ -16,6 +16,9 @@ from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 PASSWORD = f"CANARY-password-{secrets.token_hex(8)}"
 """Another one in each process: a command of these tests has it among its words, which all commands in Landlock can see."""
 

@@ -7,6 +7,8 @@ from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from tests.support.hostile.strings import HOSTILE, steering
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_sessions_it_says_how_to_begin_one(commands):
     for command in ("list", "tree"):

@@ -1,7 +1,10 @@
 import json
 from pathlib import Path
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_session_is_compacted_and_its_messages_stay(commands, session_id):
     before = json.loads(commands.run("export", session_id).stdout)["messages"]
     done = commands.run("session", "compact", session_id, "--format", "json")
@@ -12,6 +15,7 @@ def test_a_session_is_compacted_and_its_messages_stay(commands, session_id):
     assert "list this folder" in report["summary"] and "list this folder" in report["kept"]
 
 
+@pytest.mark.slow
 def test_a_look_says_what_would_stay_and_changes_nothing(commands, session_id):
     before = commands.run("export", session_id).stdout
     done = commands.run("session", "compact", session_id, "--dry-run")
@@ -20,6 +24,7 @@ def test_a_look_says_what_would_stay_and_changes_nothing(commands, session_id):
     assert commands.run("export", session_id).stdout == before
 
 
+@pytest.mark.slow
 def test_nothing_to_summarize_is_reported_in_one_line(commands, session_id):
     assert commands.run("session", "compact", session_id).code == 0
     again = commands.run("session", "compact", session_id)
@@ -27,11 +32,13 @@ def test_nothing_to_summarize_is_reported_in_one_line(commands, session_id):
     assert "nothing to summarize since its last compaction" in again.stderr
 
 
+@pytest.mark.slow
 def test_a_model_that_is_none_is_refused(commands, session_id):
     done = commands.run("session", "compact", session_id, "--model", "fast")
     assert done.code == 2 and "provider/model" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_a_compaction_keeps_is_shown_and_changed(commands, session_id):
     view = json.loads(commands.run("session", "ledger", session_id, "--format", "json").stdout)
     last = next(one for one in view["entries"] if one["kind"] == "last")
@@ -48,6 +55,7 @@ def test_what_a_compaction_keeps_is_shown_and_changed(commands, session_id):
     assert (wrong.code, wrong.stdout, wrong.stderr.count("\n")) == (2, "", 1) and "no entry rule-0" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_the_ledger_is_shown_and_changed_without_the_model_of_the_session(commands, session_id):
     asked = json.loads(commands.run("export", session_id).stdout)["messages"][0]["info"]
     path = next(Path(commands.environ["XDG_DATA_HOME"]).rglob(f"message/{session_id}/{asked['id']}.json"))

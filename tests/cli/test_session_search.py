@@ -5,6 +5,8 @@ import pytest
 
 from tests.support.hostile.strings import HOSTILE, steering
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_matches_is_printed_with_its_session(commands, session_id):
     done = commands.run("session", "search", "first")

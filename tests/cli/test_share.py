@@ -50,6 +50,7 @@ def _data(url: str) -> list[dict]:
     return answer.json() if answer.status_code == 200 else []
 
 
+@pytest.mark.slow
 def test_a_session_is_shared_by_its_link_and_unshared(sharing, session_id: str, server: str):
     done = sharing.run("share", session_id)
     assert (done.code, done.stdout.startswith(f"{server}/share/")) == (0, True)
@@ -65,6 +66,7 @@ def test_a_session_is_shared_by_its_link_and_unshared(sharing, session_id: str, 
     assert sharing.run("unshare", session_id).stdout == f"{session_id} was not shared\n"
 
 
+@pytest.mark.slow
 def test_run_with_share_prints_the_link_and_has_sent_everything_at_its_end(sharing):
     done = sharing.run("run", "--share", "list this folder")
     assert done.code == 0
@@ -75,6 +77,7 @@ def test_run_with_share_prints_the_link_and_has_sent_everything_at_its_end(shari
     assert answers[0] == "list this folder" and len(answers) > 1
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_when_the_server_is_away(commands):
     commands.environ["OPENCODE_CONFIG_CONTENT"] = json.dumps({"enterprise": {"url": "http://127.0.0.1:9"}})
     done = commands.run("run", "--share", "list this folder")
@@ -82,6 +85,7 @@ def test_a_run_goes_on_when_the_server_is_away(commands):
     assert done.stdout
 
 
+@pytest.mark.slow
 def test_without_a_server_share_explains_and_suggests_an_export(commands, session_id: str):
     done = commands.run("share", session_id)
     assert done.code == 1 and "enterprise.url" in done.stderr and "export --html" in done.stderr

@@ -19,6 +19,9 @@ from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
+
 CONNECT = """
 import os, socket, sys
 os.chdir(os.path.dirname(sys.argv[1])) if os.path.isdir(os.path.dirname(sys.argv[1])) else print("no folder")

@@ -1,5 +1,7 @@
 import json
 
+import pytest
+
 
 def test_stats_add_up_what_was_used(commands, session_id):
     printed = json.loads(commands.run("stats", "--format", "json").stdout)
@@ -10,6 +12,7 @@ def test_stats_add_up_what_was_used(commands, session_id):
     assert json.loads(commands.run("stats", "--days", "1", "--format", "json").stdout)["sessions"] == 1
 
 
+@pytest.mark.slow
 def test_what_a_fork_took_over_is_counted_once(commands, session_id):
     before = json.loads(commands.run("stats", "--format", "json").stdout)
     assert commands.run("session", "fork", session_id).code == 0

@@ -11,6 +11,9 @@ from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
+
 SHELL = """
 import os, select, subprocess, sys, termios
 before = termios.tcgetattr(0)

@@ -5,6 +5,9 @@ import pytest
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.provider.model_server import ModelServer
 
+pytestmark = pytest.mark.slow
+
+
 TURN = (
     'do it <<tool read {"filePath":"a.py"}>> <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'
 )

@@ -60,7 +60,13 @@ def project(tmp_path) -> Repo:
     return repo
 
 
-@pytest_asyncio.fixture(params=["in the process", "over HTTP", "of another terminal"])
+@pytest_asyncio.fixture(
+    params=[
+        "in the process",
+        pytest.param("over HTTP", marks=pytest.mark.slow),
+        pytest.param("of another terminal", marks=pytest.mark.slow),
+    ]
+)
 async def api(request, project: Repo, environ: dict[str, str], model: ModelServer) -> AsyncIterator[Api]:
     async with AsyncExitStack() as stack:
         if request.param == "in the process":

@@ -61,6 +61,7 @@ def _repo(folder: Path) -> Repo:
     return repo
 
 
+@pytest.mark.slow
 async def test_names_stand_for_a_commit_a_branch_a_range_and_the_work_tree(environ, tmp_path):
     repo = _repo(tmp_path)
     repo.write("c.py", "new\n")
@@ -79,6 +80,7 @@ async def test_names_stand_for_a_commit_a_branch_a_range_and_the_work_tree(envir
     assert not (repo.path / "evil").exists()
 
 
+@pytest.mark.slow
 async def test_findings_are_checked_and_the_worst_is_first(environ, tmp_path):
     repo = _repo(tmp_path)
     wrong = Answer(calls=(Call("StructuredOutput", {"summary": "x", "findings": [{"file": "a.py", "line": "1"}]}),))
@@ -92,6 +94,7 @@ async def test_findings_are_checked_and_the_worst_is_first(environ, tmp_path):
             await find_problems(client, await client.review.named(""), model=MODEL)
 
 
+@pytest.mark.slow
 async def test_a_model_without_findings_is_an_error(environ, tmp_path):
     repo = _repo(tmp_path)
     async with opened(environ, repo.path, *[Answer(text="looks good")] * 5) as (_, client):

@@ -99,6 +99,7 @@ def opencode(api, tmp_path: Path) -> Path:
     return data
 
 
+@pytest.mark.slow
 async def test_a_turn_is_undone_with_the_states_that_opencode_recorded(api, opencode: Path):
     await api.client.imports.run(ImportRequest(path=str(opencode)))
     preview = await api.client.undo.preview(SESSION)

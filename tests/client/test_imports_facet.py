@@ -12,6 +12,8 @@ from opencode_tui.schema.session.part import TextPart
 from tests.support.importing.fixtures import PROJECT, unpack
 from tests.support.provider import strict_openai
 
+pytestmark = pytest.mark.slow
+
 
 def request_for(api, path: Path) -> ImportRequest:
     return ImportRequest(path=str(path), map={PROJECT: str(api.project.path)})

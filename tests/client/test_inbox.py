@@ -86,6 +86,7 @@ async def _opened(environ: dict[str, str]) -> AsyncGenerator[Desk]:
         await asyncio.gather(*desk.sent, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_what_asks_comes_before_what_works_and_an_answer_reaches_it(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):
@@ -116,6 +117,7 @@ async def test_what_asks_comes_before_what_works_and_an_answer_reaches_it(
     assert any("keep them" in json.dumps(one.body) for one in model.requests)
 
 
+@pytest.mark.slow
 async def test_each_engine_lists_answers_and_stops_what_runs_in_the_folders_of_the_others(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):
@@ -148,6 +150,7 @@ async def test_a_look_that_began_before_a_run_shows_it_as_a_later_look_does(
     assert row.status.type == "busy"
 
 
+@pytest.mark.slow
 async def test_of_three_answers_at_the_same_moment_one_counts_and_the_others_learn_that(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):
@@ -173,6 +176,7 @@ async def test_of_three_answers_at_the_same_moment_one_counts_and_the_others_lea
     assert (tmp_path / "one" / "log").read_text() == "x\n"
 
 
+@pytest.mark.slow
 async def test_a_question_of_a_subagent_belongs_to_the_session_that_started_it(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):
@@ -185,6 +189,7 @@ async def test_a_question_of_a_subagent_belongs_to_the_session_that_started_it(
     assert row.waiting[0].asked.session_id != session_id
 
 
+@pytest.mark.slow
 async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_another_program_works(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):
@@ -233,6 +238,7 @@ async def test_a_session_whose_run_ended_is_listed_until_its_owner_file_says_so(
         assert ([row.info.id for row in view.rows], [one.info.id for one in view.ended]) == ([], [name])
 
 
+@pytest.mark.slow
 async def test_an_engine_that_is_killed_after_it_responded_does_not_end_the_look_at_the_others(
     desk: Desk, tmp_path: Path
 ):
@@ -256,6 +262,7 @@ async def test_an_engine_that_is_killed_after_it_responded_does_not_end_the_look
             assert after == {working: ("asks", True), killed.info.id: ("stopped", False)}
 
 
+@pytest.mark.slow
 async def test_what_sessions_did_since_a_moment_is_read_from_their_records(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):
@@ -279,6 +286,7 @@ async def test_what_sessions_did_since_a_moment_is_read_from_their_records(
     assert await client.inbox.done(done[0].info.time.updated + 60_000) == []
 
 
+@pytest.mark.slow
 async def test_what_ended_is_listed_until_the_user_looks_the_newest_first(
     desk: Desk, model: ModelServer, tmp_path: Path
 ):
@@ -315,6 +323,7 @@ async def test_what_ended_is_listed_until_the_user_looks_the_newest_first(
     assert [path.name for path in folder.iterdir()] == ["all"]
 
 
+@pytest.mark.fast_cases("while it asks")
 @pytest.mark.parametrize("moment", ["while it asks", "while a command runs", "while it writes"])
 async def test_a_turn_that_the_user_interrupts_ended_interrupted(
     desk: Desk, model: ModelServer, tmp_path: Path, moment: str

@@ -65,6 +65,7 @@ async def test_all_events_of_a_turn_have_come_when_it_is_answered(api):
     assert kinds.index(SessionStatusChanged) < kinds.index(PartGrowth) < kinds.index(SessionIdle)
 
 
+@pytest.mark.slow
 async def test_what_grew_is_what_is_stored_in_the_end(api):
     session = await api.new_session()
     with api.client.events() as events:
@@ -91,6 +92,7 @@ async def test_a_turn_that_fails_raises_what_made_it_fail(api):
     assert (await api.client.messages.list(session.id))[-1].info.error is not None
 
 
+@pytest.mark.slow
 async def test_an_interrupted_turn_says_so_and_abort_tells_whether_anything_ran(api):
     session = await api.new_session()
     assert await api.client.prompts.abort(session.id) is False
@@ -143,6 +145,7 @@ async def test_at_signs_become_files(api):
     assert [part.type for part in parts] == ["text", "file"] and parts[1].filename == "a.py"
 
 
+@pytest.mark.slow
 async def test_a_permission_question_is_answered_once(api):
     session = await api.new_session()
     with api.client.events() as events:

@@ -20,6 +20,9 @@ from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.waiting import until
 
+pytestmark = pytest.mark.slow
+
+
 REST_S = ScreenSettings().rest_s
 End = Callable[[], Awaitable[object]]
 """Ends what needs the engine."""

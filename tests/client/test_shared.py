@@ -182,6 +182,7 @@ async def test_a_read_that_is_lost_while_the_engine_goes_on_is_sent_again(
                         await second.sessions.create(CreateSession())
 
 
+@pytest.mark.slow
 async def test_a_folder_that_one_opens_again_is_open_for_all(variables: dict[str, str], folder: Path):
     async with opened(variables, folder) as first, opened(variables, folder) as second:
         (folder / "opencode.json").write_text('{"agent": {"helper": {"description": "new", "mode": "primary"}}}')
@@ -193,6 +194,7 @@ async def test_a_folder_that_one_opens_again_is_open_for_all(variables: dict[str
                 await other.prompts.prompt(session.id, request("hello"))
 
 
+@pytest.mark.slow
 async def test_twelve_that_start_at_once_have_one_engine(variables: dict[str, str], folder: Path):
     async with AsyncExitStack() as stack:
         clients = await asyncio.gather(*(stack.enter_async_context(opened(variables, folder)) for _ in range(12)))
@@ -257,6 +259,7 @@ async def silent(
             process.kill()
 
 
+@pytest.mark.slow
 async def test_one_that_is_suspended_is_named_and_not_waited_for(variables: dict[str, str], folder: Path, paths: Paths):
     async with silent(variables, folder, paths) as process:
         suspend(process)
@@ -271,6 +274,7 @@ async def test_one_that_is_suspended_is_named_and_not_waited_for(variables: dict
             assert joined is None
 
 
+@pytest.mark.slow
 async def test_one_that_is_alive_and_does_not_respond_is_named_and_waited_for_until_it_dies(
     variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ):
@@ -298,6 +302,7 @@ async def test_one_that_is_alive_and_does_not_respond_is_named_and_waited_for_un
         assert await opening
 
 
+@pytest.mark.slow
 async def test_one_that_is_alive_and_never_responds_ends_the_wait_with_what_to_do(
     variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ):
@@ -316,6 +321,7 @@ async def test_one_that_is_alive_and_never_responds_ends_the_wait_with_what_to_d
         assert [record.process.pid for record in live_engines(paths)] == [process.pid]
 
 
+@pytest.mark.slow
 async def test_a_screen_that_has_had_an_engine_waits_on_for_one_that_never_responds(
     variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ):
@@ -335,6 +341,7 @@ async def test_a_screen_that_has_had_an_engine_waits_on_for_one_that_never_respo
         await keeping
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/proc/locks"), reason="the system does not say who holds a lock")
 async def test_one_that_never_ends_to_open_is_named_although_it_has_no_record(
     variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
@@ -346,6 +353,7 @@ async def test_one_that_never_ends_to_open_is_named_although_it_has_no_record(
                 pass
 
 
+@pytest.mark.slow
 async def test_a_terminal_goes_on_once_the_process_ends_that_kept_the_next_engine_from_it(
     variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ):
@@ -408,6 +416,7 @@ async def test_a_call_that_every_engine_loses_ends_with_what_to_do(
     assert str(caught.value.__cause__) == "the engine is ending"
 
 
+@pytest.mark.slow
 async def test_an_engine_that_ends_late_releases_the_folder_although_its_process_lives(
     variables: dict[str, str], folder: Path, paths: Paths, monkeypatch: pytest.MonkeyPatch
 ):
@@ -440,6 +449,7 @@ async def test_an_engine_that_ends_late_releases_the_folder_although_its_process
     assert await opening
 
 
+@pytest.mark.slow
 async def test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_shared_when_it_goes_on(
     variables: dict[str, str], folder: Path, paths: Paths
 ):
@@ -468,6 +478,7 @@ async def test_one_that_is_suspended_while_it_leaves_its_terminal_or_later_is_sh
                 assert await first.sessions.list() == await second.sessions.list() == []
 
 
+@pytest.mark.slow
 async def test_that_the_terminal_with_the_engine_is_suspended_is_reported(variables: dict[str, str], folder: Path):
     line = CommandLine(folder, variables)
     with ScreenTerminal(["-m", "opencode_tui"], folder=folder, environ=line.variables()) as terminal:
@@ -482,6 +493,7 @@ async def test_that_the_terminal_with_the_engine_is_suspended_is_reported(variab
                 assert await listing == []
 
 
+@pytest.mark.slow
 async def test_nobody_waits_for_a_record_that_a_killed_process_left(
     variables: dict[str, str], folder: Path, paths: Paths
 ):
@@ -560,6 +572,7 @@ async def until_stored(client: Client, session_id: str, text: str) -> None:
             await asyncio.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_looking_for_an_engine_where_there_is_none_loads_no_client(variables: dict[str, str], folder: Path):
     code = (
         "import asyncio, os, pathlib, sys\n"

@@ -67,6 +67,7 @@ async def test_what_keeps_the_engine_from_opening_is_raised(environ: dict[str, s
             pass
 
 
+@pytest.mark.slow
 async def test_a_canceled_call_is_canceled_in_the_engine(environ: dict[str, str], tmp_path: Path):
     began, canceled = threading.Event(), threading.Event()
 
@@ -87,6 +88,7 @@ async def test_a_canceled_call_is_canceled_in_the_engine(environ: dict[str, str]
         assert await asyncio.to_thread(canceled.wait, 10)
 
 
+@pytest.mark.slow
 async def test_callbacks_are_called_in_the_loop_of_the_face_before_the_result(environ: dict[str, str], tmp_path: Path):
     calls: list[tuple[str, threading.Thread]] = []
     async with opened(environ, tmp_path, Answer(text="hi"), in_thread=True) as world:

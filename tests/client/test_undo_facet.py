@@ -27,6 +27,7 @@ async def test_a_turn_is_looked_at_undone_and_brought_back(api):
     assert [diff.file for diff in await api.client.sessions.diff(session.id)] == ["new.txt"]
 
 
+@pytest.mark.slow
 async def test_undos_and_previews_at_once_wait_for_one_another(api):
     made = api.project.path / "new.txt"
     session = await api.new_session()
@@ -42,6 +43,7 @@ async def test_undos_and_previews_at_once_wait_for_one_another(api):
     assert made.read_text() == "0\n"
 
 
+@pytest.mark.slow
 async def test_a_prompt_that_comes_during_a_preview_waits_for_it(api):
     session = await api.new_session()
     await api.say(session, "begin")
@@ -53,6 +55,7 @@ async def test_a_prompt_that_comes_during_a_preview_waits_for_it(api):
         assert looking.exception() is None or "is running" in str(looking.exception())
 
 
+@pytest.mark.slow
 async def test_a_preview_that_was_left_is_in_the_way_of_nothing(api):
     """As on the timeline, where each row that is passed begins a preview."""
     made = api.project.path / "new.txt"
@@ -68,6 +71,7 @@ async def test_a_preview_that_was_left_is_in_the_way_of_nothing(api):
         await asyncio.wait({left})
 
 
+@pytest.mark.slow
 async def test_files_or_the_conversation_can_be_undone_alone_and_the_model_reads_which_files(api):
     made = api.project.path / "new.txt"
     api.model.script(Answer(calls=(Call("write", {"filePath": str(made), "content": "x\n"}),)), Answer(text="done"))
@@ -101,6 +105,7 @@ async def test_a_message_or_a_part_can_be_named(api):
         await api.client.undo.preview(session.id, "msg_0000000000000000")
 
 
+@pytest.mark.slow
 async def test_the_changes_of_an_undo_are_those_of_all_its_turns(api):
     made, other = api.project.path / "new.txt", api.project.path / "other.txt"
     first = Call("write", {"filePath": str(made), "content": "x\n"})

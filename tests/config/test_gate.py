@@ -184,6 +184,7 @@ OVER_THE_USERS: list[tuple[Any, Any, list[str]]] = [
 """The user's settings, a repository's, and the keys of those that wait for trust."""
 
 
+@pytest.mark.fast_cases("own4-repository4-keys4", "own7-repository7-keys7")
 @pytest.mark.parametrize(("own", "repository", "keys"), OVER_THE_USERS)
 def test_a_repository_does_not_undo_a_stricter_choice_of_the_user(
     world: SettingsWorld, own: Any, repository: Any, keys: list[str]
@@ -266,6 +267,7 @@ def test_a_folder_that_is_a_link_to_everything_is_not_read_to_its_end(world: Set
     assert loaded.effective == {}
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SETTINGS_OF_ANY_SHAPE, st.sampled_from(["allow", "auto", "http://x.example", "a !`id`", "/etc/passwd"]))
 def test_nothing_that_needs_trust_is_left_without_it(world: SettingsWorld, content: dict[str, Any], named: str) -> None:

@@ -16,12 +16,14 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON_VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_every_json_text_is_read_as_json_reads_it(value: object, indent: int | None, ascii_only: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
     assert parse(text).value == value
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_any_text_is_a_value_or_one_named_mistake(text: str) -> None:
     try:

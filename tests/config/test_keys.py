@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 import opencode_tui
 from opencode_tui.config.settings.fields import former_of, has_mark, list_keys
 from opencode_tui.config.settings.marks import Mark
@@ -58,6 +60,7 @@ def test_the_example_holds_no_former_key_and_none_that_is_not_supported():
     assert [key for key in silent if any(matches(key, path) for path in shown)] == []
 
 
+@pytest.mark.slow
 def test_what_does_something_is_read_outside_the_settings_and_what_does_nothing_is_not():
     sources = [path for path in PACKAGE.rglob("*.py") if not path.is_relative_to(PACKAGE / "config")]
     text = "\n".join(path.read_text("utf-8") for path in sources)

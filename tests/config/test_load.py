@@ -23,6 +23,7 @@ def test_without_any_file_nothing_is_set(world: SettingsWorld) -> None:
     assert (loaded.settings.compaction.auto, loaded.settings.compaction.prepare) == (True, 0.75)
 
 
+@pytest.mark.slow
 def test_each_place_wins_over_those_before_it(world: SettingsWorld) -> None:
     inner = world.project / "a" / "b"
     inner.mkdir(parents=True)
@@ -144,6 +145,7 @@ def test_loading_writes_nothing(world: SettingsWorld) -> None:
     assert sorted(world.root.rglob("*")) == before
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(SETTINGS_OF_ANY_SHAPE)
 def test_whatever_stands_in_a_file_is_loaded_or_one_line(world: SettingsWorld, content: dict[str, object]) -> None:

@@ -19,6 +19,7 @@ print(os.environ["X_API_KEY"], os.popen("echo $X_API_KEY").read())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_erased_keys_are_in_the_environment_but_not_in_proc(tmp_path: Path) -> None:
     program = tmp_path / "program.py"

@@ -50,6 +50,7 @@ def test_front_matter_is_read_as_people_write_it(head: str, values: dict[str, ob
     assert split_front_matter(f"---\n{head}\n---\ntext").values == values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "head",
     ["a: [", "- x", "a: &x 1\nb: *x", "a: " + "[" * 30000, "a: " + "x" * 40000, "a: 2024-99-99"],

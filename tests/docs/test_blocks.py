@@ -6,6 +6,7 @@ import re
 import shlex
 
 import click
+import pytest
 
 from opencode_tui.cli.lazy_group import LazyGroup
 from opencode_tui.cli.main import commands
@@ -27,11 +28,13 @@ CALL = re.compile(r"(?:^|[|;&] )opencode-tui ")
 KEYS = {re.sub(r"\*", "NAME", key) for key in list_keys()}
 
 
+@pytest.mark.slow
 @each("name", names())
 def test_every_block_says_what_it_is(name: str) -> None:
     assert [block.place for block in blocks(name) if block.language not in LANGUAGES] == []
 
 
+@pytest.mark.slow
 @each("name", names())
 def test_every_json_block_is_json(name: str) -> None:
     for block in blocks(name):
@@ -39,6 +42,7 @@ def test_every_json_block_is_json(name: str) -> None:
             assert [json.loads(line) for line in block.text.splitlines()], block.place
 
 
+@pytest.mark.slow
 @each("name", names())
 def test_every_block_of_settings_is_valid(name: str) -> None:
     for block in blocks(name):

@@ -48,6 +48,7 @@ def run_blocks(name: str) -> list[Block]:
     return [block for block in blocks(name) if block.language == "sh" and not block.title]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_every_command_of_a_page_runs(name: str, tmp_path: Path, environ: dict[str, str]) -> None:
     repo = make_repo(tmp_path / "project")

@@ -18,15 +18,15 @@ def test_every_link_into_the_repository_resolves(name: str) -> None:
 
 
 @each("name", [name for name in names() if name.startswith("docs/")])
-def test_a_page_of_the_site_links_to_pages_of_the_site_only(name: str) -> None:
+def test_a_page_of_the_site_links_to_pages_and_pictures_of_the_site_only(name: str) -> None:
     files = [(line, target, (ROOT / name).parent / target.partition("#")[0]) for line, target in links(name)]
-    outside = [f"{name}:{line}: {target}" for line, target, file in files if not in_docs(file)]
+    outside = [f"{name}:{line}: {target}" for line, target, file in files if not in_site(file)]
     assert outside == []
 
 
 def test_the_list_of_pages_and_the_site_have_every_page() -> None:
     pages = {Path(name).relative_to("docs").as_posix() for name in names() if name.startswith("docs/")}
-    listed = (ROOT / "mkdocs.yml").read_text("utf-8")
+    listed = (ROOT / "packaging" / "mkdocs.yml").read_text("utf-8")
     assert sorted(page for page in pages if f"- {page}\n" not in listed) == []
     index = {target for _, target in links("docs/index.md")}
     assert sorted(page for page in pages if "/" not in page and page != "index.md" and page not in index) == []
@@ -41,5 +41,5 @@ def relative(file: Path) -> str:
     return file.resolve().relative_to(ROOT).as_posix()
 
 
-def in_docs(file: Path) -> bool:
-    return file.resolve().is_relative_to(ROOT / "docs")
+def in_site(file: Path) -> bool:
+    return any(file.resolve().is_relative_to(ROOT / folder) for folder in ("docs", "assets"))

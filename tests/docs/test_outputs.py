@@ -49,6 +49,7 @@ def test_what_a_plugin_brings(
     assert printed.splitlines() == shown("docs/plugins.md", "reports 1.2.0")
 
 
+@pytest.mark.slow
 def test_the_preview_of_an_undo(tmp_path: Path, environ: dict[str, str]) -> None:
     repo = make_repo(tmp_path / "project")
     repo.write("src/parser.py", "one\ntwo\nthree\n")

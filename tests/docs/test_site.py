@@ -15,7 +15,10 @@ HAS_MKDOCS = importlib.util.find_spec("material") is not None and importlib.util
 
 @pytest.mark.skipif(not HAS_MKDOCS, reason="mkdocs-material is not installed: pip install -e '.[docs]'")
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    mkdocs = [sys.executable, "-m", "mkdocs", "build", "--strict", "-f", "packaging/mkdocs.yml"]
+    command = [*mkdocs, "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=2 * PATIENCE_S)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "settings" / "index.html").is_file()
+    page = (tmp_path / "site" / "undo" / "index.html").read_text("utf-8")
+    assert 'src="../assets/undo.svg"' in page and (tmp_path / "site" / "assets" / "undo.svg").is_file()

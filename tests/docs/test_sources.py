@@ -40,6 +40,7 @@ def sentences(text: str) -> Iterator[str]:
         yield re.sub(r"\s*\n[ #]*", " ", found.group(0))[:300]
 
 
+@pytest.mark.slow
 def test_every_page_that_is_cited_exists_with_its_heading() -> None:
     cited = [(path, target) for path in files() for target in CITED.findall(path.read_text("utf-8"))]
     cited = [(path, target) for path, target in cited if is_ours(path) or target.startswith("docs/internals/")]
@@ -47,6 +48,7 @@ def test_every_page_that_is_cited_exists_with_its_heading() -> None:
     assert [f"{path.relative_to(ROOT)}: {target}" for path, target in cited if not resolves(target)] == []
 
 
+@pytest.mark.slow
 def test_every_source_is_a_page_or_a_document_that_can_be_found() -> None:
     found = [(path, sentence) for path in files() for sentence in sentences(path.read_text("utf-8"))]
     assert len(found) > 150
@@ -56,6 +58,7 @@ def test_every_source_is_a_page_or_a_document_that_can_be_found() -> None:
     assert [f"{path.relative_to(ROOT)}: {sentence}" for path, sentence in unclear] == []
 
 
+@pytest.mark.slow
 def test_no_text_cites_a_document_outside_the_repository() -> None:
     lines = ((path, line) for path in files() for line in path.read_text("utf-8").splitlines() if OUTSIDE.search(line))
     assert [f"{path.relative_to(ROOT)}: {line.strip()}" for path, line in lines] == []

@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.support.source.pages import ROOT
 
 PACKAGE = ROOT / "opencode_tui"
@@ -147,6 +149,7 @@ def test_the_seconds_of_the_table_are_those_of_the_constants() -> None:
     assert problems == []
 
 
+@pytest.mark.slow
 def test_each_module_that_opens_a_connection_has_a_row() -> None:
     text = PAGE.read_text("utf-8")
     found = {

@@ -89,6 +89,7 @@ async def failure_of(llm: DirectLlm) -> str:
     return str(heard.error)
 
 
+@pytest.mark.fast_cases("https_proxy-NODE_EXTRA_CA_CERTS")
 @pytest.mark.parametrize("certificates", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"])
 @pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
 async def test_a_model_is_asked_through_the_proxy_with_the_certificates_of_the_environment(
@@ -167,6 +168,7 @@ SUBJECT_HASH = "2b72e73f.0"
 """The name under which OpenSSL looks for the certificate of `make_authority` in a folder: `openssl x509 -subject_hash`."""
 
 
+@pytest.mark.fast_cases("variables4-False", "variables3-True")
 @pytest.mark.parametrize(
     ("variables", "is_accepted"),
     [
@@ -281,6 +283,7 @@ async def test_a_share_server_behind_a_dead_proxy_names_the_variable(monkeypatch
     await shares.close()
 
 
+@pytest.mark.slow
 async def test_an_mcp_server_is_reached_through_the_proxy(
     proxy: Proxy, authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,6 +316,7 @@ async def worker(authority: Authority, proxy: Proxy, monkeypatch: pytest.MonkeyP
     await owned.close()
 
 
+@pytest.mark.slow
 async def test_litellms_process_uses_both_too(
     worker: LitellmWorker, proxy: Proxy, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,6 +412,7 @@ REQUESTS = [
 ]
 
 
+@pytest.mark.fast_cases("refuse_chatgpt-HTTP 404-auth.openai.com", "refuse_openrouter-HTTP 404-openrouter.ai")
 @pytest.mark.parametrize(("ask_there", "answer", "host"), REQUESTS)
 async def test_pages_lists_imports_and_sign_ins_use_both_and_name_what_fails(
     proxy: Proxy,
@@ -440,6 +445,7 @@ async def test_an_ollama_of_the_network_is_asked_through_the_proxy(
     assert "GET http://gpu.company.test/api/tags" in proxy.asked
 
 
+@pytest.mark.slow
 def test_every_client_has_its_options_from_here() -> None:
     made: list[str] = []
     for path in sorted(Path(network.__file__).parent.rglob("*.py")):

@@ -36,6 +36,7 @@ def test_only_a_newer_release_counts(version: str, than: str, expected: bool) ->
     assert is_newer(version, than) == expected
 
 
+@pytest.mark.slow
 async def test_it_is_looked_up_once_a_day(
     tmp_path: Path, paths: Paths, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,6 +65,7 @@ async def test_the_name_in_an_index_counts_only_for_an_installation_from_one(
         assert await find_newer(paths, environ, lambda: CHECK_EVERY_MS * 100, found) == ""
 
 
+@pytest.mark.slow
 async def test_an_index_without_an_answer_is_no_error(tmp_path: Path, paths: Paths, environ: dict[str, str]) -> None:
     paths.cache.mkdir(parents=True, exist_ok=True)
     (paths.cache / "newest-version.json").write_text('{"newest": 3')

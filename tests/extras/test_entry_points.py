@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 import opencode_tui
 from opencode_tui.entry_points import TABLE, load
 
 EXTRAS = Path(opencode_tui.__file__).parent / "extras"
 
 
+@pytest.mark.slow
 def test_every_entry_point_loads() -> None:
     assert TABLE
     assert [name for name in TABLE if load(name) is None] == []

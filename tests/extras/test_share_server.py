@@ -110,6 +110,7 @@ async def test_nothing_lists_shares_and_unknown_ones_are_not_found(tmp_path: Pat
             assert (await http.get(f"/api/share/{name}/data")).status_code == 404
 
 
+@pytest.mark.fast_cases("secret=1-application/x-www-form-urlen..-415", "__-application/json-400")
 @pytest.mark.parametrize(
     ("body", "kind", "status"),
     [
@@ -187,6 +188,7 @@ async def test_shares_survive_a_restart_and_a_line_that_was_cut_short(tmp_path: 
         assert [item["data"]["text"] for item in data if item["type"] == "part"] == ["new", "second"]
 
 
+@pytest.mark.slow
 def test_cut_at_any_byte_a_share_has_what_was_acknowledged_before(tmp_path: Path):
     store = ShareStore(tmp_path, Limits())
     share_id, _ = store.create("ses_1")

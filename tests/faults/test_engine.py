@@ -21,6 +21,9 @@ from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import suspend, until
 
+pytestmark = pytest.mark.slow
+
+
 PASSWORD = "of-the-test"
 SHORT_S = 0.4
 

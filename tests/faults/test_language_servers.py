@@ -16,6 +16,9 @@ from tests.support.shell.bench import survivors
 from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 EDIT_S = 0.3
 
 

@@ -28,6 +28,9 @@ from tests.support.world.engine import opened
 from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 SHORT_S = 0.3
 """Seconds for an answer that does not come."""
 

@@ -36,6 +36,9 @@ from tests.support.world.repo import make_repo
 from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import PATIENCE_S, until
 
+pytestmark = pytest.mark.slow
+
+
 LONG = "one two three four five six seven eight nine ten " * 20
 
 PLUGIN = """

@@ -20,6 +20,9 @@ from tests.support.world.processes import is_running
 from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.waiting import until
 
+pytestmark = pytest.mark.slow
+
+
 SHORT_S = 0.4
 """Seconds that each of them has here."""
 

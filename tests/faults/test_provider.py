@@ -21,7 +21,7 @@ from tests.support.world.waiting import until
 SILENCE_MS = 250
 LONG = "one two three four five six seven eight nine ten " * 20
 
-pytestmark = pytest.mark.usefixtures("quick_retries", "quick_names")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("quick_retries", "quick_names")]
 
 
 def name(case: Any) -> str:

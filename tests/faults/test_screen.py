@@ -5,12 +5,16 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.tui.chat.chat import DELAY_S
 from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
+
+pytestmark = pytest.mark.slow
 
 
 async def test_the_row_names_a_wait_with_its_seconds_and_its_deadline(

@@ -40,6 +40,9 @@ from tests.support.world.stopwatch import Stopwatch
 from tests.support.world.tools import Workbench
 from tests.support.world.waiting import until
 
+pytestmark = pytest.mark.slow
+
+
 SHORT_S = 0.4
 """Seconds that each of them has here."""
 

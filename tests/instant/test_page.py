@@ -59,6 +59,7 @@ def test_a_page_is_for_one_folder_size_and_terminal_until_a_file_of_the_settings
     assert read_page(environ, "/work", SIZE) is None
 
 
+@pytest.mark.slow
 def test_every_damaged_file_is_the_same_as_none(environ: dict[str, str]) -> None:
     whole = format_page(page_of(), environ, "/work", []).encode()
     for at in range(0, len(whole), 3):

@@ -4,6 +4,8 @@ import base64
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import opencode_tui
 from opencode_tui.redaction.detectors import PIECE, redact, redact_cut
 from tests.support.rows import each
@@ -274,6 +276,7 @@ def test_ordinary_code_is_left_alone(line: str):
     assert not counts
 
 
+@pytest.mark.slow
 def test_the_source_of_this_program_is_left_alone():
     files = [path for path in Path(opencode_tui.__file__).parent.rglob("*.py") if path.parent.name != "redaction"]
     found = {str(path): counts for path in files if (counts := _found(path.read_text(encoding="utf-8")))}
@@ -295,6 +298,7 @@ def test_a_text_that_was_redacted_stays_as_it_is():
     assert counts == before
 
 
+@pytest.mark.slow
 def test_a_long_text_is_searched_in_pieces_with_the_same_result():
     lines = [text for text, _ in SECRETS.values()]
     filler = [f"line {number} of an ordinary text" for number in range(400)]
@@ -307,6 +311,7 @@ def test_a_long_text_is_searched_in_pieces_with_the_same_result():
     assert changed.count("line 7 of an ordinary text") == 8 * (len(lines) - 1)
 
 
+@pytest.mark.slow
 def test_a_long_line_is_searched_in_linear_time():
     counts: Counter[str] = Counter()
     pieces = (

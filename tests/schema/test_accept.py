@@ -143,6 +143,7 @@ def described(value: Any) -> Any:
     return type(value), value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record", RECORDS, ids=lambda one: f"{one.__module__.rpartition('.')[2]}.{one.__name__}")
 def test_what_is_accepted_is_what_pydantic_makes_of_it(record: type[Record]) -> None:
     @settings(
@@ -157,12 +158,25 @@ def test_what_is_accepted_is_what_pydantic_makes_of_it(record: type[Record]) -> 
     check()
 
 
+@pytest.mark.fast_cases(
+    "catalog.ModelVariant",
+    "settings.LspSettings",
+    "event.InstanceDisposed",
+    "language.SymbolLocation",
+    "settings.FormatterSettings",
+    "catalog.SkillValue",
+    "permission.PermissionReply",
+    "message.RunningCall",
+    "stored_error.OverflowData",
+    "part.PatchPart",
+)
 @pytest.mark.parametrize("record", RECORDS, ids=lambda one: f"{one.__module__.rpartition('.')[2]}.{one.__name__}")
 def test_a_right_value_is_accepted(record: type[Record]) -> None:
     effort = settings(max_examples=2_000, phases=[Phase.generate], suppress_health_check=SLOW, database=None)
     find(fields(record, is_right=True), lambda value: same(record, value), settings=effort)
 
 
+@pytest.mark.fast_cases("default_agent", "username", "enabled_providers", "shell")
 @pytest.mark.parametrize("key", [*Settings.model_fields])
 def test_a_setting_that_is_accepted_is_what_pydantic_makes_of_it(key: str) -> None:
     kind = Settings.model_fields[key].annotation
@@ -241,6 +255,7 @@ print("pydantic" in sys.modules, ModelRef.model_validate({{"providerID": "a", "m
 """
 
 
+@pytest.mark.fast_cases("made")
 @pytest.mark.parametrize(
     ("made", "read", "seconds", "is_loaded"),
     [(9_000, 0, 3600, False), (0, 2_499, 3600, False), (0, 2_500, 3600, True), (0, 50_000, 0, False)],

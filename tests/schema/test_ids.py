@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -121,6 +122,7 @@ def test_names_without_a_time_field_have_no_order_of_their_own():
     assert spans_wrap(["msg_old1"])
 
 
+@pytest.mark.slow
 @example("a\n")
 @example("a/../b")
 @given(st.text())

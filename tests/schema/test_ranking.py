@@ -129,6 +129,7 @@ def found_plainly(query: str, names: Sequence[str]) -> list[int]:
     return [at for at, _ in ranked(query, names, is_short_first=False)]
 
 
+@pytest.mark.fast_cases("4", "0")
 @pytest.mark.parametrize("seed", range(7))
 def test_a_filter_of_many_names_finds_what_the_plain_search_finds(seed: int) -> None:
     chance = random.Random(seed)
@@ -149,6 +150,7 @@ def test_a_filter_finds_by_words_starts_and_likeness_as_the_plain_search(query: 
     assert filtered(query, NAMES) == found_plainly(query, NAMES)
 
 
+@pytest.mark.fast_cases("ste 012 ")
 @pytest.mark.parametrize("letters", ["abcdef -", "ab ", "ste 012 ", "aß日 .", "login fix"])
 def test_keys_pastes_and_erased_keys_find_what_a_new_filter_finds(letters: str) -> None:
     chance = random.Random(letters)
@@ -161,6 +163,7 @@ def test_keys_pastes_and_erased_keys_find_what_a_new_filter_finds(letters: str) 
             assert list(kept.find(typed)) == filtered(typed, names) == found_plainly(typed, names), typed
 
 
+@pytest.mark.slow
 def test_a_text_that_no_name_has_takes_no_time_that_grows_with_its_possible_places() -> None:
     names = ["a " * 190] * 50
     assert filtered("a" * 40 + "b", names) == []

@@ -60,6 +60,7 @@ print(before, unlike, "rapidfuzz" in sys.modules)"""
     assert done.stdout.split() == ["False", "False", "True"]
 
 
+@pytest.mark.slow
 def test_no_other_module_asks_whether_a_name_was_meant() -> None:
     package = Path(suggest_module.__file__).parents[1]
     words = re.compile(r"did you mean|get_close_matches", re.IGNORECASE)

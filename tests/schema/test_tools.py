@@ -11,6 +11,7 @@ from tests.support.source.tree import files_naming_tool
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.fast_cases("websearch")
 @pytest.mark.parametrize("tool", ["websearch", "plan_exit"])
 def test_a_tool_is_named_in_its_row_and_in_its_two_files(tool: str) -> None:
     builtin = f"engine/tool/builtin/{tool}"

@@ -42,6 +42,7 @@ def struct_classes() -> list[type[Struct]]:
     return found_classes
 
 
+@pytest.mark.slow
 def test_every_struct_of_the_program_is_frozen() -> None:
     classes = struct_classes()
     assert len(classes) > 200

@@ -5,6 +5,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.server.routes.settings import DEFAULT_KEYS
 from tests.support.world.server import Events
 
@@ -14,6 +16,7 @@ WRITES = '<<tool write {"filePath":"b.txt","content":"one\\n"}>>'
 RULES = {"permission": {"bash": "ask"}}
 
 
+@pytest.mark.slow
 async def test_every_key_of_its_has_a_value_and_those_of_the_person_win(serve):
     async with serve(settings={"keybinds": {"agent_list": "f3", "session_fork": "<leader>f"}}) as face:
         keys = (await face.http.get("/config")).json()["keybinds"]
@@ -26,6 +29,7 @@ async def test_every_key_of_its_has_a_value_and_those_of_the_person_win(serve):
     assert own == {"agent_list": "f3", "session_fork": "<leader>f"}
 
 
+@pytest.mark.slow
 async def test_one_that_attaches_late_is_told_what_the_turn_waits_for(serve, project):
     async with serve(settings=RULES) as face, face.events() as early:
         asks, chooses = await face.session(), await face.session()
@@ -75,6 +79,7 @@ async def test_a_written_file_is_shown_because_its_call_has_a_list_of_diagnostic
     assert call["state"]["metadata"]["diagnostics"] == {} and call["state"]["input"]["content"] == "one\n"
 
 
+@pytest.mark.slow
 async def test_a_refusal_says_so_in_the_words_that_it_does_not_show_as_a_failure(serve):
     async with serve(settings=RULES) as face, face.events() as events:
         session_id = await face.session()
@@ -93,6 +98,7 @@ async def test_a_refusal_says_so_in_the_words_that_it_does_not_show_as_a_failure
     assert "rejected permission" in refused and "user dismissed" in dismissed
 
 
+@pytest.mark.slow
 async def test_the_names_behind_an_at_sign_are_found_where_newer_ones_ask_for_them(serve, project, tmp_path):
     project.commit("more", **{"src/calculator.py": "x = 2\n"})
     elsewhere = tmp_path / "elsewhere"
@@ -118,6 +124,7 @@ async def test_the_names_behind_an_at_sign_are_found_where_newer_ones_ask_for_th
     )
 
 
+@pytest.mark.slow
 async def test_a_file_named_where_the_screen_runs_is_read_where_the_server_runs(serve, project, tmp_path):
     """Before 1.2 the screen joins the name that it was offered with its own folder."""
     elsewhere, secret = tmp_path / "elsewhere", tmp_path / "secret.txt"

@@ -1,8 +1,11 @@
 """Slash commands over HTTP."""
 
+import pytest
+
 SETTINGS = {"command": {"greet": {"template": "Greetings to $ARGUMENTS"}}, "model": "fake/fake-model"}
 
 
+@pytest.mark.slow
 async def test_a_command_is_answered_as_the_prompt_that_it_stands_for(serve):
     async with serve(settings=SETTINGS) as face, face.events() as events:
         session_id = await face.session()
@@ -23,6 +26,7 @@ async def test_an_unknown_command_is_refused_and_nothing_is_stored(serve):
     assert "greet" in answer.json()["data"]["message"]
 
 
+@pytest.mark.slow
 async def test_init_answers_true_when_its_turn_is_over(serve):
     async with serve(settings=SETTINGS) as face:
         session_id = await face.session()

@@ -3,6 +3,8 @@
 import asyncio
 import threading
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 
 MODEL = {"providerID": "fake", "modelID": "fake-model"}
@@ -15,6 +17,7 @@ async def said(face, text):
     return session_id
 
 
+@pytest.mark.slow
 async def test_summarize_answers_true_and_leaves_a_marker_and_its_summary(serve):
     async with serve() as face:
         session_id = await said(face, "hello")
@@ -26,6 +29,7 @@ async def test_summarize_answers_true_and_leaves_a_marker_and_its_summary(serve)
     assert (summary["info"]["summary"], summary["info"]["parentID"]) == (True, marker["info"]["id"])
 
 
+@pytest.mark.slow
 async def test_with_auto_the_conversation_goes_on(serve, model):
     async with serve() as face:
         session_id = await said(face, "hello")
@@ -35,6 +39,7 @@ async def test_with_auto_the_conversation_goes_on(serve, model):
     assert messages[-1]["parts"][1]["text"] == "going on" and messages[-4]["parts"][0]["auto"] is True
 
 
+@pytest.mark.slow
 async def test_a_busy_session_a_missing_one_and_one_without_messages_are_refused(serve, model):
     async with serve() as face:
         empty = await face.session()

@@ -53,6 +53,7 @@ async def test_what_a_client_read_can_be_sent_back(serve, user_file):
     assert user_file.read_text() == TEXT.replace("}}}\n", '}}},\n  "theme": "nord"\n')
 
 
+@pytest.mark.slow
 async def test_effective_settings_that_are_sent_back_do_not_become_the_users_own(serve, project, paths, user_file):
     text = '{"username": "{file:name.txt}", "command": {"mine": {"template": "x"}}}'
     (paths.config / "name.txt").write_text("canary")
@@ -73,6 +74,7 @@ async def test_effective_settings_that_are_sent_back_do_not_become_the_users_own
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("own", "theirs", "wanted", "expected"),
     [
@@ -100,6 +102,7 @@ async def test_a_changed_list_of_all_sources_leaves_other_members_out_of_the_use
     assert json.loads(user_file.read_text()) == {"instructions": expected}
 
 
+@pytest.mark.fast_cases("change0-the change: modle: ")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -119,6 +122,7 @@ async def test_a_wrong_change_is_refused_in_one_line_and_nothing_is_written(serv
     assert "\n" not in error["data"]["message"]
 
 
+@pytest.mark.slow
 async def test_a_running_turn_is_not_ended_by_a_change(serve, paths):
     async with serve() as face, face.events() as events:
         session_id = await face.session()

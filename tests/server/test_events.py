@@ -7,6 +7,7 @@ from itertools import groupby
 from urllib.parse import quote
 
 import httpx
+import pytest
 
 from opencode_tui.server.event_hub import EventHub
 from opencode_tui.server.frame import Frame
@@ -62,6 +63,7 @@ def is_summary(event: dict) -> bool:
     return word(event) in ("user", "session.updated", "session.diff")
 
 
+@pytest.mark.slow
 async def test_a_text_turn_is_told_in_the_order_that_clients_know(serve, model):
     model.script(Answer(reasoning="let me see", text="hello you there"))
     async with serve() as face, face.events() as events:
@@ -82,6 +84,7 @@ async def test_a_text_turn_is_told_in_the_order_that_clients_know(serve, model):
     assert updates[-1]["part"] == answer["parts"][2]
 
 
+@pytest.mark.slow
 async def test_a_tool_turn_tells_each_state_and_a_message_for_each_step(serve, model, project):
     target = str(project.path / "new.txt")
     model.script(Answer(calls=(Call("write", {"filePath": target, "content": "x\n"}),)), Answer(text="done"))
@@ -106,6 +109,7 @@ def test_the_start_and_the_end_of_a_wait_are_no_part_of_the_order():
     assert without_waits([busy, other, waits, waits, busy, other, busy, idle]) == [busy, other, other, busy, idle]
 
 
+@pytest.mark.slow
 async def test_changes_by_tools_are_told_but_for_ignored_files(serve, model, project):
     patch = "*** Begin Patch\n*** Delete File: a.py\n*** Add File: dist/out.js\n+x\n*** End Patch"
     calls = (
@@ -196,6 +200,7 @@ async def test_a_client_that_goes_away_is_forgotten(serve):
     assert session_id.startswith("ses_") and health.json()["healthy"] is True
 
 
+@pytest.mark.slow
 async def test_at_the_end_of_the_server_running_turns_end_and_are_told(serve):
     told: list[dict] = []
     async with httpx.AsyncClient(verify=False, trust_env=False, timeout=PATIENCE_S) as anybody:

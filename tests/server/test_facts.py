@@ -1,5 +1,6 @@
 """What clients ask for at their start."""
 
+import pytest
 from fastapi.routing import APIRoute
 
 from opencode_tui.server.app import ROUTERS
@@ -46,6 +47,7 @@ async def test_the_start_of_a_client_finds_what_it_needs(serve, project):
     )
 
 
+@pytest.mark.slow
 async def test_models_come_with_prices_and_limits_and_never_with_a_key(serve):
     async with serve(settings={"enabled_providers": ["fake", "anthropic", "openai"]}) as face:
         ready = await face.http.get("/config/providers")
@@ -61,6 +63,7 @@ async def test_models_come_with_prices_and_limits_and_never_with_a_key(serve):
     assert "fake-key-for-tests" not in ready.text + known.text
 
 
+@pytest.mark.slow
 async def test_the_description_names_every_route(serve):
     async with serve() as face:
         health = (await face.http.get("/global/health")).json()

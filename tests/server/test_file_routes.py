@@ -17,6 +17,7 @@ def project(project):
     return project
 
 
+@pytest.mark.slow
 async def test_files_are_found_by_parts_of_their_names_and_ignored_ones_are_not(serve):
     async with serve() as face:
 
@@ -32,6 +33,7 @@ async def test_files_are_found_by_parts_of_their_names_and_ignored_ones_are_not(
         assert await find(query="zzzzqqq") == []
 
 
+@pytest.mark.slow
 async def test_lines_are_found_with_their_place(serve):
     async with serve() as face:
         hits = (await face.http.get("/find", params={"pattern": "NEED.E"})).json()
@@ -87,6 +89,7 @@ async def test_a_file_is_read_as_text_as_an_image_or_not_at_all(serve):
     assert blob == {"type": "binary", "content": "", "mimeType": "application/octet-stream"}
 
 
+@pytest.mark.slow
 async def test_what_lies_outside_is_not_there(serve, project, tmp_path):
     (tmp_path / "outside").write_text("secret")
     (project.path / "link").symlink_to(tmp_path / "outside")

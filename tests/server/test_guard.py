@@ -77,6 +77,7 @@ async def state(face: HttpFace) -> object:
     return sessions, [await face.messages(session["id"]) for session in sessions]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_every_route", ON_EVERY_ROUTE.values(), ids=ON_EVERY_ROUTE)
 async def test_every_route_refuses_every_kind_of_threat_and_does_nothing_of_it(serve, paths, on_every_route):
     let_in: list[object] = []

@@ -3,7 +3,10 @@
 import asyncio
 import json
 
+import pytest
 
+
+@pytest.mark.slow
 async def test_a_key_counts_at_once_and_in_an_instance_opened_anew_and_never_comes_back(serve, paths):
     async with serve() as face, face.events() as events:
         stored = await face.http.put("/auth/openai", json={"type": "api", "key": "sk-canary"})
@@ -20,6 +23,7 @@ async def test_a_key_counts_at_once_and_in_an_instance_opened_anew_and_never_com
     assert seen[-1]["properties"]["directory"].endswith("project")
 
 
+@pytest.mark.slow
 async def test_nothing_is_closed_under_a_turn(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()

@@ -16,6 +16,9 @@ from tests.support.provider.model_script import Answer
 from tests.support.world.server import PASSWORD, HttpFace
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 READING, IDLE = 45, 5
 NARROW = 4_096
 """Bytes of the kernel's buffers of a connection, so that who does not read is felt at once."""

@@ -11,6 +11,8 @@ from tests.engine.mcp.conftest import COMMAND
 from tests.engine.mcp.sign_in_world import browser, free_port, location, oauth_server
 from tests.support.world.server import PASSWORD, served
 
+pytestmark = pytest.mark.slow
+
 
 async def test_servers_are_added_switched_and_listed_as_clients_of_opencode_expect(serve):
     async with serve() as face:

@@ -4,6 +4,8 @@ import asyncio
 import json
 import threading
 
+import pytest
+
 from tests.support.provider.model_script import Answer, failure
 from tests.support.world.server import MODEL
 
@@ -12,6 +14,7 @@ def texts(message: dict) -> list[str]:
     return [part["text"] for part in message["parts"] if part["type"] == "text"]
 
 
+@pytest.mark.slow
 async def test_the_answer_is_the_last_message_as_it_is_stored(serve):
     async with serve() as face:
         session_id = await face.session()
@@ -24,6 +27,7 @@ async def test_the_answer_is_the_last_message_as_it_is_stored(serve):
     assert "error" not in assistant["info"] and answer.headers["content-type"] == "application/json"
 
 
+@pytest.mark.slow
 async def test_the_head_comes_at_once_and_the_request_is_stored_by_then(serve):
     async with serve() as face:
         session_id = await face.session()
@@ -61,6 +65,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_answered_is_refused_before_the_head_and_nothing_is_stored(serve):
     async with serve() as face:
         session_id = await face.session()
@@ -73,6 +78,7 @@ async def test_what_cannot_be_answered_is_refused_before_the_head_and_nothing_is
     assert (stored, status) == ([], {})
 
 
+@pytest.mark.slow
 async def test_a_turn_that_fails_answers_with_the_message_that_says_so(serve, model):
     model.script(failure(400, "no such thing"))
     async with serve() as face:
@@ -84,6 +90,7 @@ async def test_a_turn_that_fails_answers_with_the_message_that_says_so(serve, mo
     assert "no such thing" in error["data"]["message"]
 
 
+@pytest.mark.slow
 async def test_who_reads_while_the_model_pauses_gets_all_that_was_told(serve, model):
     go_on = threading.Event()
     model.script(Answer(text="told so far and the rest", delta_size=12, holds=(("and", go_on),)))
@@ -100,6 +107,7 @@ async def test_who_reads_while_the_model_pauses_gets_all_that_was_told(serve, mo
     assert texts(answer) == ["told so far and the rest"]
 
 
+@pytest.mark.slow
 async def test_an_interrupted_turn_answers_with_what_there_was(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()
@@ -114,6 +122,7 @@ async def test_an_interrupted_turn_answers_with_what_there_was(serve):
     assert answer["info"]["error"]["name"] == "MessageAbortedError" and texts(answer)
 
 
+@pytest.mark.slow
 async def test_a_request_behind_an_interrupted_turn_answers_with_that_turns_end(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()
@@ -129,6 +138,7 @@ async def test_a_request_behind_an_interrupted_turn_answers_with_that_turns_end(
     assert answer["info"]["id"] == first["info"]["id"]
 
 
+@pytest.mark.slow
 async def test_a_client_that_goes_away_leaves_its_turn_running(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()
@@ -140,6 +150,7 @@ async def test_a_client_that_goes_away_leaves_its_turn_running(serve):
     assert stored[-1]["info"]["finish"] == "stop" and texts(stored[-1])[0].endswith("word10")
 
 
+@pytest.mark.slow
 async def test_a_request_for_later_is_stored_when_it_is_accepted_and_answered_afterwards(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()
@@ -161,6 +172,7 @@ async def test_a_request_without_an_answer_is_only_stored(serve, model):
     assert (answer, model.requests) == (stored[0], []) and len(stored) == 1
 
 
+@pytest.mark.slow
 async def test_twenty_clients_are_answered_each_in_its_session(serve, model):
     model.script(*(Answer(text="same") for _ in range(40)))
     async with serve() as face:
@@ -176,6 +188,7 @@ async def test_twenty_clients_are_answered_each_in_its_session(serve, model):
     assert lengths == [4] * 20
 
 
+@pytest.mark.slow
 async def test_an_image_that_the_provider_refuses_is_left_out_once_and_for_good(serve, model):
     image = "data:image/png;base64,iVBORw0KGgo="
     model.script(failure(400, "messages.0.content.1.image.source.base64: image exceeds 5 MB maximum"))
@@ -193,6 +206,7 @@ async def test_an_image_that_the_provider_refuses_is_left_out_once_and_for_good(
     assert [part["type"] for part in mended["parts"]] == ["step-start", "retry", "text", "step-finish"]
 
 
+@pytest.mark.slow
 async def test_a_long_turn_keeps_its_connection_alive_with_blanks(serve, monkeypatch):
     monkeypatch.setattr("opencode_tui.server.answer.BLANK_S", 0.05)
     async with serve() as face:

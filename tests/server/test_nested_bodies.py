@@ -7,6 +7,7 @@ from opencode_tui.schema.json_text import MAX_DEPTH
 ROUTES = ("/session", "/opencode-tui/import", "/mcp", "/tui/show-toast", "/log")
 
 
+@pytest.mark.fast_cases("900")
 @pytest.mark.parametrize("depth", [MAX_DEPTH + 1, 150, 900, 100_000])
 async def test_a_nested_body_is_malformed(serve, depth: int) -> None:
     body = '{"title": "t", "more": ' + "[" * depth + "]" * depth + "}"

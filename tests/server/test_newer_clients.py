@@ -3,6 +3,8 @@
 import asyncio
 from urllib.parse import quote
 
+import pytest
+
 
 async def test_changed_files_are_told_under_the_newer_names_too(serve, project):
     project.write("a.py", "x = 2\ny = 3\n")
@@ -17,6 +19,7 @@ async def test_changed_files_are_told_under_the_newer_names_too(serve, project):
     assert [entry["path"] for entry in known] == ["a.py", "new.txt"]
 
 
+@pytest.mark.slow
 async def test_all_folders_are_opened_anew_but_one_that_works_which_is_told(serve, tmp_path):
     other = tmp_path / "other"
     other.mkdir()

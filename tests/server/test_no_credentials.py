@@ -25,6 +25,7 @@ PROVIDERS = {
 }
 
 
+@pytest.mark.fast_cases("/opencode-tui/provider")
 @pytest.mark.parametrize(
     "path",
     [

@@ -10,6 +10,7 @@ def older(text: str, **fields: object) -> dict[str, object]:
     return {"providerID": "fake", "modelID": "fake-model", "parts": [{"type": "text", "text": text}], **fields}
 
 
+@pytest.mark.slow
 async def test_the_model_and_the_mode_beside_the_parts_are_those_that_answer(serve):
     async with serve(settings={"agent": {"careful": {"mode": "primary", "prompt": "Be careful."}}}) as face:
         session_id = await face.session()
@@ -20,6 +21,7 @@ async def test_the_model_and_the_mode_beside_the_parts_are_those_that_answer(ser
     assert not {"providerID", "modelID", "mode"} & set(user["info"])
 
 
+@pytest.mark.fast_cases("change0")
 @pytest.mark.parametrize("change", [{"modelID": "none"}, {"providerID": "nobody"}, {"mode": "nobody"}])
 async def test_a_model_or_mode_that_is_not_there_is_told_instead_of_replaced(serve, model, change):
     async with serve() as face:
@@ -39,6 +41,7 @@ async def test_present_names_go_before_older_ones(serve):
     assert (answer.json()["info"]["modelID"], answer.json()["info"]["mode"]) == ("fake-model", "plan")
 
 
+@pytest.mark.slow
 async def test_a_part_with_an_id_of_an_editors_making_gets_one_of_ours(serve):
     part = {"id": str(uuid.uuid4()), "type": "text", "text": "from the editor"}
     async with serve() as face:
@@ -70,6 +73,7 @@ async def test_modes_are_the_agents_that_one_can_talk_to(serve):
     ]
 
 
+@pytest.mark.slow
 async def test_a_permission_is_answered_through_the_route_of_the_first_clients(serve):
     async with serve(settings={"permission": {"bash": "ask"}}) as face, face.events() as events:
         session_id = await face.session()

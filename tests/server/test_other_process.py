@@ -66,6 +66,7 @@ async def texts(face: HttpFace, session_id: str, query: str = "") -> list[str]:
     return ["".join(part.get("text", "") for part in one["parts"]) for one in messages]
 
 
+@pytest.mark.slow
 async def test_a_server_shows_the_turn_of_a_command_wherever_it_shows_messages(folder, environ, paths, model):
     line = CommandLine(folder, environ, provider=model.config())
     async with served(folder, environ, provider=model.config(), settings=SETTINGS) as face:
@@ -125,6 +126,7 @@ ACTS = [_prompt, _shell, _compact, _undo, _edit, _remove, _restore]
 Act = Callable[[LocalClient, str], Awaitable[None]]
 
 
+@pytest.mark.fast_cases("prompt-read only", "undo-read only")
 @pytest.mark.parametrize("is_run", [False, True], ids=["read only", "run here"])
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__.strip("_"))
 async def test_a_server_has_what_another_process_left(folder, environ, paths, model, other, act: Act, is_run: bool):
@@ -143,6 +145,7 @@ async def test_a_server_has_what_another_process_left(folder, environ, paths, mo
             assert await face.messages(session) == after
 
 
+@pytest.mark.slow
 async def test_a_turn_that_another_process_is_writing_is_shown_as_far_as_it_is_on_the_disk(
     folder, environ, paths, model, other
 ):
@@ -161,6 +164,7 @@ async def test_a_turn_that_another_process_is_writing_is_shown_as_far_as_it_is_o
         assert (await texts(face, session))[-1] == "begun and not ended yet"
 
 
+@pytest.mark.slow
 async def test_a_turn_of_the_server_itself_is_read_from_memory_with_its_queue(folder, environ, model):
     model.script(Answer(text="one two three four", delay_ms=100))
     async with served(folder, environ, provider=model.config(), settings=SETTINGS) as face:

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from fastapi.routing import APIRoute
 
 from opencode_tui.client.facets.call import calls_of
@@ -43,6 +44,7 @@ def test_an_argument_in_a_path_stays_one_part_of_it():
     assert call.path_of({"session_id": "../a?b#c d"}) == "/session/..%2Fa%3Fb%23c%20d"
 
 
+@pytest.mark.slow
 async def test_a_session_that_does_not_exist_is_an_error_of_every_route_about_one(serve):
     rows = [call for call in CALLS.values() if call.path.startswith("/opencode-tui/session/{session_id}")]
     absent = {"session_id": "ses_000000000000doesnotexist00", "message_id": "msg_1"}

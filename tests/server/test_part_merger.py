@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,6 +107,7 @@ def test_of_a_running_tools_progress_the_newest_leaves():
 _STEPS = st.lists(st.sampled_from(["a", "b", "wait", "idle"]), max_size=120)
 
 
+@pytest.mark.slow
 @given(_STEPS)
 def test_deltas_add_up_to_the_text_and_structural_events_keep_their_order(steps):
     watch = Watch()

@@ -3,7 +3,10 @@
 import asyncio
 import json
 
+import pytest
 
+
+@pytest.mark.slow
 async def test_a_part_is_changed_told_and_deleted(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()
@@ -28,6 +31,7 @@ async def test_ids_that_are_not_those_of_the_address_are_refused(serve):
     assert answer.status_code == 400
 
 
+@pytest.mark.slow
 async def test_nothing_is_edited_while_a_turn_runs(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()

@@ -16,6 +16,7 @@ async def ask(face, events):
     return turn, seen[-1]["properties"]
 
 
+@pytest.mark.fast_cases("True")
 @pytest.mark.parametrize("is_old", [False, True])
 async def test_an_answer_lets_the_tool_go_on_and_counts_once(serve, is_old):
     async with serve(settings=RULES) as face, face.events() as events:
@@ -35,6 +36,7 @@ async def test_an_answer_lets_the_tool_go_on_and_counts_once(serve, is_old):
     assert replied == [{"sessionID": question["sessionID"], "requestID": question["id"], "reply": "once"}]
 
 
+@pytest.mark.slow
 async def test_a_rejection_ends_the_turn_and_with_a_word_the_model_is_told(serve):
     async with serve(settings=RULES) as face, face.events() as events:
         turn, question = await ask(face, events)
@@ -48,6 +50,7 @@ async def test_a_rejection_ends_the_turn_and_with_a_word_the_model_is_told(serve
     assert "use tabs" in answer["parts"][1]["text"]
 
 
+@pytest.mark.slow
 async def test_an_unknown_word_is_no_answer(serve):
     async with serve(settings=RULES) as face, face.events() as events:
         turn, question = await ask(face, events)
@@ -59,6 +62,7 @@ async def test_an_unknown_word_is_no_answer(serve):
     assert (wrong.status_code, still, closed) == (400, [question], [])
 
 
+@pytest.mark.slow
 async def test_always_stores_the_edited_pattern(serve):
     async with serve(settings=RULES) as face, face.events() as events:
         turn, question = await ask(face, events)

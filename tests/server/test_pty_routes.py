@@ -73,6 +73,7 @@ async def test_a_shell_answers_replays_resizes_and_ends(face: HttpFace) -> None:
     assert (await face.http.get(f"/pty/{name}")).status_code == 404
 
 
+@pytest.mark.slow
 async def test_removing_a_terminal_ends_all_that_it_started(face: HttpFace) -> None:
     made = await start(face, command="/bin/bash", args=["-i"])
     async with joined(face, made["id"]) as socket:
@@ -100,6 +101,7 @@ def _words(process: psutil.Process) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 async def test_a_program_that_cannot_be_killed_is_hung_up(face: HttpFace, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(process: psutil.Process, _: int) -> None:
         raise psutil.AccessDenied(process.pid)
@@ -118,6 +120,7 @@ async def test_a_program_that_cannot_be_killed_is_hung_up(face: HttpFace, monkey
         os.killpg(made["pid"], signal.SIGKILL)
 
 
+@pytest.mark.slow
 async def test_a_page_that_closes_takes_back_what_the_program_did_not_read(face: HttpFace, tmp_path: Path) -> None:
     go = tmp_path / "go"
     count = 'while read -r line; do n=$((n+1)); [ "$line" = END ] && break; done; echo got-$n.'
@@ -150,6 +153,7 @@ async def test_only_the_password_from_an_allowed_origin_connects(face: HttpFace)
         await until(socket, "hello")
 
 
+@pytest.mark.fast_cases("more2")
 @pytest.mark.parametrize(
     "more",
     [

@@ -3,6 +3,8 @@
 import asyncio
 import json
 
+import pytest
+
 QUESTION = {"question": "Which?", "header": "Pick", "options": [{"label": "Red"}, {"label": "Blue"}]}
 CALL = f"ask <<tool question {json.dumps({'questions': [QUESTION]})}>>"
 
@@ -27,6 +29,7 @@ async def test_an_answer_reaches_the_model_and_counts_once(serve):
     assert "Blue" in answer["parts"][1]["text"]
 
 
+@pytest.mark.slow
 async def test_a_dismissal_ends_the_turn(serve, model):
     async with serve() as face, face.events() as events:
         turn, request = await ask(face, events)

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.support.share.server import recorded_server
 
 CASES = [
@@ -64,6 +66,7 @@ async def test_only_events_of_the_screen_can_be_published_and_only_with_json(ser
     assert [(answer.status_code, answer.json()["success"]) for answer in answers] == [(400, False)] * 2
 
 
+@pytest.mark.slow
 async def test_tools_come_with_their_schemas_and_services_that_are_not_there_are_empty(serve):
     async with serve() as face:
         tools = (await face.http.get("/experimental/tool", params={"provider": "fake", "model": "fake-model"})).json()
@@ -88,6 +91,7 @@ async def test_sharing_without_a_server_is_refused_with_a_way_out(serve):
     assert "export" in answers[0].json()["data"]["message"] and "export" in status["obstacle"]
 
 
+@pytest.mark.slow
 async def test_a_session_is_shared_and_unshared_as_in_opencode(serve, tmp_path):
     async with recorded_server(tmp_path) as server, serve(settings={"enterprise": {"url": server.url}}) as face:
         session_id = await face.session()

@@ -1,10 +1,13 @@
 """The search over HTTP, with the client that the TUI uses."""
 
+import pytest
+
 from opencode_tui.schema.api.search import SearchRequest
 
 OWN = "/opencode-tui"
 
 
+@pytest.mark.slow
 async def test_the_content_of_sessions_is_searched(serve):
     async with serve() as face:
         session_id = await face.session()

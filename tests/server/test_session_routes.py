@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 UNKNOWN = "ses_000000000000doesnotexist00"
 
 
@@ -61,6 +63,7 @@ async def test_a_folder_in_the_query_lists_the_sessions_of_that_very_folder(serv
         assert set(await ids(headers=headers)) == {above, below}
 
 
+@pytest.mark.slow
 async def test_a_session_is_renamed_put_away_and_deleted_with_its_children(serve):
     async with serve() as face, face.events() as events:
         parent = await face.session(title="parent")
@@ -76,6 +79,7 @@ async def test_a_session_is_renamed_put_away_and_deleted_with_its_children(serve
     assert (deleted.json(), gone, left) == (True, [child, parent], [])
 
 
+@pytest.mark.slow
 async def test_an_unknown_session_is_not_found(serve):
     routes = [("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/children"), ("GET", "/todo"), ("GET", "/diff"),
               ("GET", "/message"), ("POST", "/abort"), ("GET", "/message/msg_000000000000doesnotexist00")]  # fmt: skip

@@ -30,6 +30,7 @@ async def test_a_command_line_runs_without_a_question_or_a_model_and_the_model_s
     assert "shell_2" in str(model.bodies[-1]["messages"])
 
 
+@pytest.mark.slow
 async def test_a_command_line_waits_for_nobody_and_can_be_interrupted(serve):
     async with serve() as face, face.events() as events:
         session_id = await face.session()
@@ -46,6 +47,7 @@ async def test_a_command_line_waits_for_nobody_and_can_be_interrupted(serve):
     assert answer["parts"][0]["state"]["status"] == "error"
 
 
+@pytest.mark.fast_cases("0")
 @pytest.mark.parametrize("attempt", range(3))
 async def test_a_command_that_is_interrupted_while_files_are_recorded_has_ended(
     serve, monkeypatch: pytest.MonkeyPatch, attempt: int

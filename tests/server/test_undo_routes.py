@@ -41,6 +41,7 @@ async def test_undo_and_redo_as_opencodes_clients_do_it(serve, two_turns):
         assert "revert" not in redone and two_turns.read_text() == "x\n"
 
 
+@pytest.mark.slow
 async def test_the_next_request_makes_an_undo_final(serve, two_turns):
     async with serve() as face, face.events() as events:
         session_id, messages = await begin(face)
@@ -56,6 +57,7 @@ async def test_the_next_request_makes_an_undo_final(serve, two_turns):
         assert "revert" not in (await face.http.get(f"/session/{session_id}")).json() and not two_turns.exists()
 
 
+@pytest.mark.slow
 async def test_unknown_ids_change_nothing_and_malformed_ones_are_refused(serve, two_turns):
     async with serve() as face:
         session_id, _ = await begin(face)
@@ -66,6 +68,7 @@ async def test_unknown_ids_change_nothing_and_malformed_ones_are_refused(serve, 
         assert bad.status_code == 400 and two_turns.exists()
 
 
+@pytest.mark.slow
 async def test_undo_is_refused_while_the_session_works(serve, model):
     async with serve() as face:
         session_id = await face.session()
@@ -80,6 +83,7 @@ async def test_undo_is_refused_while_the_session_works(serve, model):
         await running
 
 
+@pytest.mark.slow
 async def test_a_look_before_says_what_undo_then_does(serve, two_turns):
     async with serve() as face:
         session_id, messages = await begin(face)
@@ -96,6 +100,7 @@ async def test_a_look_before_says_what_undo_then_does(serve, two_turns):
         assert (nothing.status_code, nothing.json()["name"]) == (400, "NothingToRevertError")
 
 
+@pytest.mark.slow
 async def test_the_diff_of_a_session_and_of_a_turn(serve, two_turns):
     async with serve() as face:
         session_id, messages = await begin(face)

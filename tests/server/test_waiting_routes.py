@@ -3,6 +3,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.support.world.server import MODEL, Events, HttpFace
 from tests.support.world.waiting import PATIENCE_S
 
@@ -51,6 +53,7 @@ async def answer_with(face: HttpFace, session_id: str, words: str) -> dict[str, 
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.slow
 async def test_a_queued_request_waits_for_the_turn_and_is_answered_by_one_of_its_own(serve):
     async with serve() as face, face.events() as events:
         session_id = await started(face, events, SLOW)
@@ -63,6 +66,7 @@ async def test_a_queued_request_waits_for_the_turn_and_is_answered_by_one_of_its
     assert answer["info"]["id"] > whole["info"]["id"]
 
 
+@pytest.mark.slow
 async def test_a_waiting_request_is_sent_at_once_and_only_once(serve):
     async with serve() as face, face.events() as events:
         session_id = await started(face, events, "<<slow 100>> <<words 200>>")
@@ -92,6 +96,7 @@ async def test_a_waiting_request_is_not_changed_by_the_end_of_the_turn_before_it
     assert first["info"]["summary"]["title"]
 
 
+@pytest.mark.slow
 async def test_only_a_waiting_request_of_a_known_session_can_be_sent(serve):
     async with serve() as face:
         session_id = await face.session()
@@ -107,6 +112,7 @@ async def test_only_a_waiting_request_of_a_known_session_can_be_sent(serve):
     assert bad.status_code in (400, 404)
 
 
+@pytest.mark.slow
 async def test_a_delivery_is_one_of_two_words_and_needs_a_known_session(serve):
     async with serve() as face:
         session_id = await face.session()
@@ -118,6 +124,7 @@ async def test_a_delivery_is_one_of_two_words_and_needs_a_known_session(serve):
     assert alone.json()["parts"][-2]["text"] == "Echo: hello"
 
 
+@pytest.mark.slow
 async def test_the_command_of_the_status_line_gets_the_facts_and_its_first_line_comes_back(serve):
     command = (
         "python3 -c \"import json, sys; facts = json.load(sys.stdin); print(facts['model'], facts['cost']); print(2)\""
@@ -129,6 +136,7 @@ async def test_the_command_of_the_status_line_gets_the_facts_and_its_first_line_
     assert bad.status_code == 400
 
 
+@pytest.mark.slow
 async def test_without_a_command_the_text_is_empty_and_a_failing_one_is_an_error_with_its_words(serve):
     async with serve() as face:
         empty = await face.http.post(f"{OWN}/status-text", json={})

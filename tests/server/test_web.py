@@ -107,6 +107,7 @@ def page_routes() -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.slow
 async def test_every_route_of_the_page_refuses_every_kind_of_threat(face: HttpFace) -> None:
     url = face.address.url
     foreign = {"origin": "http://evil.example"}
@@ -163,6 +164,7 @@ async def test_a_link_from_another_site_leads_to_the_login_and_no_further(face: 
     )
 
 
+@pytest.mark.slow
 async def test_the_cookie_opens_no_route_of_the_api(face: HttpFace) -> None:
     opened: list[object] = []
     routes = every_route()
@@ -246,6 +248,7 @@ def is_tui(process: psutil.Process) -> bool:
     return False
 
 
+@pytest.mark.slow
 async def test_a_socket_needs_an_unused_ticket_of_its_login_and_the_origin_and_viewers_are_few(
     face: HttpFace, clock: Clock, monkeypatch, caplog
 ) -> None:

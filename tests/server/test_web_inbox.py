@@ -82,6 +82,7 @@ async def _waits(http: httpx.AsyncClient) -> bool:
     return any(row["waiting"] for row in await rows_of(http))
 
 
+@pytest.mark.slow
 async def test_a_session_is_stopped_and_a_question_of_a_tool_is_answered(serve, project, environ) -> None:
     ask = {"questions": [{"question": "Which?", "header": "h", "options": [{"label": "A", "description": "a"}]}]}
     async with serve(web=Web(Access(), str(project.path), environ)) as face, browser(face.address.url) as http:
@@ -141,6 +142,7 @@ def test_the_page_is_small_and_has_no_inline_script_or_style() -> None:
     assert html.count("<script") == html.count('<script src="/web/assets/')
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason=ABSENT)
 def test_on_a_phone_a_question_is_answered_with_one_tap_and_the_page_is_usable_by_keyboard(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "project")

@@ -18,7 +18,7 @@ from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
 from tests.support.world.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason=ABSENT)
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(PROGRAM is None, reason=ABSENT)]
 
 
 class Relay:

@@ -25,6 +25,7 @@ def paths_with_sessions(paths: Paths) -> Paths:
     return paths
 
 
+@pytest.mark.fast_cases("wrong type", "truncated")
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_damaged_session_is_named_alone_and_set_aside(paths_with_sessions: Paths, mutation: str):
     paths, rng = paths_with_sessions, random.Random(mutation)
@@ -41,6 +42,7 @@ def test_damaged_session_is_named_alone_and_set_aside(paths_with_sessions: Paths
         assert index.list("p").damaged == []
 
 
+@pytest.mark.slow
 def test_flipped_bits_hide_no_other_session_and_end_nothing(paths_with_sessions: Paths):
     paths, rng = paths_with_sessions, random.Random(3)
     index, doctor = SessionIndex(Storage(paths)), Doctor(Storage(paths))

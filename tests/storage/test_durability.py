@@ -115,6 +115,7 @@ class SlowFiles(FileSystem):
         super().fsync(descriptor)
 
 
+@pytest.mark.slow
 async def test_close_waits_for_a_disk_that_is_slow_with_many_files_but_ends_each(
     paths: Paths, monkeypatch: pytest.MonkeyPatch
 ):

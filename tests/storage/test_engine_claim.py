@@ -110,6 +110,7 @@ def test_a_record_whose_process_id_is_used_again_is_that_of_a_dead_one(killed: P
     assert claim.read() is None
 
 
+@pytest.mark.slow
 def test_what_is_left_in_other_folders_is_removed_and_what_lives_stays(
     killed: Path, environ: dict[str, str], paths: Paths
 ) -> None:

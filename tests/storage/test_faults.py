@@ -7,6 +7,7 @@ EVERY = 7
 """Each n-th call here; every call in the benchmarks."""
 
 
+@pytest.mark.fast_cases("short write-grow, flush, remove", "ENOSPC-update")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_failing_call_leaves_the_old_or_the_new_state_and_says_so(paths: Paths, scenario: str, fault: str):

@@ -10,6 +10,7 @@ from opencode_tui.storage.keys import folder_path, record_path, segment_of
 SEGMENTS = st.text(alphabet=st.sampled_from("aZ0_-./\\\0\n é"), max_size=8) | st.text(max_size=300)
 
 
+@pytest.mark.slow
 @given(st.lists(SEGMENTS, max_size=4).map(tuple))
 @example(("part", "..", "x"))
 @example(("a\n",))

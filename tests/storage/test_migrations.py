@@ -69,6 +69,7 @@ def test_store_that_is_up_to_date_costs_one_read_and_no_lock(legacy: Paths):
     assert ([name for name, _ in files.log], legacy.lock.exists()) == (["open", "read", "close"], False)
 
 
+@pytest.mark.fast_cases("x")
 @pytest.mark.parametrize("counter", [b"", b"x", b"-3", b"0", b"\xff"])
 def test_damaged_counter_runs_the_migrations_again_to_the_same_end(legacy: Paths, repo: Repo, counter: bytes):
     migrate(legacy)
@@ -160,6 +161,7 @@ def count_calls(paths: Paths, repo: Repo) -> int:
     return files.calls
 
 
+@pytest.mark.slow
 def test_killed_at_any_call_and_run_again_it_ends_the_same(paths: Paths, repo: Repo):
     expected = expected_store(repo)
     for at in range(4, count_calls(paths, repo) + 1, EVERY):
@@ -169,6 +171,7 @@ def test_killed_at_any_call_and_run_again_it_ends_the_same(paths: Paths, repo: R
         assert (at, migrate(paths), read_store(paths)) == (at, [], expected)
 
 
+@pytest.mark.fast_cases("13")
 @pytest.mark.parametrize("error", [28, 5, 13])
 def test_failing_at_any_call_it_says_so_and_the_next_start_ends_the_same(paths: Paths, repo: Repo, error: int):
     expected = expected_store(repo)

@@ -1,4 +1,4 @@
-"""What the store promises after a power cut; 50,000 states: `python -m tests.benchmarks.stress_power_loss`."""
+"""What the store promises after a power cut; 50,000 states: `python -m benchmarks.stress_power_loss`."""
 
 import random
 from pathlib import Path
@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.storage.files import AtomicWriter
-from tests.benchmarks.stress_power_loss import cut_power
 from tests.support.faults.power import RecordedDisk, restore_state
+from tests.support.faults.power_cuts import cut_power
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 472134358])
 def test_what_was_synced_is_there_after_a_power_cut(tmp_path: Path, seed: int):
-    wrong, _ = cut_power(tmp_path, 0, 150, random.Random(seed))
+    wrong, _ = cut_power(tmp_path, 150, random.Random(seed))
     assert wrong == []
 
 

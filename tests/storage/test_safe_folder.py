@@ -83,6 +83,7 @@ def make_chain(folder: Path, levels: int) -> None:
     os.close(descriptor)
 
 
+@pytest.mark.slow
 def test_a_tree_of_any_depth_is_deleted(tree: Path):
     make_chain(tree / "real", 3_000)
     with open_folder(tree) as folder:

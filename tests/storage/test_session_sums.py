@@ -176,6 +176,7 @@ def test_a_message_with_an_odd_value_costs_what_it_says(paths: Paths, odd: JsonO
     assert opened(paths)[0].costs(begun(one)) == {"ses_one": Decimal("0.2")}
 
 
+@pytest.mark.fast_cases("__")
 @pytest.mark.parametrize("text", ["", "[]", '{"format": "else"}', "{", '{"sums": 3}'])
 def test_a_damaged_index_is_made_anew(paths: Paths, text: str):
     one = session("one")
@@ -351,6 +352,7 @@ def test_the_next_process_reads_no_message_for_the_total(paths: Paths, worked: S
     assert (found["messages"], found["tools"], read) == (MANY, {"read": 1, "bash": 1}, [])
 
 
+@pytest.mark.fast_cases("one by one")
 @pytest.mark.parametrize("since", [0, 1], ids=["the whole", "one by one"])
 def test_a_message_that_was_changed_behind_the_sums_is_added_up_again(paths: Paths, worked: SessionInfo, since: int):
     step(paths, worked, 3, "grep", cost=5)
@@ -367,6 +369,7 @@ def test_a_session_that_was_changed_behind_the_sums_is_looked_at_again(paths: Pa
     assert usage(paths)[0]["messages"] == 0
 
 
+@pytest.mark.fast_cases("-60")
 @pytest.mark.parametrize("at", [0, 40, -60, -1])
 def test_sums_with_a_wrong_byte_are_made_anew(paths: Paths, worked: SessionInfo, at: int):
     file = paths.cache / "index" / "p.sums"

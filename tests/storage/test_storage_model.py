@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from typing import Literal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ async def apply(storage: Storage, model: dict[Key, bytes], step: Step, number: i
             await asyncio.sleep(0.025)
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.lists(STEPS, max_size=25))
 def test_store_holds_what_was_said_last(steps: list[Step]):

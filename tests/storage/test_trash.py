@@ -23,6 +23,7 @@ def places(calls: int, first: int) -> list[int]:
     return sorted({*range(1 + first, calls + 1, max(1, calls // PLACES)), calls})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("two_disks", [False, True], ids=["renamed", "copied"])
 @pytest.mark.parametrize("move", MOVES)
 def test_a_session_is_in_one_place_whichever_call_the_process_dies_at(paths: Paths, move: str, two_disks: bool):
@@ -33,6 +34,7 @@ def test_a_session_is_in_one_place_whichever_call_the_process_dies_at(paths: Pat
         assert (at, scene.complaint_after_death(at=at)) == (at, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("two_disks", [False, True], ids=["renamed", "copied"])
 @pytest.mark.parametrize("move", MOVES)
 @pytest.mark.parametrize("fault", FAULTS)
@@ -49,6 +51,7 @@ def _parents(draw: st.DrawFn) -> tuple[int, ...]:
     return tuple(draw(st.integers(0, number)) for number in range(draw(st.integers(0, 6))))
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(parents=_parents(), messages=st.integers(1, 5), two_disks=st.booleans())
 def test_a_restored_tree_of_sessions_is_equal_to_the_last_byte(

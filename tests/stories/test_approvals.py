@@ -10,6 +10,9 @@ from opencode_tui.schema.error import NotFoundError
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import World, opened
 
+pytestmark = pytest.mark.slow
+
+
 WRITE = Call("write", {"filePath": "new.txt", "content": "n"})
 DELEGATE = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
 DONE = Answer(text="Done.")

@@ -15,6 +15,9 @@ from opencode_tui.schema.session.message import AssistantMessage
 from tests.support.provider.model_script import Answer
 from tests.support.world.server import MODEL, PASSWORD, served
 
+pytestmark = pytest.mark.slow
+
+
 HELLO = {"model": MODEL, "parts": [{"type": "text", "text": "hi"}]}
 
 

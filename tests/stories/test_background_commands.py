@@ -33,6 +33,8 @@ from tests.support.world.engine import World, opened, react, while_reacting
 from tests.support.world.repo import Repo, make_repo
 from tests.support.world.waiting import PATIENCE_S, until, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 def call(tool: str, **arguments: Any) -> str:
     return f"<<tool {tool} {json.dumps(arguments)}>>"

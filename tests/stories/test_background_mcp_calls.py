@@ -23,6 +23,8 @@ from tests.support.world.engine import World, opened, while_reacting
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S, advance, until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -11,6 +11,9 @@ from opencode_tui.engine.sandbox.tier import Tier, probe
 from tests.support.world.engine import opened
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 COMMAND = json.dumps({"command": "echo shell=$BASH", "description": "x"})
 
 

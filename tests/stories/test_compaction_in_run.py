@@ -7,6 +7,8 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import in_process
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def line(line, monkeypatch, capsys):

@@ -14,6 +14,8 @@ from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import LineInProcess, in_process
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def here(line: CommandLine, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> LineInProcess:

@@ -16,6 +16,9 @@ from tests.support.provider.model_server import asks_for_summary
 from tests.support.provider.token_counter import Window
 from tests.support.world.engine import World, opened
 
+pytestmark = pytest.mark.slow
+
+
 TOO_LONG = failure(400, "prompt is too long: 250000 tokens > 200000 maximum", kind="invalid_request_error")
 REMEDY = r"context is full.*new session.*larger context.*provider\.fake\.models\.fake-model\.limit"
 

@@ -21,6 +21,9 @@ from tests.support.world.processes import is_running
 from tests.support.world.repo import Repo
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
+
 SHELL = ["-c", "import os; os.environ['PS1'] = 'SHELL> '; os.execvp('bash', ['bash', '--norc', '--noprofile'])"]
 OUTSIDE = {"permission": {"bash": "ask"}}
 WITHOUT_HANG_UPS = (

@@ -15,6 +15,8 @@ from tests.support.provider.model_script import Answer, Call
 from tests.support.undo.discards import facts, make_project
 from tests.support.world.engine import opened, while_reacting
 
+pytestmark = pytest.mark.slow
+
 
 def running(command: str) -> tuple[Answer, Answer]:
     return (Answer(calls=(Call("bash", {"command": command, "description": "Clean up"}),)), Answer(text="done"))

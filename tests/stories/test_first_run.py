@@ -1,7 +1,11 @@
 """The first run on a new machine: no key, no settings, an empty home, and real work in the folder."""
 
+import pytest
+
 from tests.support.world.cli import CommandLine
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_demo_model_creates_and_runs_without_any_settings(tmp_path, environ):

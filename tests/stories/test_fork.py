@@ -10,6 +10,8 @@ from tests.support.sessions.stored import read_store
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.in_process import Commands
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def line(tmp_path, environ):

@@ -10,6 +10,9 @@ from tests.support.world.engine import opened
 from tests.support.world.machine import PYTHON
 from tests.support.world.repo import Repo
 
+pytestmark = pytest.mark.slow
+
+
 PROGRAM = "import sys\nsys.stdout.write('\\n'.join(line.rstrip() for line in sys.stdin.read().split('\\n')))\n"
 
 

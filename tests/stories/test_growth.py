@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.client.local import LocalClient
 from opencode_tui.engine.engine import open_engine
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
@@ -10,6 +12,9 @@ from opencode_tui.schema.session.part import TextPart
 from tests.support.faults.file_log import LoggedFiles, most_in_a_second
 from tests.support.provider.model_script import Answer
 from tests.support.world.cli import CommandLine
+
+pytestmark = pytest.mark.slow
+
 
 TEXT = "abc " * 8_000
 

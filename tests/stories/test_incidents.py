@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.hostile.incidents import INCIDENTS, Incident, files_of, replay, scene_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("incident", INCIDENTS, ids=lambda one: one.id)
 def test_an_incident_does_no_damage(incident: Incident, tmp_path: Path, environ: dict[str, str]) -> None:

@@ -4,6 +4,8 @@ import pytest
 
 from tests.support.faults.interrupt import Interruption
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("situation", ["stream", "tool", "retry"])
 def test_ctrl_c_ends_with_130_and_closed_records(line, server, paths, situation):

@@ -12,6 +12,9 @@ from tests.support.world.engine import opened
 from tests.support.world.in_process import Commands
 from tests.support.world.repo import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
+
 KEY = "sk-CANARY-KEY-5511"
 
 

@@ -2,10 +2,14 @@
 
 import json
 
+import pytest
+
 from tests.support.faults.kill import make_lane
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.cli import kill_session, read_events
 from tests.support.world.waiting import PATIENCE_S, wait_until
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_kill_at_any_point_loses_nothing_that_was_published(tmp_path, server):

@@ -24,6 +24,8 @@ from tests.support.world.machine import PYTHON
 from tests.support.world.repo import Repo
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 
 async def idle(world: World) -> LanguageServers:
     """Return the language servers, once nothing works in the background."""

@@ -15,7 +15,7 @@ from tests.support.world.cli import CommandLine
 from tests.support.world.engine import MODEL, World, opened
 from tests.support.world.repo import make_repo
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="the limits are those of Linux")]
 
 MANY = "for one in $(seq 20); do sleep 4021 & done; wait"
 REACHED = {"kind": "processes", "value": 10}

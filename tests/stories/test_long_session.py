@@ -1,11 +1,16 @@
-"""Long work in a small context continues without a visible break; the full test: `python -m tests.benchmarks context`."""
+"""Long work in a small context continues without a visible break."""
 
 from pathlib import Path
+
+import pytest
 
 from tests.support.provider.model_script import Answer
 from tests.support.provider.token_counter import Window
 from tests.support.sessions.long_session import LongSession
 from tests.support.world.engine import opened
+
+pytestmark = pytest.mark.slow
+
 
 SUMMARY = Answer(text="The work of the earlier turns is done as it was asked for. " * 30, is_burst=True)
 WINDOW = Window(32_000, counts_output=True)

@@ -16,6 +16,9 @@ from opencode_tui.schema.provider_formats import FORMATS, FormatName
 from tests.support.source.tree import FORMAT_FILES, files_listing_formats
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 
+pytestmark = pytest.mark.slow
+
+
 ROW = 'FORMATS = (\n    FormatRow(name="script", package="script-sdk"),'
 ENCODER = '''"""Encoder for requests to a server of scripts: the texts of the conversation."""
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.structure import files_naming
+from tests.support.source.tree import files_naming
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
+
+pytestmark = pytest.mark.slow
+
 
 FIELDS = '''    lighthouse: Annotated[Url | None, Trust(SENDS)] = None
     """Where a light is."""

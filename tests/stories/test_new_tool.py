@@ -12,6 +12,9 @@ from tests.support.source.tree import files_naming_tool
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import PACKAGE_ROOT, CommandLine
 
+pytestmark = pytest.mark.slow
+
+
 ROW = """TOOLS = (
     ToolRow(
         name="linecount",

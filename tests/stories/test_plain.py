@@ -11,6 +11,9 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.command import Terminal
 from tests.support.world.cli import CommandLine
 
+pytestmark = pytest.mark.slow
+
+
 Start = Callable[..., Terminal]
 CHOICE = "Undo? y both, c conversation only, f files only, n nothing: "
 

@@ -14,6 +14,9 @@ from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import MODEL, World, opened
 from tests.support.world.repo import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
+
 PLAN = Call("write", {"filePath": ".opencode/plans/fix.md", "content": "1. Fix `a.py`\n"})
 EXIT = Call("plan_exit", {})
 EDIT = Call("write", {"filePath": "b.py", "content": "y = 1\n"})

@@ -11,6 +11,9 @@ from opencode_tui.tui.prompt.history import append_history
 from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import in_process
 
+pytestmark = pytest.mark.slow
+
+
 LONG = (
     'go <<tool bash {"command":"seq 1 9000","description":"count"}>> <<tool write {"filePath":"b.txt","content":"x"}>>'
 )

@@ -10,6 +10,8 @@ from opencode_tui.schema.error import DeniedError, MissingFileError
 from tests.support.provider.model_script import content_text
 from tests.support.world.in_process import in_process
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def line(line, monkeypatch, capsys):

@@ -29,6 +29,8 @@ from opencode_tui.storage.paths import find_paths
 from tests.support.world.engine import MODEL, World, opened, react
 from tests.support.world.repo import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class Story:

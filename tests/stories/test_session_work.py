@@ -7,6 +7,8 @@ import pytest
 from tests.support.provider.model_script import content_text
 from tests.support.world.in_process import in_process
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def line(line, monkeypatch, capsys):

@@ -10,6 +10,9 @@ from tests.support.sessions.stored import read_store
 from tests.support.terminal.command import Terminal
 from tests.support.world.in_process import in_process
 
+pytestmark = pytest.mark.slow
+
+
 WRITE = 'note <<tool write {"filePath":"note.txt","content":"hello"}>>'
 
 

@@ -5,6 +5,9 @@ import pytest
 from tests.support.sessions.stored import read_store
 from tests.support.world.in_process import in_process
 
+pytestmark = pytest.mark.slow
+
+
 WORK = (
     'double x <<tool read {"filePath":"a.py"}>>'
     ' <<tool edit {"filePath":"a.py","oldString":"x = 1","newString":"x = 2"}>>'

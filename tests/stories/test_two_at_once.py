@@ -3,6 +3,8 @@
 import asyncio
 import time
 
+import pytest
+
 from opencode_tui.client.local import open_client
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.event.event import PartGrowth
@@ -11,6 +13,8 @@ from opencode_tui.schema.session.part import TextPart
 from tests.support.world.cli import kill_session
 from tests.support.world.in_process import in_process
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
 
 
 def request(text: str) -> PromptInput:

@@ -13,6 +13,9 @@ from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import MODEL, opened
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 EDIT = '<<tool read {"filePath":"a.txt"}>> <<tool edit {"filePath":"a.txt","oldString":"%s","newString":"%s"}>>'
 
 

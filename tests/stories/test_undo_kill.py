@@ -2,7 +2,12 @@
 
 import random
 
+import pytest
+
 from tests.support.undo.kills import make_undone
+
+pytestmark = pytest.mark.slow
+
 
 KILLS = 2
 

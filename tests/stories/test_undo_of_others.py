@@ -8,6 +8,8 @@ from tests.support.world.cli import kill_session
 from tests.support.world.in_process import in_process
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def line(line, monkeypatch, capsys):

@@ -6,6 +6,9 @@ from opencode_tui.engine.tool.wrong_call import ANSWER_BYTES
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
 
+pytestmark = pytest.mark.slow
+
+
 READ = Call("read", {"filePath": "a.txt"})
 DONE = Answer(text="Done.")
 

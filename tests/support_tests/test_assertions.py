@@ -18,6 +18,7 @@ LOGGERS = {"opencode_tui.test"}
 """Names of loggers, which need no module."""
 
 
+@pytest.mark.slow
 def test_no_test_asserts_over_a_list_that_may_be_empty() -> None:
     sources = list(read_tests(TESTS))
     assert len(sources) > 100
@@ -42,6 +43,7 @@ def test_an_assertion_over_a_list_follows_one_that_there_is_something(body: str,
     assert vacuous_assertions(f"def test():\n{body}\n") == lines
 
 
+@pytest.mark.slow
 def test_every_module_that_a_test_names_in_a_string_exists() -> None:
     sources = [(path, source) for path, source in read_tests(TESTS) if NOT_IMPORTED.search(source)]
     names = [(path, name) for path, source in sources for name in _names_in_strings(ast.parse(source))]

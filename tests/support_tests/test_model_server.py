@@ -106,6 +106,7 @@ def test_it_ends_while_an_answer_is_being_written() -> None:
     assert threading.active_count() == before
 
 
+@pytest.mark.slow
 def test_by_hand_it_prints_settings_to_paste() -> None:
     command = [sys.executable, "-m", "tests.support.provider.model_server", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -8,12 +8,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.benchmarks.page_section import PageSection
-from tests.benchmarks.peers.compare import SECTION
-from tests.benchmarks.peers.measure import FRAME, MEMORY, REQUEST, Figures, NotMeasured, wait_for_keys
-from tests.benchmarks.peers.table import table
-from tests.benchmarks.peers.terminal import Activity, Terminal, activity, activity_between, run_to_end
-from tests.benchmarks.reliability import SECTION as RELIABILITY
+from benchmarks.page_section import PageSection
+from benchmarks.peers.compare import SECTION
+from benchmarks.peers.measure import FRAME, MEMORY, REQUEST, Figures, NotMeasured, wait_for_keys
+from benchmarks.peers.table import table
+from benchmarks.peers.terminal import Activity, Terminal, activity, activity_between, run_to_end
+from benchmarks.reliability import SECTION as RELIABILITY
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.processes import is_running
 
@@ -62,6 +62,7 @@ def test_a_program_that_draws_nothing_is_reported_with_how_it_ended(tmp_path: Pa
         wait_for_keys(terminal)
 
 
+@pytest.mark.slow
 def test_a_run_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
     script = "sleep 600 & echo $! > child; echo waiting; wait"
     begun = time.monotonic()

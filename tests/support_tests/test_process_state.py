@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.rows import each
 from tests.support.snapshot.users import NOBODY
-from tests.support.tiers import TESTS
+from tests.support.source.pages import ROOT
 from tests.support.world.process_state import ProcessState
 
 
@@ -80,6 +80,7 @@ def test_another_user_in_another_folder_becomes_the_former_one(before: ProcessSt
     assert (os.geteuid(), os.getegid()) == (0, 0)
 
 
+@pytest.mark.slow
 def test_the_test_that_changes_it_fails_and_those_behind_it_pass(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
         "import os, pytest\n"
@@ -106,7 +107,7 @@ def test_the_test_that_changes_it_fails_and_those_behind_it_pass(tmp_path: Path)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *words, "test_it.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(TESTS.parent), "PYTEST_ADDOPTS": ""},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""},
         capture_output=True,
         text=True,
         check=False,

@@ -8,6 +8,8 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.provider.token_counter import TokenCounter, Vocabulary, Window
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 
 def post(server: ModelServer, text: str, *, api: Api = "openai") -> httpx.Response:
     path = "/chat/completions" if api == "openai" else "/messages"

@@ -67,12 +67,14 @@ def test_width_counts_cells(text: str, cells: int) -> None:
     assert width(text) == cells
 
 
+@pytest.mark.slow
 def test_every_character_of_a_screen_is_as_wide_as_the_screens_library_says() -> None:
     shown = [chr(code) for code in range(0x20, PLANES) if screen_line(chr(code)) == chr(code)]
     assert len(shown) > 100_000
     assert [character for character in shown if width(character) != cell_len(character)] == []
 
 
+@pytest.mark.slow
 def test_every_row_of_256_characters_beyond_is_as_wide_as_the_screens_library_says() -> None:
     empty = [*range(0x40000, 0xE0000, 0x1000), *range(0xF0000, 0x110000, 0x1000)]
     starts = [*range(PLANES, 0x40000, 0x100), *range(0xE0000, 0xE1000, 0x100), *empty]

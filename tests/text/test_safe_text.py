@@ -17,6 +17,7 @@ def test_hostile_text_steers_nothing(text, safe) -> None:
     assert steering(safe(text)) == []
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_no_text_at_all_steers(text: str) -> None:
     for line in [screen_line(text), output_line(text), *screen_lines(text)]:
@@ -24,6 +25,7 @@ def test_no_text_at_all_steers(text: str) -> None:
         assert "\n" not in line and "\t" not in line
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8"), max_size=20), st.text(st.characters(codec="utf-8"), max_size=20))
 def test_letters_take_the_same_cells_alone_and_together(one: str, other: str) -> None:
     first, second = screen_line(one), screen_line(other)

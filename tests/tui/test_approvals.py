@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
 
 
+@pytest.mark.slow
 async def test_the_key_changes_the_mode_of_the_session_and_of_new_ones(environ: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "csvkit"
     folder.mkdir()
@@ -34,6 +37,7 @@ async def test_the_key_changes_the_mode_of_the_session_and_of_new_ones(environ: 
         await page.sees("   ask   ")
 
 
+@pytest.mark.slow
 async def test_the_default_mode_is_that_of_the_settings(environ: dict[str, str], tmp_path: Path) -> None:
     settings = {"experimental": {"approvals": "ask"}}
     async with screen(environ, tmp_path, settings=settings) as page:

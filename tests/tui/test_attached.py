@@ -21,6 +21,9 @@ from tests.support.world.cli import CommandLine
 from tests.support.world.repo import Repo, make_repo
 from tests.support.world.waiting import PATIENCE_S, suspend
 
+pytestmark = pytest.mark.slow
+
+
 PASSWORD = "correct horse"
 
 LIKE_NOHUP = (

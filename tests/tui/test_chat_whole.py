@@ -4,6 +4,8 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.schema.api.keybinds import ACTIONS
 from opencode_tui.tui.app import load_actions
 from opencode_tui.tui.chat.chat import Chat, knows
@@ -13,6 +15,7 @@ EDITED = {"history_previous", "history_next"}
 """Actions of the chat's prompt that its box does."""
 
 
+@pytest.mark.slow
 async def test_no_attribute_of_an_open_chat_is_missing(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path, is_attached=False) as page:
         assert not page.app.chat.is_open

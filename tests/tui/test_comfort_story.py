@@ -5,10 +5,15 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
+
+pytestmark = pytest.mark.slow
+
 
 TEXT = "The fault is in a.py:2. Change it:\n\n```python\ny = 3\n```\n"
 EDITOR = """#!/bin/sh

@@ -3,10 +3,15 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
 from tests.support.world.repo import Repo, make_repo
+
+pytestmark = pytest.mark.slow
+
 
 GH = '#!/bin/sh\nprintf "%s\\n" "$@" > "$(dirname "$0")/arguments"\necho https://git.example/csv/pull/7\n'
 HOOK = "#!/bin/sh\nif [ -e .git/refused ]; then exit 0; fi\ntouch .git/refused\necho the linter is unhappy\nexit 1\n"

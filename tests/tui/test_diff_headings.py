@@ -1,5 +1,6 @@
 """Which function or heading a line stands in."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,7 @@ def test_a_comment_in_a_code_block_is_no_heading_of_a_page() -> None:
     assert Headings(["# Use", "```sh", "# install", "```", "text"], "a.md").above(5) == "# Use"
 
 
+@pytest.mark.slow
 @given(
     st.text(max_size=40), st.sampled_from(["py", "ts", "java", "c", "go", "rs", "rb", "md", "toml", "yml", "css", "sh"])
 )

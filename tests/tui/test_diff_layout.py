@@ -30,12 +30,14 @@ def drawn(rows: list[CodeRow], width: int, *, is_split: bool, is_wrapped: bool) 
 LETTERS = st.text(st.sampled_from("ab c  日本語한👍é(,"), max_size=90)
 
 
+@pytest.mark.slow
 @given(LETTERS, LETTERS, st.integers(24, 60), st.sampled_from(FORMS))
 def test_each_row_has_the_width_and_none_is_lost(old: str, new: str, width: int, form: tuple[bool, bool]) -> None:
     rows = rows_of(f"x\n{old}\ny\n", f"x\n{new}\ny\n")
     assert len(drawn(rows, width, is_split=form[0], is_wrapped=form[1])) >= (3 if rows else 0)
 
 
+@pytest.mark.slow
 @given(LETTERS, st.integers(24, 60))
 def test_a_wrapped_line_shows_every_letter(new: str, width: int) -> None:
     rows = rows_of("", f"{new}|\n")

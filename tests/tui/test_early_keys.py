@@ -112,6 +112,7 @@ async def compare(environ: dict[str, str], folder: Path, tmp_path: Path, keys: S
     assert found[0] == found[1]
 
 
+@pytest.mark.fast_cases("slash-command-chosen")
 @pytest.mark.parametrize("keys", CASES.values(), ids=CASES)
 async def test_keys_before_the_engine_is_open_do_what_they_do_later(
     environ: dict[str, str], folder: Path, tmp_path: Path, keys: Sequence[str]
@@ -119,11 +120,13 @@ async def test_keys_before_the_engine_is_open_do_what_they_do_later(
     await compare(environ, folder, tmp_path, keys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", MORE_CASES.values(), ids=MORE_CASES)
 async def test_other_keys_do_too(environ: dict[str, str], folder: Path, tmp_path: Path, keys: Sequence[str]) -> None:
     await compare(environ, folder, tmp_path, keys)
 
 
+@pytest.mark.slow
 async def test_the_key_that_quits_is_pressed_twice_before_the_engine_is_open(
     environ: dict[str, str], folder: Path, tmp_path: Path
 ) -> None:

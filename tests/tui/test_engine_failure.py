@@ -46,6 +46,7 @@ async def test_the_screen_says_that_the_engine_failed_and_stays(environ: dict[st
         await work_on()
 
 
+@pytest.mark.slow
 async def test_a_list_that_cannot_be_read_says_so(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "failing.py").write_text(FAILING)
 
@@ -62,6 +63,7 @@ async def test_a_list_that_cannot_be_read_says_so(environ: dict[str, str], tmp_p
         await work_on()
 
 
+@pytest.mark.slow
 async def test_keys_are_drawn_while_the_engine_does_not_respond(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "busy.py").write_text(BUSY)
     settings = {"plugin": [str(tmp_path / "busy.py")]}
@@ -75,6 +77,7 @@ async def test_keys_are_drawn_while_the_engine_does_not_respond(environ: dict[st
         await page.sees("Hello there.")
 
 
+@pytest.mark.slow
 async def test_work_that_is_refused_says_why_and_only_another_failure_names_the_log(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

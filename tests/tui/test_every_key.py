@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.config.check.keybinds import ACTIONS as KNOWN
 from opencode_tui.config.check.keybinds import UNSUPPORTED_ACTIONS
 from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, MAIN_SCOPES
@@ -17,6 +19,7 @@ def test_every_name_that_the_settings_know_is_bound_or_told_to_be_none() -> None
     assert UNSUPPORTED_ACTIONS <= KNOWN
 
 
+@pytest.mark.slow
 async def test_every_bound_name_does_something(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path) as page:
         chat = page.app.chat
@@ -32,6 +35,7 @@ async def test_every_bound_name_does_something(environ: dict[str, str], tmp_path
         assert idle == []
 
 
+@pytest.mark.slow
 async def test_a_name_without_an_act_is_told_once(environ: dict[str, str], tmp_path: Path) -> None:
     keys = {"username_toggle": "ctrl+s", "tips_toggle": "none", "prompt_stash": "ctrl+o"}
     async with screen(environ, tmp_path, settings={"keybinds": keys}) as page:

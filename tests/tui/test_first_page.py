@@ -16,6 +16,9 @@ from tests.support.terminal.screen_terminal import Open
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
+
 TRIES = 5
 _TAKEN = b"\x1b[>25u"
 """What the driver writes when it owns the terminal."""

@@ -49,6 +49,7 @@ async def test_a_key_typed_while_a_question_appears_answers_nothing_and_is_kept(
         assert len(await page.world.client.permissions.pending()) == 1
 
 
+@pytest.mark.slow
 async def test_a_question_hears_keys_once_it_was_there_for_a_moment(environ: dict[str, str], tmp_path: Path) -> None:
     asks = {"permission": {"bash": "ask"}}
     call = Call("bash", {"command": "touch made", "description": "x"})
@@ -63,6 +64,7 @@ async def test_a_question_hears_keys_once_it_was_there_for_a_moment(environ: dic
         await page.sees("Made it.")
 
 
+@pytest.mark.slow
 async def test_escape_cancels_what_a_key_has_asked_for_at_once_and_a_typed_ahead_yes_does_not_count(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,6 +82,7 @@ async def test_escape_cancels_what_a_key_has_asked_for_at_once_and_a_typed_ahead
         assert "Said." in page.text()
 
 
+@pytest.mark.slow
 async def test_escape_answers_no_question_of_the_agent_before_it_listens(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

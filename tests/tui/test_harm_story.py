@@ -2,9 +2,14 @@
 
 import json
 
+import pytest
+
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
+
+pytestmark = pytest.mark.slow
+
 
 QUESTION = {
     "questions": [

@@ -1,7 +1,4 @@
-"""Nothing strange reaches the terminal: 60 texts that would steer it, through every source of text that the screen has.
-
-`python -m tests.benchmarks stress_hostile` has 500 of them, each where it takes a turn of its own too.
-"""
+"""Nothing strange reaches the terminal: 60 texts that would steer it, through every source of text that the screen has."""
 
 import json
 from pathlib import Path
@@ -13,6 +10,9 @@ from tests.support.hostile.sources import SOURCES, show
 from tests.support.hostile.strings import foreign, hostile_strings
 from tests.support.hostile.terminal import HostileTerminal
 from tests.support.hostile.world import SIZE, Texts, hostile_world, steers
+
+pytestmark = pytest.mark.slow
+
 
 ALL = hostile_strings(60)
 FEW = 8

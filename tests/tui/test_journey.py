@@ -10,6 +10,9 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.repo import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
+
 BEFORE, AFTER = "x = 1\ny = 2\n", "x = 42\ny = 2\n"
 
 

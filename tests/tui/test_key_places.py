@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import opencode_tui.tui
 from opencode_tui.schema.api.keybinds import ACTIONS, MAIN_SCOPES, Action
 from opencode_tui.tui.keys.keymap import Keymap
@@ -26,6 +28,7 @@ def test_no_module_compares_a_key_with_an_action_of_a_page() -> None:
     assert places == ["dialogs/question.py", "dialogs/text_panel.py"]
 
 
+@pytest.mark.slow
 @each("action", SCOPED, ids=lambda action: action.id)
 def test_an_action_of_a_page_panel_or_list_is_run_somewhere(action: Action) -> None:
     prefix, _, name = action.id.partition("_")
@@ -34,6 +37,7 @@ def test_an_action_of_a_page_panel_or_list_is_run_somewhere(action: Action) -> N
     assert is_move or any(re.search(rf"[\"`]{action.id}[\"`]", text) for text in SOURCES.values())
 
 
+@pytest.mark.slow
 @each("action", SCOPED, ids=lambda action: action.id)
 def test_the_settings_move_an_action_of_a_page_panel_or_list(action: Action) -> None:
     keymap = Keymap({action.id: "f9"})

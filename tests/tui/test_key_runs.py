@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from opencode_tui.tui.keys.key_run import KeyRun, with_runs
@@ -35,6 +36,7 @@ async def text_of(page: Page) -> str:
     return page.app.chat.prompt.editor.text
 
 
+@pytest.mark.slow
 @each("typed", TYPED)
 async def test_text_typed_in_one_read_is_what_it_is_key_by_key(
     environ: dict[str, str], folder: Path, typed: str
@@ -48,6 +50,7 @@ async def test_text_typed_in_one_read_is_what_it_is_key_by_key(
         assert found[0] == found[1] != ""
 
 
+@pytest.mark.slow
 async def test_a_thousand_characters_are_inserted_in_few_changes(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         editor = page.app.chat.prompt.editor

@@ -4,12 +4,17 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.storage.paths import Paths
 from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
 from tests.support.world.repo import make_repo
+
+pytestmark = pytest.mark.slow
+
 
 BASH = 'go <<tool bash {"command":"sleep 60","description":"x"}>>\r'
 

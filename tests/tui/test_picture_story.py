@@ -13,6 +13,9 @@ from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.waiting import wait_until
 from tests.tui.test_terminal import Place
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("PIL", reason="Pillow is not installed")
 
 QUERY = re.compile(rb"\x1b_Gi=(\d+),s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\.*\x1b\[c", re.DOTALL)

@@ -8,6 +8,8 @@ import pytest
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.cli import CommandLine
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def settings() -> dict[str, Any]:

@@ -31,6 +31,7 @@ def bash(command: str) -> Answer:
     return Answer(calls=(Call("bash", {"command": command, "description": "x"}),))
 
 
+@pytest.mark.slow
 async def test_an_ordinary_command_runs_inside_without_a_question(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, bash("echo x > made; echo inside"), DONE) as page:
         await page.send("go")
@@ -53,6 +54,7 @@ async def test_a_program_that_runs_from_the_project_is_said(
         find_installation.cache_clear()
 
 
+@pytest.mark.slow
 async def test_a_yes_runs_what_needs_the_outside_there(environ: dict[str, str], folder: Path, tmp_path: Path) -> None:
     away = tmp_path / "elsewhere.txt"
     async with screen(environ, folder, bash(f"echo x > {away}"), DONE) as page:
@@ -64,6 +66,7 @@ async def test_a_yes_runs_what_needs_the_outside_there(environ: dict[str, str], 
         assert away.read_text() == "x\n"
 
 
+@pytest.mark.slow
 async def test_a_protected_file_that_a_command_made_is_removed(environ: dict[str, str], folder: Path) -> None:
     make = "python3 -c \"open(chr(46) + 'envrc', 'w').write('x')\""
     async with screen(environ, folder, bash(make), DONE) as page:
@@ -75,6 +78,7 @@ async def test_a_protected_file_that_a_command_made_is_removed(environ: dict[str
         assert not (folder / ".envrc").exists()
 
 
+@pytest.mark.slow
 async def test_in_the_mode_ask_a_question_says_why_it_is_asked(environ: dict[str, str], folder: Path) -> None:
     settings = {"experimental": {"approvals": "ask"}}
     async with screen(environ, folder, bash("echo a; echo b"), DONE, settings=settings) as page:
@@ -85,6 +89,7 @@ async def test_in_the_mode_ask_a_question_says_why_it_is_asked(environ: dict[str
         await page.sees("✓ Done")
 
 
+@pytest.mark.slow
 async def test_a_built_plan_is_carried_out_by_the_build_agent(environ: dict[str, str], folder: Path) -> None:
     plan = "1. Do one in `a/b.py`\n2. Do two\n"
     write = Call("write", {"filePath": ".opencode/plans/p.md", "content": plan})

@@ -12,6 +12,8 @@ from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.repo import make_repo
 from tests.tui.test_attached import Served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def other(tmp_path: Path, paths: Paths) -> Path:

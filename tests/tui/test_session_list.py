@@ -130,6 +130,7 @@ def test_the_first_and_the_last_row_are_selected_without_looking_at_those_betwee
     assert 0 < rows.looks < 20
 
 
+@pytest.mark.slow
 def test_typing_on_finds_what_typing_all_at_once_finds() -> None:
     chance = random.Random(3)
     words = ["fix", "the", "fixture", "retry", "login", "let it", "log", "in", "parser", "v12", "12"]

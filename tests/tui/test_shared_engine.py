@@ -5,6 +5,8 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer
@@ -12,6 +14,9 @@ from tests.support.terminal.command import Terminal
 from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
+
 
 ASKS = {"OPENCODE_PERMISSION": '{"edit": "ask"}'}
 EDIT = 'make it <<tool write {"filePath":"made.txt","content":"by the agent\\n"}>>\r'

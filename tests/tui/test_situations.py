@@ -15,6 +15,9 @@ from tests.support.terminal.screen_terminal import Open, ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 WITHOUT_ROOT = (
     "import os, sys; drop = ['setpriv', '--bounding-set=-dac_override,-dac_read_search']; "
     "os.execvp(drop[0], [*drop, sys.executable, *sys.argv[1:]])"

@@ -11,6 +11,9 @@ import pytest
 from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 
+pytestmark = pytest.mark.slow
+
+
 SHELL = "import os; os.environ['PS1'] = 'SHELL> '; os.execvp('bash', ['bash', '--norc', '--noprofile'])"
 WAITS = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
 PROGRAM = f"{sys.executable} -m opencode_tui"

@@ -19,6 +19,9 @@ from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
+
 _SOON_MS = 1_500
 """A limit of a wait below which something is done every second."""
 

@@ -18,6 +18,9 @@ from tests.support.terminal.pictures import png
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("PIL", reason="Pillow is not installed")
 
 COLUMNS, ROWS = 100, 30

@@ -19,6 +19,9 @@ from tests.support.terminal.threads import is_awake
 from tests.support.world.cli import PACKAGE_ROOT
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 LONG = "".join(
     f"Line {name} of a long answer with `code` and **weight**, 日本語 too.\n\n```py\nrow = {name}\n```\n\n"
     for name in (f"{first}{second}" for first in "abcde" for second in "uvwxyz")

@@ -125,6 +125,7 @@ def test_a_name_that_leads_elsewhere_is_no_family(tmp_path: Path, name: str) -> 
     assert ModelPrompts(folders=[folder], chosen={"*": name}).of(model("a/b")).source.family == "open-weights"
 
 
+@pytest.mark.slow
 async def test_the_first_request_is_at_most_8000_bytes_for_every_family_in_every_format(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def _tools(body: dict[str, Any]) -> list[str]:
     return [tool["function"]["name"] if "function" in tool else tool["name"] for tool in declared]
 
 
+@pytest.mark.slow
 async def test_a_tool_of_the_other_form_of_editing_still_runs(environ: dict[str, str], tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Add File: made.txt\n+by a patch\n*** End Patch"
     answers = [
@@ -168,6 +170,7 @@ async def test_a_tool_of_the_other_form_of_editing_still_runs(environ: dict[str,
     assert (tmp_path / "made.txt").read_text() == "by a patch\n"
 
 
+@pytest.mark.slow
 async def test_a_changed_prompt_applies_to_the_next_request_behind_the_header(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from tests.support.world.engine import opened
 GPT, CLAUDE, MISTRAL = "openai/gpt-5", "anthropic/claude-opus-4-6", "mistral/codestral-latest"
 
 
+@pytest.mark.fast_cases("agent7-lines7", "agent6-lines6")
 @pytest.mark.parametrize(
     ("agent", "lines"),
     [

@@ -54,6 +54,7 @@ def test_quotes_group_words(arguments, words):
     assert split_words(arguments) == words
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(exclude_characters="\"'[", categories=["L", "N", "P"]), min_size=1), max_size=6))
 def test_plain_words_come_back_as_they_are(words):
     assert split_words(" ".join(words)) == words

@@ -18,6 +18,7 @@ async def told(repo, inner="."):
     return {one.path: (one.added, one.removed, one.status) for one in files}
 
 
+@pytest.mark.slow
 async def test_before_the_first_commit_everything_is_new(tmp_path):
     repo = make_repo(tmp_path / "p")
     repo.write("staged", "1\n2\n")
@@ -75,6 +76,7 @@ async def test_nothing_that_a_repository_names_is_started(tmp_path):
     assert (await told(repo), mark.exists()) == ({"a": (2, 1, "modified")}, False)
 
 
+@pytest.mark.fast_cases("None-False-skip-worktree", "None-False-assume-unchanged")
 @pytest.mark.parametrize("flag", ["assume-unchanged", "skip-worktree"])
 @pytest.mark.parametrize(
     ("content", "is_found"), [("changed\n", True), ("1\n", False), (None, False), ("1\r\n", True), ("", True)]

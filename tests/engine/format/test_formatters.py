@@ -159,6 +159,7 @@ async def test_a_copy_that_is_made_during_a_cancellation_is_deleted(
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_a_formatter_that_was_late_is_killed_with_its_children_and_stays_off(
     tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def check_next_request(title: str, messages: Sequence[MessageWithParts]) -> None
     assert strict_gemini.violations(gemini_request.build(gemini)) == [], title
 
 
+@pytest.mark.slow
 def test_each_next_request_passes_all_validators(tmp_path: Path):
     found = sessions(unpack_sessions(tmp_path))
     assert len(found) == 13
@@ -73,6 +74,7 @@ def test_each_next_request_of_a_session_of_opencode_passes_all_validators(desk: 
         check_next_request(title, messages)
 
 
+@pytest.mark.fast_cases("01a1fbb5-d3f2-7371-8c0a-97818ddd89a4")
 @pytest.mark.parametrize("title", ["11111111-2222-4333-8444-555555555555", "01a1fbb5-d3f2-7371-8c0a-97818ddd89a4"])
 def test_the_next_request_begins_with_the_summary(tmp_path: Path, title: str):
     [messages] = [

@@ -139,6 +139,7 @@ def records_of(desk: Desk, kind: str) -> list[dict[str, Any]]:
 READERS = ["file", "share", "folder", "database"]
 
 
+@pytest.mark.fast_cases("folder")
 @pytest.mark.parametrize("reader", READERS)
 def test_no_reader_imports_a_rule_a_mode_an_undo_or_a_share(desk: Desk, tmp_path: Path, reader: str):
     report = imported(desk, reader, tmp_path)

@@ -3,9 +3,14 @@
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.support.importing.killed import complaints, killed_import, session_count
 from tests.support.importing.large import make_database
 from tests.support.world.cli import CommandLine
+
+pytestmark = pytest.mark.slow
+
 
 SESSIONS = 60
 

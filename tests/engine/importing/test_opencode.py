@@ -53,6 +53,7 @@ def test_a_second_import_changes_nothing(desk: Desk, tmp_path: Path, version: st
     assert desk.records() == before
 
 
+@pytest.mark.slow
 def test_the_folder_and_the_database_that_was_made_of_it_give_equal_records(environ: dict[str, str], tmp_path: Path):
     folder, data = unpack("1.1.65", tmp_path / "folder"), unpack("1.2.1", tmp_path / "database")
     shutil.copytree(
@@ -286,6 +287,7 @@ def test_the_stores_are_found_in_their_usual_folders(desk: Desk):
         one.close()
 
 
+@pytest.mark.slow
 def test_a_whole_data_folder_of_another_machine_is_imported(desk: Desk, tmp_path: Path):
     with tarfile.open(ARCHIVE) as archive:
         extract(archive, tmp_path)

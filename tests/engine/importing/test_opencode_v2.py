@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -305,6 +306,7 @@ def test_a_damaged_row_or_content_costs_itself():
     assert len(problems) == 8
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from(["user", "assistant", "shell", "compaction"]), st.integers(0, 50)), max_size=12)
 )
@@ -342,6 +344,7 @@ def test_what_a_half_migrated_store_has_only_in_the_older_tables_is_taken_from_t
     whole.close()
 
 
+@pytest.mark.slow
 def test_sessions_of_a_folder_that_no_database_beside_it_has_are_named_and_imported(desk: Desk, tmp_path: Path):
     data = unpack("1.1.65", unpack(PREVIEW, tmp_path / "opencode"))
     folder, database = desk.sources.open(None, data)

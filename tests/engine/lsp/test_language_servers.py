@@ -37,6 +37,7 @@ async def bench(
                 os.killpg(pid, 0)
 
 
+@pytest.mark.slow_cases("silent")
 @pytest.mark.parametrize("kind", ["pull", "push", "silent"])
 async def test_only_the_errors_that_an_edit_brought_are_reported(
     tmp_path: Path, environ: dict[str, str], kind: str
@@ -151,6 +152,7 @@ async def test_a_server_that_dies_costs_no_wait_and_is_restarted(tmp_path: Path,
         assert (await world.edit("a.bug", "BUG\nBUG 2\n")).text.count("a bug") == 2
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_twice_stays_off_until_it_is_restarted(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -220,6 +222,7 @@ async def test_at_most_four_servers_run(tmp_path: Path, environ: dict[str, str])
         assert sorted(one.root.name for one in world.servers.running()) == ["b", "c", "d", "e"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("idle_s", "is_running"), [(0, True), (599, True), (600, True), (601, False), (7200, False)])
 async def test_a_server_without_use_is_stopped_and_starts_again_when_it_is_needed(
     tmp_path: Path, environ: dict[str, str], *, idle_s: float, is_running: bool
@@ -281,6 +284,7 @@ async def test_the_memory_of_a_server_counts_its_children_and_is_shown(tmp_path:
         assert state.memory is not None and 1_000_000 < state.memory < 500_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("crashes_s", "is_off"),
     [((0, 10), True), ((0, 299), True), ((0, 301), False), ((0, 301, 550), True), ((0, 400, 800, 1200), False)],
@@ -353,6 +357,7 @@ async def test_the_end_of_a_turn_reports_nothing_in_other_modes(
         assert world.log.exists() == (mode == "edit")
 
 
+@pytest.mark.slow
 async def test_the_errors_of_an_edited_file_are_reported_when_another_file_takes_too_long(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -373,6 +378,7 @@ async def test_the_errors_of_an_edited_file_are_reported_when_another_file_takes
         assert found.rows == ["1:1: a bug [bug]"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_stays_silent_makes_no_old_error_new(tmp_path: Path, environ: dict[str, str]) -> None:
     async with bench(tmp_path, environ, "push", "mute") as world:
         path = world.write("a.bug", "old BUG\n")

@@ -80,6 +80,7 @@ async def test_a_browser_that_fails_long_after_its_start_has_failed(
     assert await opening == (status == 0)
 
 
+@pytest.mark.slow
 async def test_a_browser_that_stays_open_is_not_ended(program: Any, tmp_path: Path, environ: dict[str, str]) -> None:
     started, seen, closed = tmp_path / "started", tmp_path / "seen", tmp_path / "closed"
     path = program(f"touch {started}; until [ -e {closed} ]; do sleep 0.05; done; touch {seen}")

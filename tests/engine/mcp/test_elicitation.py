@@ -28,6 +28,7 @@ def asker(own: str, asked: Asked, all_asked: asyncio.Event, count: int) -> Any:
     return elicit
 
 
+@pytest.mark.slow
 async def test_a_question_over_http_goes_to_the_call_that_it_belongs_to(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -43,6 +44,7 @@ async def test_a_question_over_http_goes_to_the_call_that_it_belongs_to(
     assert [one["content"]["name"] for one in results] == names
 
 
+@pytest.mark.slow
 async def test_a_question_over_pipes_goes_to_the_newest_call_and_says_so(world: World, tmp_path: Path) -> None:
     end = tmp_path / "end"
     asked: Asked = []

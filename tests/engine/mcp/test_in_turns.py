@@ -81,6 +81,7 @@ def known(environ, tmp_path):
     return make
 
 
+@pytest.mark.slow
 async def test_a_known_server_costs_no_start_before_the_first_request_and_its_tools_run(environ, tmp_path, known):
     settings = await known(permission={"one_fails": "deny"})
     answers = [call("one_echo", text="hello"), call("one_echo", txt="x"), Answer(text="ok")]
@@ -96,6 +97,7 @@ async def test_a_known_server_costs_no_start_before_the_first_request_and_its_to
         assert [json.dumps(body["tools"]) for body in later] == [json.dumps(first["tools"])] * 2
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_not_known_yet_is_found_by_a_search(environ, tmp_path):
     found = call(SEARCH, query="repeats a text", limit=2)
     answers = [found, call(CALL, tool="one_echo", arguments={"text": "hello"}), Answer(text="ok")]
@@ -107,6 +109,7 @@ async def test_a_server_that_is_not_known_yet_is_found_by_a_search(environ, tmp_
         assert [names(body)[-2:] for body in world.server.bodies] == [[SEARCH, CALL]] * 3
 
 
+@pytest.mark.slow
 async def test_a_rule_for_the_tool_holds_behind_the_search(environ, tmp_path):
     settings = {"mcp": servers(one={}), "permission": {"one_echo": "deny"}}
     answers = [call(SEARCH, query="echo"), call(CALL, tool="one_echo", arguments={"text": "x"}), Answer(text="ok")]
@@ -116,6 +119,7 @@ async def test_a_rule_for_the_tool_holds_behind_the_search(environ, tmp_path):
         assert "denies one_echo" in called.state.error
 
 
+@pytest.mark.slow
 async def test_switches_and_hooks_hold_for_the_tool_behind_the_search(environ, tmp_path):
     plugin = tmp_path / "plugin.py"
     plugin.write_text(HOOKS)
@@ -138,6 +142,7 @@ async def test_switches_and_hooks_hold_for_the_tool_behind_the_search(environ, t
         assert changed.state.input == {"tool": "one_echo", "arguments": {"text": "of the hook for one_echo"}}
 
 
+@pytest.mark.slow
 async def test_a_hook_after_a_call_changes_what_the_model_reads_also_behind_the_search(environ, tmp_path, known):
     plugin = tmp_path / "plugin.py"
     plugin.write_text(AFTER)
@@ -179,6 +184,7 @@ def test_the_schema_of_a_tool_reads_no_address_and_compares_no_pattern():
             server.accept()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["fake/fake-model", "fake-anthropic/fake-model"])
 async def test_many_tools_add_little_and_each_request_begins_with_the_one_before(environ, tmp_path, known, model):
     settings = await known({"TOOLS": "75"})
@@ -210,6 +216,7 @@ def without_marks(value: Any) -> Any:
     return [without_marks(one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.slow
 async def test_lists_that_change_in_a_turn_are_used_from_the_next_message_on(environ, tmp_path, known):
     flag = tmp_path / "flag"
     settings = await known({"CHANGE": str(flag)})
@@ -227,6 +234,7 @@ async def test_lists_that_change_in_a_turn_are_used_from_the_next_message_on(env
         assert (await world.calls(session))[-1].state.status == "completed"
 
 
+@pytest.mark.slow
 async def test_the_user_answers_a_question_of_a_server(environ, tmp_path, known):
     settings = await known()
     async with opened(environ, tmp_path, call("one_ask"), Answer(text="ok"), settings=settings) as world:
@@ -240,6 +248,7 @@ async def test_the_user_answers_a_question_of_a_server(environ, tmp_path, known)
         assert answer["content"] == {"name": "Grace", "size": 3, "sure": True, "color": "green"}
 
 
+@pytest.mark.slow
 async def test_all_kinds_of_content_reach_the_model_and_errors_are_errors(environ, tmp_path, known):
     settings = await known()
     calls = tuple(Call(f"one_{name}") for name in ("mixed", "image", "structured", "fails"))
@@ -254,6 +263,7 @@ async def test_all_kinds_of_content_reach_the_model_and_errors_are_errors(enviro
         assert fails.state.error == "it does not work"
 
 
+@pytest.mark.slow
 async def test_a_long_error_of_a_server_is_truncated(environ, tmp_path, known):
     settings = await known()
     answers = [call("one_fails", text="line\n" * 10_000), Answer(text="ok")]
@@ -262,6 +272,7 @@ async def test_a_long_error_of_a_server_is_truncated(environ, tmp_path, known):
         assert "lines truncated..." in failed.state.error
 
 
+@pytest.mark.slow
 async def test_what_a_server_writes_is_undone(environ, tmp_path: Path, known):
     repo = make_repo(tmp_path / "project")
     repo.commit("first", a="1\n")
@@ -305,6 +316,7 @@ def test_a_search_ranks_names_before_descriptions_and_arguments():
     assert [one.name for one in rank(tools, "open")] == ["open"]
 
 
+@pytest.mark.slow
 async def test_a_prompt_of_a_server_is_a_command_and_a_resource_is_attached(environ, tmp_path, known):
     settings = await known()
     async with opened(environ, tmp_path, Answer(text="ok"), Answer(text="ok"), settings=settings) as world:
@@ -327,6 +339,7 @@ def resource(uri: str, server: str = "one") -> FileInput:
     return FileInput.model_validate({"type": "file", "mime": "text/plain", "url": uri, "source": source})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("uri", "server", "wanted"),
     [
@@ -352,6 +365,7 @@ async def test_a_resource_of_a_message_is_read_or_the_message_says_why_not(
         assert (part.url, part.source.uri) == (uri, uri)
 
 
+@pytest.mark.slow
 async def test_a_picture_of_a_server_is_attached_as_a_picture(environ, tmp_path, known):
     async with opened(environ, tmp_path, Answer(text="ok"), settings=await known()) as world:
         session = await world.prompt("look", resource("test://picture"))
@@ -359,6 +373,7 @@ async def test_a_picture_of_a_server_is_attached_as_a_picture(environ, tmp_path,
         assert (part.mime, part.url.partition(",")[0]) == ("image/png", "data:image/png;base64")
 
 
+@pytest.mark.slow
 async def test_a_sign_in_of_another_process_is_used_from_the_next_message_on(environ, tmp_path):
     echo = call(CALL, tool="one_echo", arguments={"text": "hello"})
     with oauth_server() as oauth:
@@ -378,6 +393,7 @@ async def test_a_sign_in_of_another_process_is_used_from_the_next_message_on(env
             assert called.state.output == "hello"
 
 
+@pytest.mark.slow
 async def test_a_call_to_a_server_without_a_sign_in_names_what_to_do(environ, tmp_path):
     answers = (call(CALL, tool="one_echo", arguments={"text": "hello"}), Answer(text="ok"))
     with oauth_server() as oauth:
@@ -387,6 +403,7 @@ async def test_a_call_to_a_server_without_a_sign_in_names_what_to_do(environ, tm
     assert "sign in with `opencode-tui mcp auth one`" in refused.state.error
 
 
+@pytest.mark.slow
 async def test_defaults_are_left_to_the_server_also_behind_the_search(environ, tmp_path):
     schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 5}}}
     log = tmp_path / "log"
@@ -397,6 +414,7 @@ async def test_defaults_are_left_to_the_server_also_behind_the_search(environ, t
     assert called.state.output == 'defaults: {"a": 2}'
 
 
+@pytest.mark.slow
 async def test_the_context_has_a_row_for_each_server_whose_tools_are_sent(environ, tmp_path, known):
     settings = await known()
     async with opened(environ, tmp_path, Answer(text="ok"), settings=settings) as world:

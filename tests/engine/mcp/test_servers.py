@@ -25,6 +25,7 @@ def text(result):
     return result["content"][0]["text"]
 
 
+@pytest.mark.slow
 async def test_a_server_starts_on_its_first_call_and_its_lists_are_known_to_the_next_process(world: World) -> None:
     async with world.servers(one={}) as servers:
         assert servers.status()[0].state == "known"
@@ -50,6 +51,7 @@ async def test_a_result_of_the_newest_protocol_without_a_type_is_complete(world:
     assert asked[0] == "server/discover" and "initialize" not in asked
 
 
+@pytest.mark.slow
 async def test_a_server_that_dies_fails_the_call_with_its_last_output_and_is_restarted_at_the_next(
     world: World,
 ) -> None:
@@ -106,6 +108,7 @@ async def test_a_server_that_cannot_start_says_why_with_its_output(world: World)
             servers.get("other")
 
 
+@pytest.mark.slow
 async def test_a_server_that_cannot_start_costs_no_other(world: World) -> None:
     async with world.servers(bad={"CRASH_AT_START": "2"}, good={}) as servers:
         assert (await servers.connect("bad")).state == "failed"
@@ -179,6 +182,7 @@ async def test_a_module_of_the_project_is_none_of_a_server_of_the_user(
     assert (world.folder / "planted").exists() == is_of_repository
 
 
+@pytest.mark.slow
 async def test_the_program_of_a_server_is_never_one_that_a_command_may_have_written(
     world: World, tmp_path: Path
 ) -> None:
@@ -258,6 +262,7 @@ async def test_a_question_ends_with_the_call_that_it_belongs_to(world: World) ->
         assert text(await servers.call("one", "echo", {"text": "still here"})) == "still here"
 
 
+@pytest.mark.slow
 async def test_a_change_that_is_announced_while_lists_are_read_is_read_too(world: World) -> None:
     flag = world.folder / "flag"
     async with world.servers(one={"CHANGE": str(flag)}) as servers:
@@ -306,6 +311,7 @@ def result(text: str) -> str:
     return f'{{"jsonrpc":"2.0","id":ID,"result":{{"content":[{{"type":"text","text":{text}}}]}}}}\n'
 
 
+@pytest.mark.fast_cases("other JSON", "second half")
 @pytest.mark.parametrize(
     ("line", "read"),
     [
@@ -354,6 +360,7 @@ async def test_an_answer_is_read_whatever_its_text_holds_and_whatever_is_printed
             assert text(await servers.call("one", "echo", {"text": "then"})) == "then"
 
 
+@pytest.mark.fast_cases("broken JSON", "request that could not be read")
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

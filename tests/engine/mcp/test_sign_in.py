@@ -80,6 +80,7 @@ async def echo(servers: Any) -> str:
     return (await servers.call("one", "echo", {"text": "hello"}))["content"][0]["text"]
 
 
+@pytest.mark.slow
 async def test_a_sign_in_stores_tokens_as_opencode_does_and_calls_use_them(
     signed: Signed, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -187,6 +188,7 @@ SUCCEEDING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", SUCCEEDING, ids=lambda case: case.name)
 async def test_a_sign_in_works_with(signed: Signed, case: Case) -> None:
     with oauth_server(**case.options) as oauth:
@@ -205,6 +207,7 @@ async def test_a_sign_in_works_with(signed: Signed, case: Case) -> None:
         assert len(oauth.seen("/token", grant_type="refresh_token")) == 1
 
 
+@pytest.mark.slow
 async def test_a_sign_in_to_a_server_of_the_official_sdk_is_used_refreshed_and_begun_anew(signed: Signed) -> None:
     def counts() -> dict[str, int]:
         return json.loads(fetch(f"{oauth.issuer}/counts"))
@@ -244,6 +247,9 @@ FAILING = [
 ]
 
 
+@pytest.mark.fast_cases(
+    "options5-needs_auth-answered 200 with something ..", "options3-needs_auth-it was refused: invalid_scop.."
+)
 @pytest.mark.parametrize(("options", "state", "words"), FAILING)
 async def test_a_sign_in_that_fails_says_why_in_one_line_without_secrets(
     signed: Signed, caplog: pytest.LogCaptureFixture, options: dict[str, Any], state: str, words: str
@@ -261,6 +267,7 @@ async def test_a_sign_in_that_fails_says_why_in_one_line_without_secrets(
     assert SECRET_LOOK.search(logged) is None
 
 
+@pytest.mark.slow
 async def test_a_token_is_refreshed_once_by_two_processes(signed: Signed) -> None:
     with oauth_server(slow_s=1) as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -284,6 +291,7 @@ async def test_a_token_is_refreshed_once_by_two_processes(signed: Signed) -> Non
         assert after["scope"] == "basic"
 
 
+@pytest.mark.slow
 async def test_calls_at_once_with_a_token_that_the_server_ended_refresh_it_once(signed: Signed) -> None:
     with oauth_server(slow_s=0.2) as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -293,6 +301,7 @@ async def test_calls_at_once_with_a_token_that_the_server_ended_refresh_it_once(
         assert len(oauth.seen("/token", grant_type="refresh_token")) == 1
 
 
+@pytest.mark.slow
 async def test_a_canceled_call_does_not_wait_for_a_refresh_and_its_token_is_kept(signed: Signed) -> None:
     with oauth_server(slow_s=1.5) as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -309,6 +318,7 @@ async def test_a_canceled_call_does_not_wait_for_a_refresh_and_its_token_is_kept
         assert len(oauth.seen("/token", grant_type="refresh_token")) == 1
 
 
+@pytest.mark.slow
 async def test_a_refresh_that_fails_during_a_session_costs_that_call_only(signed: Signed) -> None:
     with oauth_server(refresh_status=503) as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -321,6 +331,7 @@ async def test_a_refresh_that_fails_during_a_session_costs_that_call_only(signed
             assert await echo(servers) == "hello"
 
 
+@pytest.mark.slow
 async def test_a_token_of_opencode_is_used_and_refreshed(signed: Signed) -> None:
     with oauth_server() as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -336,6 +347,7 @@ async def test_a_token_of_opencode_is_used_and_refreshed(signed: Signed) -> None
         assert (signed.entry["codeVerifier"], signed.entry["oauthState"]) == ("v", "s")
 
 
+@pytest.mark.slow
 async def test_a_refresh_that_is_refused_demands_another_sign_in_and_one_that_fails_does_not(signed: Signed) -> None:
     with oauth_server(refresh_status=503) as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -354,6 +366,7 @@ async def test_a_refresh_that_is_refused_demands_another_sign_in_and_one_that_fa
         assert len(oauth.seen("/register")) == 1
 
 
+@pytest.mark.slow
 async def test_tokens_reach_only_the_address_that_they_are_for(signed: Signed) -> None:
     with oauth_server() as oauth, oauth_server() as other, oauth_server(elsewhere=True) as leading:
         async with signed.servers(oauth.mcp) as servers:
@@ -372,6 +385,7 @@ async def test_tokens_reach_only_the_address_that_they_are_for(signed: Signed) -
         }
 
 
+@pytest.mark.slow
 async def test_a_refused_call_and_an_unfinished_sign_in_to_a_server_of_the_same_name_keep_the_tokens(
     signed: Signed,
 ) -> None:
@@ -435,6 +449,7 @@ def stored_sign_in(paths: Paths, oauth: OAuthServer) -> tuple[McpCredentials, ht
     return credentials, httpx2.AsyncClient(auth=sdk_oauth.TokenAuth(terms, credentials), verify=sdk_oauth.tls_context())
 
 
+@pytest.mark.fast_cases("200-__-answered 200 with something ..", "200--answered 200 with something ..")
 @pytest.mark.parametrize(("status", "text", "words"), NOT_A_TOKEN)
 async def test_a_refresh_that_is_answered_oddly_keeps_the_tokens(
     paths: Paths, status: int, text: str, words: str
@@ -459,6 +474,7 @@ async def test_a_refresh_token_that_is_not_accepted_is_deleted(paths: Paths, sta
         assert credentials.find("one", oauth.mcp).tokens is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [{"refreshToken": "dead"}, {}], ids=["refused", "answered"])
 async def test_a_sign_in_that_ends_during_a_refresh_is_kept(signed: Signed, changed: dict[str, str]) -> None:
     with oauth_server(slow_s=2) as oauth:
@@ -490,6 +506,7 @@ def full_disk() -> Generator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.slow
 async def test_tokens_of_a_refresh_that_cannot_be_stored_are_used_and_stored_later(signed: Signed) -> None:
     with oauth_server() as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -525,6 +542,7 @@ def test_a_sign_in_replaces_tokens_of_a_refresh_that_could_not_be_stored(paths: 
     assert McpCredentials(paths).find("one", HTTPS).tokens == newer
 
 
+@pytest.mark.slow
 async def test_two_sign_ins_that_begin_at_once_share_a_port(signed: Signed) -> None:
     entry = {"oauth": {"callbackPort": free_port()}}
     with oauth_server() as oauth, oauth_server() as other:
@@ -581,6 +599,7 @@ async def test_the_headers_of_the_settings_do_not_reach_the_authorization_server
         assert len(oauth.seen("/token")) == 1
 
 
+@pytest.mark.slow
 async def test_a_call_that_demands_more_rights_leads_to_a_sign_in_with_all_of_them(signed: Signed) -> None:
     with oauth_server(wants_more=True) as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -595,6 +614,7 @@ async def test_a_call_that_demands_more_rights_leads_to_a_sign_in_with_all_of_th
         assert asked_scopes(oauth) == ["basic", "basic+write"]
 
 
+@pytest.mark.slow
 async def test_a_server_that_demands_a_sign_in_only_for_calls(signed: Signed) -> None:
     with oauth_server(anonymous=True) as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -606,6 +626,7 @@ async def test_a_server_that_demands_a_sign_in_only_for_calls(signed: Signed) ->
             assert await echo(servers) == "hello"
 
 
+@pytest.mark.slow
 async def test_a_sign_in_of_another_process_is_used_by_the_next_call(signed: Signed) -> None:
     with oauth_server() as oauth:
         async with signed.servers(oauth.mcp) as here, signed.servers(oauth.mcp) as there:
@@ -688,6 +709,7 @@ async def test_a_browser_that_fails_while_the_sign_in_waits_is_reported(
             assert (await waiting).state == "connected"
 
 
+@pytest.mark.slow
 async def test_a_client_that_the_server_dropped_is_registered_again(signed: Signed) -> None:
     with oauth_server() as oauth:
         signed.environ["BROWSER"] = "false"
@@ -710,6 +732,7 @@ async def test_the_screen_names_servers_that_demand_a_sign_in_once(signed: Signe
         assert shown == ["MCP server one: it demands a sign-in; sign in with `opencode-tui mcp auth one`"]
 
 
+@pytest.mark.slow
 async def test_a_sign_out_deletes_the_tokens_and_ends_a_sign_in_that_waits(signed: Signed) -> None:
     with oauth_server() as oauth:
         async with signed.servers(oauth.mcp) as servers:
@@ -727,6 +750,7 @@ async def test_a_sign_out_deletes_the_tokens_and_ends_a_sign_in_that_waits(signe
         assert json.loads(signed.path.read_text()) == {}
 
 
+@pytest.mark.fast_cases("__")
 @pytest.mark.parametrize("text", ['{"one": 5}', "[]", "{", '{"one": {"tokens": 5, "serverUrl": "URL"}}'])
 async def test_a_damaged_file_of_tokens_fails_nothing_but_the_sign_in(signed: Signed, text: str) -> None:
     signed.path.parent.mkdir(parents=True)

@@ -105,6 +105,7 @@ def at(port: str, *texts: str) -> list[str]:
     return [text.replace("PORT", port) for text in texts]
 
 
+@pytest.mark.fast_cases("http://127.0.0.1:PORT", "http://localhost.:PORT/secret")
 @pytest.mark.parametrize("spelling", SPELLINGS)
 async def test_a_rule_that_denies_holds_in_each_spelling_of_the_host(
     world: World, tmp_path: Path, port: str, asked: list[str], spelling: str
@@ -370,6 +371,7 @@ async def test_the_one_address_that_is_allowed_needs_nothing_more(tmp_path: Path
     )
 
 
+@pytest.mark.fast_cases("curl http:/127.0.0.1:PORT/se..", "curl http:///127.0.0.1:PORT/..")
 @pytest.mark.parametrize(
     "spelling",
     [line for line in DENIED_LINES if line.startswith("curl ") and not re.search(r"\$|example|0\.2", line)],

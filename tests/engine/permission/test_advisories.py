@@ -124,6 +124,7 @@ def test_cve_2026_25723_every_way_to_write_is_seen(line: str, target: str) -> No
     assert decided(line.replace("TARGET", target)).action == "ask"
 
 
+@pytest.mark.fast_cases(" & ")
 @pytest.mark.parametrize("separator", ["; ", " && ", " | ", "\n", " & "])
 def test_advisory_cc_2026_002_a_denied_member_is_denied_however_many_there_are(separator: str) -> None:
     given = ("bash * allow", "bash git push* deny")
@@ -374,6 +375,7 @@ def _random_script(chance: random.Random, numbers: "itertools.count[int]", depth
     return chance.choice(shapes)()
 
 
+@pytest.mark.fast_cases("2")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is what the parser is held against")
 @pytest.mark.parametrize("seed", range(4))
 def test_cc_2_1_214_the_parser_never_sees_less_than_bash_runs(tmp_path: Path, seed: int) -> None:

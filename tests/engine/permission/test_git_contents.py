@@ -163,6 +163,12 @@ async def explained(project: Path, line: str, *given: str) -> str:
     return (await explain("bash", line, scope)).action
 
 
+@pytest.mark.fast_cases(
+    "git grep -e needle HEAD -- s..",
+    "git blame secrets/key",
+    "git grep -eneedle HEAD:secrets",
+    "git grep needle HEAD -- .",
+)
 @pytest.mark.parametrize("line", lines(PRINTING))
 async def test_a_rule_that_denies_reading_holds_for_what_git_prints(project: Path, line: str) -> None:
     assert "needle" in run(project, line)

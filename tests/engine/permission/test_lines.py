@@ -107,6 +107,7 @@ def lines_of(start: str) -> Iterator[tuple[str, str]]:
                 yield grants, re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", line)
 
 
+@pytest.mark.slow
 @each(("grants", "line"), lines_of("asks"))
 def test_a_grant_never_carries_others_along(grants: str, line: str) -> None:
     decision = decided(line, *grants.split(", "))

@@ -84,6 +84,7 @@ async def test_the_use_of_a_grant_is_counted_and_stored(world: World, memory: Pe
     assert [(one["pattern"], one["used"]) for one in record["uses"]] == [("npm *", 2)]
 
 
+@pytest.mark.fast_cases("is canceled-and a later one-0", "goes on-and a later one-13")
 @pytest.mark.parametrize("steps", [0, 1, 2, 3, 5, 8, 13])
 @pytest.mark.parametrize("later", [(), ("bash gh* allow",)], ids=["alone", "and a later one"])
 @pytest.mark.parametrize("is_canceled", [False, True], ids=["goes on", "is canceled"])

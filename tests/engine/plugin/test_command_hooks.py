@@ -39,6 +39,7 @@ def hooks(trigger: str, command: str, *, matcher: str | None = None, timeout: fl
     return {"hooks": {trigger: [group if matcher is None else {**group, "matcher": matcher}]}}
 
 
+@pytest.mark.slow
 async def test_a_call_is_described_and_can_be_blocked(environ: dict[str, str], tmp_path: Path) -> None:
     command = "cat > given.json; echo no writing here >&2; exit 2"
     settings = hooks("PreToolUse", command, matcher="Edit|Write")
@@ -54,6 +55,7 @@ async def test_a_call_is_described_and_can_be_blocked(environ: dict[str, str], t
     assert given["cwd"] == str(tmp_path)
 
 
+@pytest.mark.fast_cases("answer3-True")
 @pytest.mark.parametrize(
     ("answer", "is_written"),
     [
@@ -87,6 +89,7 @@ def endless(answer: str, pad: int) -> str:
 DENY = {"permissionDecision": "deny", "permissionDecisionReason": "another day"}
 
 
+@pytest.mark.fast_cases("another wrong member", "half a character")
 @pytest.mark.parametrize(
     ("command", "reason"),
     [
@@ -135,6 +138,7 @@ async def test_a_command_that_blocks_does_so_whatever_it_writes_and_leaves_behin
 ASK = {"hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "is it Monday?"}}
 
 
+@pytest.mark.fast_cases("normal-reject")
 @pytest.mark.parametrize("reply", ["once", "reject"])
 @pytest.mark.parametrize("approvals", ["normal", "auto"])
 async def test_a_command_can_have_the_user_asked_about_a_call_that_needs_no_approval(
@@ -160,6 +164,7 @@ async def test_a_command_can_have_the_user_asked_about_a_call_that_needs_no_appr
         assert ("to run write: a hook asked (is it Monday?)" in str(call.state)) == (reply == "reject")
 
 
+@pytest.mark.fast_cases("allows")
 @pytest.mark.parametrize(
     "second",
     ["exit 1", "sleep 30", printed({"hookSpecificOutput": {"permissionDecision": "allow"}}), "echo text"],
@@ -238,6 +243,7 @@ def test_a_tool_of_a_server_has_the_name_of_claude_code(server: str, tool: str, 
     assert claude_name(server, tool) == name
 
 
+@pytest.mark.fast_cases("one_echo")
 @pytest.mark.parametrize("matcher", ["mcp__one__echo", "mcp__one__.*", "one_echo", "mcp__other__.*"])
 async def test_a_command_for_tools_of_a_server_blocks_them(
     environ: dict[str, str], tmp_path: Path, matcher: str
@@ -335,6 +341,7 @@ async def test_a_matcher_for_edits_means_each_tool_that_edits(
         await made.before_tool({"tool": tool, "sessionID": "ses_1"}, {"args": {}})
 
 
+@pytest.mark.slow
 async def test_other_tools_are_not_concerned(environ: dict[str, str], tmp_path: Path) -> None:
     settings = hooks("PreToolUse", "exit 2", matcher="Bash|Task")
     async with opened(environ, tmp_path, WRITE, Answer(text="ok"), settings=settings) as world:
@@ -342,6 +349,7 @@ async def test_other_tools_are_not_concerned(environ: dict[str, str], tmp_path: 
         assert (tmp_path / "a.txt").read_text() == "hello"
 
 
+@pytest.mark.slow
 async def test_feedback_after_a_call_reaches_the_model(environ: dict[str, str], tmp_path: Path) -> None:
     settings = hooks("PostToolUse", "cat > after.json; echo line 1 is too long >&2; exit 2", matcher="*")
     async with opened(environ, tmp_path, WRITE, Answer(text="ok"), settings=settings) as world:
@@ -384,6 +392,7 @@ async def test_a_prompt_gets_context_or_is_blocked(environ: dict[str, str], tmp_
         assert await world.messages(session) == []
 
 
+@pytest.mark.slow
 async def test_the_end_of_a_turn_and_a_new_session_run_commands(environ: dict[str, str], tmp_path: Path) -> None:
     settings = {
         "hooks": {
@@ -399,12 +408,14 @@ async def test_the_end_of_a_turn_and_a_new_session_run_commands(environ: dict[st
         assert json.loads((tmp_path / f"{name}.json").read_text())["session_id"] == session.id
 
 
+@pytest.mark.slow
 async def test_a_late_command_is_killed_with_the_children_that_it_left(environ: dict[str, str], tmp_path: Path) -> None:
     with pytest.raises(HookError, match=r"longer than 0\.5 s"):
         await _run_shell("sleep 1000 & echo $! > pid", b"", folder=tmp_path, environ=environ, limit_s=0.5)
     await until(lambda: not is_running(int((tmp_path / "pid").read_text())))
 
 
+@pytest.mark.fast_cases("exit 3-None-exit code 3")
 @pytest.mark.parametrize(
     ("command", "timeout", "reason"),
     [

@@ -122,6 +122,7 @@ async def test_without_plugins_the_output_comes_back_itself():
     assert not Hooks().has("chat.params")
 
 
+@pytest.mark.slow
 async def test_the_wait_for_a_hook_that_keeps_its_limit_itself_is_shown_with_that_limit():
     reports: list[Wait | None] = []
     is_reported = asyncio.Event()

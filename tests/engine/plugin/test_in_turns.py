@@ -12,6 +12,9 @@ from opencode_tui.storage.paths import find_paths
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
 
+pytestmark = pytest.mark.slow
+
+
 BASH = Answer(calls=(Call("bash", {"command": "echo $GREETING; echo one"}),))
 
 

@@ -167,6 +167,7 @@ def test_no_filter_or_hook_of_the_repository_or_the_user_runs(
     assert not marker.exists()
 
 
+@pytest.mark.slow
 def test_a_branch_and_a_tag_are_resolved_to_their_commit(repo: Repo, installer: Installer) -> None:
     tagged = repo.commit()
     repo.git("tag", "-a", "v1", "-m", "one")
@@ -264,6 +265,7 @@ def test_a_folder_is_meant_before_a_name_on_github(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_update_keeps_the_data_and_a_removal_leaves_nothing(repo: Repo, installer: Installer, paths: Paths) -> None:
     repo.commit()
     root = put(installer, source(repo))
@@ -280,6 +282,7 @@ def test_an_update_keeps_the_data_and_a_removal_leaves_nothing(repo: Repo, insta
     assert list(installer.store.all()) == []
 
 
+@pytest.mark.slow
 def test_a_source_that_has_another_plugin_now_is_refused(repo: Repo, installer: Installer) -> None:
     repo.commit()
     put(installer, source(repo))

@@ -47,6 +47,7 @@ def use_tier(repo: Repo, tier: str, **settings: object) -> SafeGit:
     return SafeGit(repo.path, environ={"PATH": os.environ["PATH"], "HOME": str(home), "API_KEY": SECRET})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["packed-refs", "shallow", "index", "refs/heads/main", "HEAD", "info/grafts", "objects/info/commit-graph"]
 )
@@ -63,6 +64,7 @@ async def test_no_error_shows_what_a_link_leads_to(repo: Repo, home: Path, tier:
         assert SECRET not in said
 
 
+@pytest.mark.slow
 async def test_a_folder_that_becomes_a_link_leads_nowhere(repo: Repo, home: Path, tier: str) -> None:
     """What a race makes of a path in the moment in which git opens it: a link is there."""
     git = use_tier(repo, tier)
@@ -73,12 +75,14 @@ async def test_a_folder_that_becomes_a_link_leads_nowhere(repo: Repo, home: Path
         await git.run("hash-object", "--no-filters", "--", "swapped/key")
 
 
+@pytest.mark.slow
 async def test_git_shows_no_key_of_the_users_variables(repo: Repo, tier: str) -> None:
     said = await use_tier(repo, tier).run("-c", "alias.print=!env", "print")
     assert "GIT_TERMINAL_PROMPT" in said
     assert SECRET not in said
 
 
+@pytest.mark.slow
 async def test_the_users_settings_count_without_credentials(repo: Repo, home: Path, tier: str) -> None:
     (home / ".gitconfig").write_text(
         f'[user]\n\tname = Ada\n[http "https://h"]\n\textraHeader = Authorization: {SECRET}\n'
@@ -94,6 +98,7 @@ async def test_the_users_settings_count_without_credentials(repo: Repo, home: Pa
         assert SECRET not in await git.run("config", "--list", "--show-origin")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["index", "HEAD", "packed-refs", "shallow", "COMMIT_EDITMSG"])
 async def test_a_pipe_is_refused_by_name_and_never_waited_for(repo: Repo, tier: str, name: str) -> None:
     git = use_tier(repo, tier)
@@ -103,6 +108,7 @@ async def test_a_pipe_is_refused_by_name_and_never_waited_for(repo: Repo, tier: 
         await git.run("status")
 
 
+@pytest.mark.slow
 async def test_git_for_the_user_refuses_a_link_by_name(repo: Repo, home: Path, tier: str) -> None:
     git = use_tier(repo, tier)
     (repo.path / ".git/COMMIT_EDITMSG").unlink()
@@ -112,6 +118,7 @@ async def test_git_for_the_user_refuses_a_link_by_name(repo: Repo, home: Path, t
     assert (home / "key").read_text() == f"{SECRET}\n"
 
 
+@pytest.mark.slow
 async def test_a_link_of_the_user_counts_where_the_settings_open_its_folder(repo: Repo, home: Path, tier: str) -> None:
     (repo.path / ".git/rr-cache").symlink_to(home / "cache")
     (home / "cache").mkdir()

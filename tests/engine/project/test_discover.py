@@ -47,6 +47,7 @@ def test_known_id_needs_no_git(tmp_path: Path, paths: Paths, no_git: dict[str, s
     assert discover(repo.path, paths=paths, environ=no_git) == expected(repo, root)
 
 
+@pytest.mark.slow
 def test_known_id_imports_no_gitpython(tmp_path: Path, paths: Paths) -> None:
     repo = make_repo(tmp_path / "r")
     repo.commit()

@@ -151,6 +151,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.fast_cases("ls-files -m")
 @pytest.mark.parametrize(
     "command", ["status", "diff", "ls-files -m", "rev-list --all", "for-each-ref", "read-tree HEAD"]
 )
@@ -168,6 +169,7 @@ async def test_no_program_that_the_settings_name_starts(repo: Repo, tmp_path: Pa
     assert not mark.exists()
 
 
+@pytest.mark.fast_cases("ls-files --others --cached -..")
 @pytest.mark.parametrize(
     "command", ["status", "diff", "diff HEAD", "ls-files -m", "ls-files --others --cached --exclude-standard"]
 )
@@ -197,6 +199,7 @@ SIGNATURES = {
 """Programs that check the signature of a commit, by the words that begin it. Source: gitformat-signature(5), 2.39."""
 
 
+@pytest.mark.fast_cases("gpg.program-log --oneline", "gpg.openpgp.program-log --oneline")
 @pytest.mark.parametrize("command", ["log --format=%s", "log --format=%s -z --max-count=1 HEAD", "log --oneline"])
 @pytest.mark.parametrize("name", SIGNATURES)
 async def test_no_program_that_checks_signatures_starts(repo: Repo, tmp_path: Path, name: str, command: str) -> None:

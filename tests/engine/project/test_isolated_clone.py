@@ -47,6 +47,7 @@ async def test_a_clone_has_a_commit_with_its_history_and_the_settings_that_decid
     assert content(repo.path) == before
 
 
+@pytest.mark.slow
 async def test_a_clone_has_the_files_and_the_changes_of_a_worktree(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r")
     for name in ("a.txt", "b.crlf", "in/c.txt", "out/d.txt", "run"):
@@ -85,6 +86,7 @@ async def test_a_clone_has_the_files_and_the_changes_of_a_worktree(tmp_path: Pat
     assert len(found[0][0]) == 7
 
 
+@pytest.mark.slow
 async def test_a_split_index_is_of_the_clone_and_borrowed_objects_are_copied(tmp_path: Path) -> None:
     lender = make_repo(tmp_path / "lender")
     base = lender.commit(**{f"{number}.txt": f"{number}\n" for number in range(30)})
@@ -117,6 +119,7 @@ async def test_a_file_that_changes_in_the_moment_in_which_git_reads_it_is_a_chan
     assert (await clones.changes(path, base)).diff.endswith("-one\n+six\n")
 
 
+@pytest.mark.fast_cases("--depth=3")
 @pytest.mark.parametrize("option", ["--depth=3", "--filter=blob:none"])
 async def test_a_history_that_the_repository_lacks_is_cut(tmp_path: Path, option: str) -> None:
     source = make_repo(tmp_path / "source")
@@ -134,6 +137,7 @@ async def test_a_history_that_the_repository_lacks_is_cut(tmp_path: Path, option
     assert len(list((path / ".git/objects/pack").iterdir())) == 2
 
 
+@pytest.mark.slow
 async def test_what_a_task_makes_of_its_git_folder_reaches_no_other_repository(tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "r")
     base = repo.commit(**{"a.txt": "one\n"})

@@ -50,6 +50,7 @@ async def test_a_worktree_whose_index_is_a_link_changes_no_other_and_is_removed_
     assert not path.exists() and len(repo.git("worktree", "list").splitlines()) == 1
 
 
+@pytest.mark.fast_cases("inner/new-normal", "inner/new-all")
 @pytest.mark.parametrize("shown", ["no", "normal", "all"])
 @pytest.mark.parametrize("name", ["new", "inner/new", "nested/.git/HEAD", ".env"])
 async def test_a_worktree_with_a_new_file_is_not_removed_whatever_status_shows(
@@ -73,6 +74,7 @@ async def test_a_worktree_with_a_new_file_is_not_removed_whatever_status_shows(
     assert await DetachedWorktrees(found_in(linked.path), environ=os.environ).count_uncommitted() == 1
 
 
+@pytest.mark.fast_cases("apply.whitespace-warn")
 @pytest.mark.parametrize(
     ("setting", "value"),
     [

@@ -43,6 +43,7 @@ async def test_git_is_not_that_of_the_project(repo: Repo, environ: dict[str, str
     assert ran(repo) == []
 
 
+@pytest.mark.slow
 def test_importing_gitpython_starts_no_git_of_the_project(repo: Repo, environ: dict[str, str]) -> None:
     code = (
         "import os; from pathlib import Path; from opencode_tui.engine.project.git import SafeGit; "
@@ -155,6 +156,7 @@ LOADED = {
 """By variable: a file of the project, which leaves a file behind, and a program that loads it where the variable says so."""
 
 
+@pytest.mark.fast_cases("PERL5LIB-", "PYTHONPATH-lib")
 @pytest.mark.parametrize("entry", ["", ".", "lib", "ABSOLUTE", "LINK"])
 @pytest.mark.parametrize("variable", LOADED)
 def test_programs_load_no_code_of_the_project_by_inherited_variables(
@@ -194,6 +196,7 @@ async def test_a_program_that_writes_too_much_is_killed(tmp_path: Path) -> None:
     assert (ran.code, len(ran.output), ran.errors) == (0, 200_000, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="descriptors are counted in /proc")
 async def test_a_killed_program_leaves_no_pipe_open_that_a_process_outside_its_group_holds(tmp_path: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))

@@ -100,6 +100,7 @@ def test_arguments_that_are_too_large_are_dropped_and_the_call_is_refused() -> N
     assert [call.size for call in assembler.calls] == [0, len(A)]
 
 
+@pytest.mark.slow
 def test_the_arguments_of_all_calls_are_bounded_together() -> None:
     assembler = CallAssembler(tools=("write",), used_ids=())
     for number in range(6):

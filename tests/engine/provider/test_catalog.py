@@ -339,6 +339,7 @@ def test_a_model_of_the_settings_is_never_retired() -> None:
     assert made.choose_default() == DefaultModel(ref("openai/gpt-5.1-codex"), "settings")
 
 
+@pytest.mark.slow
 def test_the_default_of_every_provider_is_listed_and_not_retired() -> None:
     made = catalog()
     without = ("demo", "ollama", "lmstudio", "llamacpp", "vllm")
@@ -582,6 +583,7 @@ def test_small_things_go_to_a_cheap_model_of_the_same_provider(main: str, small:
     assert catalog(small_model="openai/gpt-4o").small_model(ref(main)) == ref("openai/gpt-4o")
 
 
+@pytest.mark.slow
 def test_models_lists_what_can_be_asked_now() -> None:
     ready = catalog(provider=provider_config("http://h"), keys={"groq": "k"}).models()
     assert {model.provider_id for model in ready} == {"fake", "fake-anthropic", "fake-litellm", "groq", "demo"}

@@ -4,6 +4,7 @@ import json
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def check_cut(case: Stream, places: list[int]) -> None:
     assert said(api, cut(stream, places)) == said(api, [stream])
 
 
+@pytest.mark.slow
 @given(st.sampled_from(STREAMS), PLACES)
 @settings(max_examples=100)
 def test_any_cut_of_the_bytes_is_heard_alike(case: Stream, places: list[int]) -> None:
@@ -53,6 +55,7 @@ ANSWERS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(ANSWERS, st.sampled_from(APIS), st.lists(st.integers(0, 1 << 20), max_size=20))
 @settings(max_examples=100)
 def test_what_was_said_is_heard(answer: Answer, api: Any, places: list[int]) -> None:
@@ -94,6 +97,7 @@ def check_damaged(case: tuple[Damage, Stream, bytes]) -> None:
         assert heard.blocks == gather(*decode(api, [sent])).blocks
 
 
+@pytest.mark.slow
 @given(damaged(STREAMS))
 @settings(max_examples=100)
 def test_damage_ends_in_an_error_or_in_what_was_said(case: tuple[Damage, Stream, bytes]) -> None:

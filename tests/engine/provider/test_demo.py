@@ -248,6 +248,7 @@ def check_grammar(events: list[StreamEvent]) -> None:
     assert order == "F"
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(
     texts=st.lists(st.sampled_from(REQUESTS) | st.lists(WORDS, max_size=12).map(" ".join), min_size=1, max_size=3),
@@ -285,6 +286,7 @@ async def test_a_call_is_streamed_as_the_json_that_it_carries_after_a_thought() 
     assert thoughts == ["This is a prompt that I know. First: Running `echo  two   spaces`.", ""]
 
 
+@pytest.mark.slow
 def test_the_demo_imports_nothing_heavy() -> None:
     heavy = "{'httpx', 'litellm', 'git', 'click', 'textual'} & set(sys.modules)"
     code = f"import sys\nimport opencode_tui.engine.provider.demo.llm\nsys.exit(str({heavy}) if {heavy} else 0)"

@@ -96,6 +96,7 @@ async def test_one_connection_serves_one_answer_after_the_other(server: ModelSer
     assert [first.joined("text"), second.joined("text")] == ["Echo: one", "Echo: two"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux lets a program acknowledge at once")
 async def test_a_server_that_holds_an_answer_back_until_its_headers_are_acknowledged_does_not_wait() -> None:
     """The system acknowledges late for a client that leaves it to it, but for the first packets of a connection."""
@@ -208,6 +209,7 @@ async def test_chunks_that_follow_each_other_quickly_are_gathered(server: ModelS
     assert gathered > len(words) / 4 / 10
 
 
+@pytest.mark.fast_cases("openai")
 @all_formats
 async def test_a_silent_provider_is_given_up(server: ModelServer, adapter: Api) -> None:
     server.script(Answer(text="one two three", fault="stall", fault_after=2))
@@ -302,6 +304,7 @@ async def test_a_redirect_on_the_same_server_is_followed(server: ModelServer) ->
     assert (await ask_once(direct(server), request())).joined("text") == "here"
 
 
+@pytest.mark.slow
 async def test_a_compressed_answer_is_read_and_a_bomb_is_not(server: ModelServer) -> None:
     server.script(Answer(text="squeezed", is_gzip=True), Answer(chunks=(b" " * (40 << 20),), is_gzip=True))
     llm = direct(server)

@@ -38,6 +38,7 @@ def test_any_bytes_become_a_sentence(status: int, body: bytes) -> None:
     assert is_sentence(str(failure.from_child(Reported("p", status=status, message=text), now_ms=0)))
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(_STATUSES, st.dictionaries(_KEYS, _VALUES, max_size=4))
 def test_any_object_becomes_a_sentence(status: int, body: dict[str, object]) -> None:
@@ -48,6 +49,7 @@ def test_any_object_becomes_a_sentence(status: int, body: dict[str, object]) -> 
     assert is_sentence(str(failure.from_child(Reported("p", message=f"XError - {body!r}"), now_ms=0)))
 
 
+@pytest.mark.slow
 def test_damaged_bodies_of_the_corpus_become_sentences() -> None:
     dice = random.Random(16)
     for line in error_lines():

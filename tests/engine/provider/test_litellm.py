@@ -38,7 +38,7 @@ from tests.support.world.processes import is_running
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 both = pytest.mark.parametrize("api", ["openai", "anthropic"])
 
 

@@ -55,6 +55,7 @@ async def test_ollamas_default_context_is_that_of_its_variable() -> None:
     assert found is not None and found.models["gemma3:4b"].context == 65536
 
 
+@pytest.mark.fast_cases("qwen3:8b")
 @pytest.mark.parametrize("name", ["gemma3:4b", "qwen3:8b", "unknown"])
 async def test_a_server_is_asked_again_until_it_has_loaded_the_model(name: str) -> None:
     routes = dict(OLLAMA)

@@ -42,6 +42,7 @@ def test_the_table_has_models_of_all_big_providers() -> None:
     assert len({row["model"].partition("/")[0] for row in KNOWN}) >= 20
 
 
+@pytest.mark.slow
 @each("row", KNOWN, ids=lambda row: row["model"])
 def test_a_model_has_its_family_its_variants_and_its_parameters(row: dict[str, Any]) -> None:
     ref = parse_model_ref(row["model"])
@@ -212,6 +213,7 @@ def test_a_title_gets_the_least_reasoning(model: str, adapter: Adapter, options:
     assert least_variant(with_facts(Model(provider_id=provider_id, model_id=model_id, adapter=adapter))) == options
 
 
+@pytest.mark.slow
 @each(
     ("large", "small"),
     [
@@ -274,6 +276,7 @@ SENT = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_each_parameter_reaches_the_provider_in_its_format(environ: dict[str, str], tmp_path: Path) -> None:
     """One engine for all, because only the requests differ."""
     listed = provider_config("http://unused", has_all=True)
@@ -306,6 +309,7 @@ async def test_each_parameter_reaches_the_provider_in_its_format(environ: dict[s
     assert len(world.server.requests) == len(SENT)
 
 
+@pytest.mark.slow
 async def test_more_tools_than_a_provider_accepts_end_the_turn_with_a_remedy(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

@@ -193,6 +193,7 @@ async def test_openrouters_own_list_has_context_prices_images_and_tools(world: W
     assert str(made.default_model()) == "openrouter/anthropic/claude-sonnet-5.5"
 
 
+@pytest.mark.slow
 async def test_a_list_without_sizes_leaves_them_unknown(world: World, lists: ListServer) -> None:
     own = {"huggingface": {"options": {"baseURL": f"{lists.url}/v1"}}}
     await world.refresh(ListSource(f"{lists.url}/v1/models", "huggingface"))

@@ -132,6 +132,7 @@ def test_a_missing_or_damaged_table_is_an_empty_one(tmp_path: Path) -> None:
     assert ModelTable(source=tmp_path / "broken.json").provider_ids() == []
 
 
+@pytest.mark.slow
 def test_the_installed_table_is_read_without_importing_litellm() -> None:
     code = (
         "import sys; from opencode_tui.engine.provider.model_table import ModelTable;"

@@ -60,6 +60,7 @@ async def test_a_key_that_changed_is_sent_with_the_next_request(server: ModelSer
     assert sent == ["Bearer sk-first-key-000", "Bearer sk-second-key-00"]
 
 
+@pytest.mark.slow
 async def test_the_demo_answers_without_a_server(server: ModelServer) -> None:
     catalog, providers = opened(server)
     model = catalog.resolve(ModelRef(provider_id="demo", model_id="tour"))
@@ -76,6 +77,7 @@ async def test_a_provider_without_a_key_is_refused_before_anything_is_sent(serve
         providers.llm(catalog.resolve(ModelRef(provider_id="openai", model_id="gpt-4o")))
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_loaded_before_a_model_is_asked() -> None:
     code = (
         "import sys; import opencode_tui.engine.provider.providers, opencode_tui.engine.provider.catalog;"

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.engine.provider import failure
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.schema.error import ContextOverflowError
@@ -89,6 +91,7 @@ def check_end(heard: Heard, want: dict[str, Any]) -> None:
         assert getattr(usage, name) == count
 
 
+@pytest.mark.slow
 def test_an_event_that_never_ends_is_refused_before_it_fills_the_memory() -> None:
     _, error = decode("openai-chat", (b" " * (1 << 20) for _ in range(1024)))
     assert error is not None

@@ -68,6 +68,7 @@ def _is_new(line: str) -> bool:
     return line.startswith("+") and not line.startswith("+++")
 
 
+@pytest.mark.slow
 async def test_changes_are_staged_unstaged_and_new_pieces(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r", **{"a.txt": TEXT, "gone.txt": "old\n"})
     desk.change("a.txt", 3)
@@ -103,6 +104,7 @@ async def test_marked_pieces_are_committed_and_the_others_stay_as_they_were(tmp_
     assert desk.repo.git("status", "--porcelain") == "MM a.txt"
 
 
+@pytest.mark.slow
 async def test_a_piece_on_a_staged_one_that_is_not_marked_is_refused_and_nothing_changes(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.change("a.txt", 20)
@@ -124,6 +126,7 @@ FORMS = {
 """Settings of git that change how it writes or reads patches. Source: git-config(1), 2.39."""
 
 
+@pytest.mark.fast_cases("color.ui", "diff.renames")
 @pytest.mark.parametrize("setting", FORMS)
 async def test_a_piece_is_committed_whatever_form_the_settings_give_patches(tmp_path: Path, setting: str) -> None:
     text = "".join("\n" if number % 3 == 0 else f"line {number}\n" for number in range(1, 41))
@@ -135,6 +138,7 @@ async def test_a_piece_is_committed_whatever_form_the_settings_give_patches(tmp_
     assert (report.is_done, desk.committed(), desk.unstaged()) == (True, ["changed 20"], ["changed 5", "changed 35"])
 
 
+@pytest.mark.fast_cases("settings1-hooks1", "settings4-hooks4")
 @pytest.mark.parametrize(
     ("settings", "hooks"),
     [
@@ -161,6 +165,7 @@ async def test_hooks_of_the_settings_are_named_as_those_of_the_folder(
     assert (await desk.changes()).hooks == ["pre-commit", *(one for one in hooks if one != "pre-commit")]
 
 
+@pytest.mark.slow
 async def test_a_hook_that_fails_loses_nothing_and_its_output_is_whole(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.change("a.txt", 2)
@@ -176,6 +181,7 @@ async def test_a_hook_that_fails_loses_nothing_and_its_output_is_whole(tmp_path:
     assert (await desk.changes()).hooks == ["pre-commit"]
 
 
+@pytest.mark.slow
 async def test_what_a_hook_adds_to_the_commit_is_in_the_index_too(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.change("a.txt", 30)
@@ -185,6 +191,7 @@ async def test_what_a_hook_adds_to_the_commit_is_in_the_index_too(tmp_path: Path
     assert desk.committed() == ["formatted 30"] and desk.repo.git("status", "--porcelain") == ""
 
 
+@pytest.mark.slow
 async def test_what_changed_since_it_was_shown_is_not_committed(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.change("a.txt", 30)
@@ -197,6 +204,7 @@ async def test_what_changed_since_it_was_shown_is_not_committed(tmp_path: Path) 
     assert desk.repo.git("log", "--format=%s") == "first"
 
 
+@pytest.mark.slow
 async def test_a_signature_that_fails_loses_nothing(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.change("a.txt", 30)
@@ -209,6 +217,7 @@ async def test_a_signature_that_fails_loses_nothing(tmp_path: Path) -> None:
     assert desk.unstaged() == ["changed 30"] and desk.repo.git("log", "--format=%s") == "first"
 
 
+@pytest.mark.slow
 async def test_the_first_commit_and_whole_files_of_each_kind(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.repo.git("checkout", "-q", "--orphan", "empty")
@@ -228,6 +237,7 @@ async def test_the_first_commit_and_whole_files_of_each_kind(tmp_path: Path) -> 
     assert desk.repo.git("status", "--porcelain") == "" and (desk.repo.path / "data.bin").read_bytes() == b"a\0b"
 
 
+@pytest.mark.slow
 async def test_filters_and_hooks_of_a_repository_run_for_a_commit_alone(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r", **{".gitattributes": "*.big filter=big\n", "x.big": "small\n", "a.txt": TEXT})
     ran = tmp_path / "ran"
@@ -242,6 +252,7 @@ async def test_filters_and_hooks_of_a_repository_run_for_a_commit_alone(tmp_path
     assert ran.exists() and desk.repo.git("show", "HEAD:x.big") == "LARGER TEXT"
 
 
+@pytest.mark.slow
 async def test_a_merge_under_way_is_left_to_git(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "r")
     desk.repo.git("checkout", "-q", "-b", "other")
@@ -256,6 +267,7 @@ async def test_a_merge_under_way_is_left_to_git(tmp_path: Path) -> None:
         await desk.commit(lambda *_: True)
 
 
+@pytest.mark.slow
 async def test_names_of_files_are_no_options_and_no_patterns(tmp_path: Path) -> None:
     names = ("-rf", "--all", "*", ":(glob)**", "a\nb", 'q"uote', "ü,100644")
     desk = Desk(tmp_path / "r")

@@ -47,6 +47,7 @@ async def test_a_branch_is_made_with_the_changes_as_they_are(tmp_path: Path) -> 
     assert found.branch == "fix/last-row"
 
 
+@pytest.mark.slow
 async def test_a_push_says_what_it_does_and_returns_what_the_remote_printed(tmp_path: Path) -> None:
     repo, git, found = _desk(tmp_path)
     with pytest.raises(ConfigError, match="no remote"):

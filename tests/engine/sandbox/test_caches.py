@@ -18,6 +18,9 @@ from tests.engine.sandbox.test_sandbox import World
 from tests.support.world.machine import PYTHON
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 CACHED = (
     "go/pkg/mod/example.org/a@v1/a.go", "go/pkg/mod/cache/download/example.org/a/@v/v1.zip", ".cargo/registry/src/i/a-1/lib.rs",
     ".cargo/registry/cache/i/a-1.crate", ".cargo/git/db/a/HEAD", ".cargo/bin/tool", ".m2/repository/a/a/1/a-1.jar",

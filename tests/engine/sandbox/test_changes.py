@@ -54,6 +54,7 @@ def test_a_folder_that_holds_a_virtual_environment_is_no_secret(repo: Repo) -> N
     assert repo.path / ".env" not in files.secret()
 
 
+@pytest.mark.slow
 @each(
     "name",
     [
@@ -203,6 +204,7 @@ CHANGES: dict[str, tuple[Callable[[Repo], object], dict[str, str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.fast_cases("new repository", "deleted")
 @pytest.mark.parametrize("name", CHANGES)
 def test_changes_of_protected_files_are_found_and_undone(repo: Repo, name: str) -> None:
     act, expected = CHANGES[name]
@@ -365,6 +367,7 @@ def test_the_git_folder_of_a_linked_worktree_is_watched(repo: Repo, tmp_path: Pa
 TODO = ".git/rebase-merge/git-rebase-todo"
 
 
+@pytest.mark.fast_cases(".git/worktrees/w-None- _exec x-True", ".git/worktrees/w-too long to be read")
 @pytest.mark.parametrize(
     ("old", "new", "counts"),
     [
@@ -552,6 +555,7 @@ STRANGE = {
 }
 
 
+@pytest.mark.fast_cases(".git/HEAD", "nested/.git")
 @pytest.mark.parametrize("name", NAMING)
 def test_no_content_of_a_file_that_names_others_stops_the_search(tmp_path: Path, name: str) -> None:
     for number, content in enumerate(STRANGE.values()):

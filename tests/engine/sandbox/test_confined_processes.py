@@ -21,6 +21,7 @@ RUNS = """runs() { for file in /proc/[0-9]*/cmdline; do
 WAYS: dict[str, dict[str, Any]] = {"timeout": {"timeout_ms": 1_500}, "cancel": {"cancel_at": b"ready"}}
 
 
+@pytest.mark.fast_cases("landlock-exit 3-3-", "landlock-exec nothing-like-this-127-/bin/bash: line 1: exec: not..")
 @pytest.mark.parametrize(
     ("text", "code", "output"),
     [
@@ -55,6 +56,7 @@ def test_what_the_shell_left_running_is_named_and_ended(confined_each_way: Confi
     assert [survivors(name) for name in names] == [[], [], []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_command_gets_its_grace_before_it_is_killed(
     confined_each_way: Confined, monkeypatch: pytest.MonkeyPatch, way: str

@@ -85,6 +85,7 @@ print("answer:", link.recv(100).partition(b"\\r\\n")[0].decode())
 """
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_an_engine_answers_no_confined_command_that_knows_its_secret(confined: Confined):
     (confined.base / "user").mkdir()
     environ, folder = isolated_environment(confined.base / "user"), confined.outside

@@ -103,6 +103,7 @@ def test_the_secret_of_an_oauth_client_is_withheld(oauth: Any, values: set[str])
     assert [secrets.redact(f"a {value} b") for value in values] == ["a [hidden] b"] * len(values)
 
 
+@pytest.mark.slow
 def test_a_key_that_is_stored_meanwhile_is_removed_from_outputs_at_once(paths: Paths) -> None:
     secrets = Secrets({}, stored=AuthStore(paths=paths).keys)
     assert secrets.redact_value({"a": [KEY]}) == {"a": [KEY]}

@@ -139,6 +139,7 @@ async def run(world: World, code: Mapping[str, str], **names: object) -> list[st
     return json.loads(ran.output)
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_a_hostile_helper_writes_nothing_and_reaches_nothing(world: World) -> None:
     before = {path: path.read_bytes() for path in world.project.rglob("*") if path.is_file()}
     name = f"sandbox-helper-test-{os.getpid()}"
@@ -162,6 +163,7 @@ async def test_a_hostile_helper_writes_nothing_and_reaches_nothing(world: World)
     assert len(ATTEMPTS) > 30
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_a_helper_reads_the_project_and_writes_what_is_its_own(world: World) -> None:
     assert await run(world, _ALLOWED) == list(_ALLOWED)
 
@@ -185,6 +187,7 @@ async def test_files_that_are_written_later_can_be_read_also_beside_secrets(worl
     assert await process.wait() == 0
 
 
+@pytest.mark.slow_cases("bubblewrap")
 async def test_a_helper_that_is_killed_leaves_no_process_of_its_namespace(world: World) -> None:
     text = "setsid sleep 987654 & sleep 987654 & echo started; wait"
     launch = await world.sandbox().confine_helper(Program(["sh", "-c", text], world.project, world.environ))

@@ -9,6 +9,9 @@ import pytest
 from tests.engine.sandbox.confined import Confined
 from tests.support.world.machine import PYTHON
 
+pytestmark = pytest.mark.slow
+
+
 GIT = "git -c user.email=a@b -c user.name=a"
 
 

@@ -14,6 +14,9 @@ from tests.engine.sandbox.conftest import prepared, require
 from tests.engine.sandbox.hostile import IN_VIEW, SCRIPTS, SHARED_PROC
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 NOT_HELD = {
     "bubblewrap": set[str](),
     IN_VIEW: set[str](),

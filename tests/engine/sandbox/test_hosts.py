@@ -123,27 +123,32 @@ PROGRAMS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.fast_cases("bubblewrap-curl with a tunnel")
 @PROGRAMS
 async def test_programs_reach_a_listed_host(world: World, port: int, program: str) -> None:
     assert f"/a?b for 127.0.0.1:{port}" in await world.run(f"{program} 'http://127.0.0.1:{port}/a?b'")
 
 
+@pytest.mark.slow
 @PROGRAMS
 async def test_other_hosts_are_refused_by_name(world: World, program: str) -> None:
     await world.run(f"{program} http://db.example:5432/; false")
     assert world.refused == ["db.example"]
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_a_refused_host_is_named_in_one_line(world: World) -> None:
     assert await world.run("curl -sS http://db.example/") == "the sandbox does not allow db.example\n"
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_git_fetches_through_the_proxy(world: World, port: int) -> None:
     output = await world.run(f"git ls-remote http://127.0.0.1:{port}/r.git")
     assert "/r.git/info/refs not valid" in output  # what our server answers is no repository
     assert world.refused == []
 
 
+@pytest.mark.slow
 async def test_pip_fetches_through_the_proxy(world: World, port: int) -> None:
     if subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True, check=False).returncode:
         pytest.skip("the Python of this environment has no pip")
@@ -153,6 +158,7 @@ async def test_pip_fetches_through_the_proxy(world: World, port: int) -> None:
     assert world.refused == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "refused"),
     [
@@ -170,6 +176,7 @@ async def test_other_ways_to_write_an_address_are_refused(world: World, port: in
     assert world.refused == [refused]
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_a_name_that_resolves_to_a_local_address_needs_the_address_too(world: World, port: int) -> None:
     world.granted.append("localhost")
     output = await world.run(f"curl -sS4 http://localhost:{port}/ || true; curl -sS http://localhost:1/")
@@ -178,6 +185,7 @@ async def test_a_name_that_resolves_to_a_local_address_needs_the_address_too(wor
     assert world.refused[0] in ("127.0.0.1", "::1")
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_a_granted_host_counts_for_the_next_command(world: World) -> None:
     await world.run("curl -sS http://db.example/")
     assert world.refused == ["db.example"]
@@ -214,6 +222,7 @@ WRONG_HEADS = (
 """Requests, in the quotes of Python, with the answers."""
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_what_is_no_request_of_the_command_is_answered_with_an_error(world: World) -> None:
     heads = ", ".join(f"'{head}'" for head, _ in WRONG_HEADS)
     output = await world.run(
@@ -223,6 +232,7 @@ async def test_what_is_no_request_of_the_command_is_answered_with_an_error(world
     assert output.split() == [answer for _, answer in WRONG_HEADS]
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_a_very_long_head_ends_the_connection(world: World) -> None:
     head = f"'GET http://a/ HTTP/1.1\\r\\nX: ' + 'x' * {2 * MOST_HEAD_BYTES}"
     sent = f"one = connect()\ntry:\n    one.sendall(({head}).encode())\n    print(read(one))\nexcept OSError: print('reset')\nEND"
@@ -230,6 +240,7 @@ async def test_a_very_long_head_ends_the_connection(world: World) -> None:
     assert output.startswith(("HTTP/1.1 431 ", "reset"))
 
 
+@pytest.mark.slow
 async def test_200_connections_at_once_are_served_and_slow_clients_delay_no_other(world: World, port: int) -> None:
     request = f"('GET http://127.0.0.1:{port}/ HTTP/1.1\\r\\n' + AUTH + '\\r\\n').encode()"
     output = await world.run(
@@ -240,6 +251,7 @@ async def test_200_connections_at_once_are_served_and_slow_clients_delay_no_othe
     assert output == "200\n"
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_connections_end_with_their_command(world: World, port: int) -> None:
     head = f"('CONNECT 127.0.0.1:{port} HTTP/1.1\\r\\n' + AUTH + '\\r\\n').encode()"
     assert "200" in await world.run(f"{RAW}one = connect()\none.sendall({head})\nprint(one.recv(99))\nEND")
@@ -249,6 +261,7 @@ async def test_connections_end_with_their_command(world: World, port: int) -> No
     assert tasks == set()
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_nothing_passes_by_the_proxy(world: World, port: int) -> None:
     tries = [
         f"socket.create_connection(('127.0.0.1', {port}), 5)",
@@ -264,6 +277,7 @@ async def test_nothing_passes_by_the_proxy(world: World, port: int) -> None:
     assert (await world.run(f"{RAW}{lines}END")).split() == ["no"] * len(tries)
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_the_socket_of_the_proxy_is_the_users_alone_and_ends_with_the_sandbox(world: World, port: int) -> None:
     await world.run(f"curl -sS http://127.0.0.1:{port}/")
     assert world.confined is not None
@@ -278,6 +292,7 @@ async def test_the_socket_of_the_proxy_is_the_users_alone_and_ends_with_the_sand
             await asyncio.open_connection("127.0.0.1", proxy)
 
 
+@pytest.mark.slow
 def test_without_hosts_no_proxy_is_loaded(environ: dict[str, str], tmp_path: Path) -> None:
     code = (
         "import asyncio, os, sys; from pathlib import Path; from opencode_tui.storage.paths import find_paths\n"
@@ -321,6 +336,7 @@ def test_a_host_list_matches_names_suffixes_addresses_and_ports() -> None:
     assert [one for one in refused if hosts.allows(*one)] == []
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_what_a_command_leaves_running_is_ended_and_its_exit_code_kept(world: World) -> None:
     await world.run('sleep 300 & until read -r name < /proc/$!/comm && [ "$name" = sleep ]; do :; done; exit 3')
     assert (world.code, world.leftovers) == (3, ("sleep 300",))

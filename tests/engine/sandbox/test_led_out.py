@@ -41,6 +41,7 @@ def closed(world: World) -> str:
     return str(world.home / "notes/secret")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", VARIABLES)
 async def test_a_variable_that_names_a_folder_of_the_project_opens_nothing_outside(world: World, variable: str) -> None:
     secret = closed(world)
@@ -59,6 +60,7 @@ async def test_a_cache_of_the_user_in_the_project_is_used_as_it_is(world: World)
     assert await world.run("echo $PIP_CACHE_DIR; true pip", environ=environ) == f"{world.project}/caches/pip\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", ["env", "{0}/env", "e?v", "./env/", "data/link"])
 @pytest.mark.parametrize("setting", ["readable", "writable"])
 async def test_a_setting_that_names_a_link_of_the_project_opens_nothing_outside(

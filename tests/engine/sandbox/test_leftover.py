@@ -19,6 +19,9 @@ from tests.engine.sandbox.confined import Confined
 from tests.engine.sandbox.conftest import require_tier
 from tests.support.world.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
+
 BEFORE_ITS_CHILD_BEGINS = ('exec 9<>"$0"; exec "$@"', ("--unshare-user", "--userns-block-fd", "9"))
 """bubblewrap has made its child, has asked the kernel to end with us, and waits before it lets the child begin."""
 

@@ -51,15 +51,18 @@ def end_by_processes(commands: Confined, text: str) -> None:
     assert survivors(token) == []
 
 
+@pytest.mark.slow
 def test_a_command_with_too_many_processes_ends_with_all_of_them(held: Confined) -> None:
     end_by_processes(held, "for one in {{1..40}}; do sleep {n} & done; wait")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["setsid sleep {n} &", "(setsid sleep {n} &);", "env -i setsid -f sleep {n};"])
 def test_processes_that_leave_the_session_count_too(landlock: Confined, start: str) -> None:
     end_by_processes(landlock, "for one in {{1..40}}; do " + start + " done; sleep {n}")
 
 
+@pytest.mark.slow
 def test_a_crowd_of_sessions_ends_where_each_has_a_share_of_its_own(held: Confined) -> None:
     token = new_token()
     spin = (
@@ -74,6 +77,7 @@ def test_a_crowd_of_sessions_ends_where_each_has_a_share_of_its_own(held: Confin
     assert survivors(token) == []
 
 
+@pytest.mark.slow
 def test_a_command_that_ends_at_its_limit_leaves_another_alone(tmp_path: Path) -> None:
     """The processes of both have lost their parents and lead sessions of their own."""
     (tmp_path / "other").mkdir()
@@ -89,6 +93,7 @@ def test_a_command_that_ends_at_its_limit_leaves_another_alone(tmp_path: Path) -
     assert (ended.limit, ended.exit_code, output) == (None, 0, "done\n")
 
 
+@pytest.mark.slow
 def test_this_program_has_its_former_share_of_the_cores_after_a_busy_command(plain: Confined) -> None:
     file = Path("/proc/self/autogroup")
 
@@ -111,6 +116,7 @@ def test_threads_count_too(plain: Confined) -> None:
     assert ended.limit == ReachedLimit(kind="threads", value=48)
 
 
+@pytest.mark.slow
 def test_one_process_reaches_the_limit_of_memory(held: Confined) -> None:
     ended, _ = held.run(
         python("import time; kept = bytearray(b'x') * (160 << 20); time.sleep(30)"), limits=Limits(memory=128 * MB)
@@ -118,18 +124,21 @@ def test_one_process_reaches_the_limit_of_memory(held: Confined) -> None:
     assert (ended.reason, ended.limit) == ("limit", ReachedLimit(kind="memory", value=128 * MB))
 
 
+@pytest.mark.slow
 def test_the_memory_of_all_processes_counts_together(plain: Confined) -> None:
     one = python("import time; kept = bytearray(b'x') * (48 << 20); time.sleep(30)")
     ended, _ = plain.run(f"({one}) & ({one}) & ({one}) & wait", limits=Limits(memory=128 * MB))
     assert ended.limit == ReachedLimit(kind="memory", value=128 * MB)
 
 
+@pytest.mark.slow
 def test_memory_that_processes_share_counts_once(plain: Confined) -> None:
     source = "import os, time; kept = bytearray(b'x') * (64 << 20); [os.fork() for _ in range(3)]; time.sleep(0.6)"
     ended, _ = plain.run(python(source), limits=Limits(memory=256 * MB))
     assert (ended.reason, ended.exit_code, ended.limit) == ("exit", 0, None)
 
 
+@pytest.mark.slow
 def test_files_in_memory_count_in_a_namespace(bubblewrap: Confined) -> None:
     ended, _ = bubblewrap.run("head -c 160M /dev/zero > /dev/shm/file; sleep 30", limits=Limits(memory=128 * MB))
     assert ended.limit == ReachedLimit(kind="memory", value=128 * MB)
@@ -140,18 +149,21 @@ def test_reserved_memory_does_not_count(plain: Confined) -> None:
     assert plain.run(python(source), limits=Limits(memory=128 * MB))[0].exit_code == 0
 
 
+@pytest.mark.slow
 def test_an_endless_file_ends(held: Confined) -> None:
     ended, _ = held.run(f"{until_limited('f')}; yes > endless", limits=Limits(file_size=32 * MB))
     assert ended.limit == ReachedLimit(kind="file_size", value=32 * MB)
     assert 0 < (held.project / "endless").stat().st_size <= 64 * MB
 
 
+@pytest.mark.slow
 def test_an_endless_file_ends_the_rest_of_the_line_too(plain: Confined) -> None:
     part = "head -c 4M /dev/zero; sleep 0.02"
     ended, output = plain.run(f"while :; do {part}; done > endless; echo went on", limits=Limits(file_size=48 * MB))
     assert ended.reason == "limit" and "went on" not in output
 
 
+@pytest.mark.slow
 def test_an_endless_file_ends_while_free_space_grows(plain: Confined) -> None:
     with (plain.project / "ballast").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 128 * MB)
@@ -161,6 +173,7 @@ def test_an_endless_file_ends_while_free_space_grows(plain: Confined) -> None:
     assert ended.limit == ReachedLimit(kind="file_size", value=48 * MB)
 
 
+@pytest.mark.slow
 def test_a_large_file_that_a_command_only_reads_does_not_count(plain: Confined) -> None:
     with (plain.project / "large").open("wb") as file:
         os.posix_fallocate(file.fileno(), 0, 128 * MB)
@@ -190,12 +203,14 @@ def test_open_files_are_limited_for_each_process(held: Confined) -> None:
     assert ended.exit_code != 0
 
 
+@pytest.mark.slow
 def test_a_command_below_its_limits_ends_as_without_them(plain: Confined) -> None:
     limits = Limits(memory=512 * MB, processes=100, file_size=64 * MB, open_files=200)
     ended, output = plain.run("sleep 0.3 & sleep 0.3; wait; echo done; exit 3", limits=limits)
     assert (ended.reason, ended.exit_code, ended.limit, output) == ("exit", 3, None, "done\n")
 
 
+@pytest.mark.slow
 def test_programs_give_way_once_they_are_more_than_the_cores(plain: Confined) -> None:
     spin = "for one in $(seq $(($(nproc) + 2))); do (while :; do :; done) & done; until [ $(nice) = 10 ]; do sleep 0.05; done; "
     ended, output = plain.run(f"{spin} nice; bash -c nice; kill $(jobs -p)", limits=Limits(processes=100))

@@ -127,6 +127,7 @@ touch "$HOME/outside" 2>/dev/null; cat .env 2>/dev/null
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("name", LAYOUTS)
 async def test_a_command_runs_and_is_confined_wherever_links_lead(name: str, tier: Tier, tmp_path: Path) -> None:
@@ -151,6 +152,7 @@ async def test_each_path_of_a_policy_is_the_one_that_the_kernel_compares(name: s
     assert named == [os.path.realpath(path) for path in named]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
 async def test_a_home_on_another_file_system_works_and_stays_closed(tier: Tier, tmp_path: Path) -> None:
     require_tier(tier)
@@ -163,6 +165,7 @@ async def test_a_home_on_another_file_system_works_and_stays_closed(tier: Tier, 
         shutil.rmtree(memory)
 
 
+@pytest.mark.slow
 async def test_a_folder_of_path_behind_a_link_below_tmp_is_found_by_each_command(tmp_path: Path) -> None:
     require_tier("bubblewrap")
     user = User(tmp_path, _made(tmp_path / "ada"), "bubblewrap")

@@ -18,6 +18,9 @@ from tests.engine.sandbox.conftest import require_tier
 from tests.support.world.machine import PYTHON
 from tests.support.world.repo import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
+
 FLOOD = """
 import os, sys
 for one in range(int(sys.argv[1])):

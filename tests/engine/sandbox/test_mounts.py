@@ -95,6 +95,7 @@ def exchange(one: Path, other: Path) -> None:
         raise OSError(ctypes.get_errno(), "renameat2")
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_exchanged_with_a_link_all_the_time_is_open_or_none(tmp_path: Path) -> None:
     """A look-up finds one of both, or that it changed; each is an answer, and no other error."""
     (tmp_path / "a").mkdir()
@@ -226,6 +227,7 @@ def replace(path: Path, text: str) -> None:
     new.rename(path)
 
 
+@pytest.mark.fast_cases(".git/config-one stage", ".git/config-two stages")
 @pytest.mark.parametrize("way", ["two stages", "one stage", "view"])
 @pytest.mark.parametrize("name", ["c/.env", ".git/config"])
 def test_a_file_that_is_replaced_while_a_command_runs_is_covered_again(guarded: Confined, name: str, way: str) -> None:
@@ -255,6 +257,7 @@ def test_a_file_that_is_removed_while_a_command_runs_needs_no_cover(guarded: Con
     assert b"CANARY a/.bashrc" in running.output
 
 
+@pytest.mark.slow
 def test_a_command_ends_when_a_protected_file_was_replaced_and_may_have_been_written_since(guarded: Confined) -> None:
     path = guarded.project / ".git/config"
     with beside(guarded, "echo begun; until true >> .git/config; do :; done 2>/dev/null; sleep 30") as running:
@@ -290,6 +293,7 @@ def test_a_mount_that_held_is_known_after_the_end(guarded: Confined) -> None:
     assert not launch.mounts.holds(guarded.project / "other")
 
 
+@pytest.mark.slow
 def test_commands_beside_each_other_each_hold_their_mounts(guarded: Confined) -> None:
     with beside(guarded, "echo begun; read -r x") as first, beside(guarded, "echo begun; sleep 30") as second:
         first.wait_for(b"begun")
@@ -310,6 +314,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relative", [True, False])
 def test_a_background_command_that_swaps_a_folder_with_a_link_opens_nothing(
     bubblewrap: Confined, relative: bool
@@ -365,6 +370,7 @@ def test_git_itself_changes_only_what_branches_track(tmp_path: Path) -> None:
     assert same_but_tracking(before, (tmp_path / ".git/config").read_bytes())
 
 
+@pytest.mark.slow
 def test_more_files_than_bubblewrap_can_hide_end_the_command_in_one_line(bubblewrap: Confined) -> None:
     hidden = [bubblewrap.project / str(number) / ".env" for number in range(3_100)]
     for path in hidden:

@@ -157,6 +157,7 @@ def test_the_folders_of_python_are_those_that_it_names(name: str) -> None:
     assert name == "scripts" or any(map(named.is_relative_to, found.modules))
 
 
+@pytest.mark.slow
 async def test_a_python_in_the_temp_folder_works_and_is_read_only(
     paths: Paths, environ: dict[str, str], project: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,9 @@ from tests.engine.sandbox.conftest import require, require_tier
 from tests.support.world.machine import PYTHON
 from tests.support.world.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
+
 LEAVE = """
 import os, sys, time
 if sys.argv[1:2] == ["stay"]:

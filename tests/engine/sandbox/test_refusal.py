@@ -119,6 +119,7 @@ def require_programs(text: str) -> None:
             pytest.skip(f"{name} is not installed")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_refusal_is_recognized(world: Confined, name: str) -> None:
     if world.tier == "landlock" and name in OPEN_IN_LANDLOCK:
@@ -134,6 +135,7 @@ def test_a_refusal_is_recognized(world: Confined, name: str) -> None:
         assert refusal.host in ("example.com", None), refusal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ORDINARY)
 def test_an_ordinary_failure_asks_nothing(world: Confined, name: str) -> None:
     require_programs(ORDINARY[name])

@@ -5,6 +5,7 @@ import threading
 from pathlib import Path
 
 import psutil
+import pytest
 from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.running import RunningCommands
@@ -16,6 +17,7 @@ from tests.support.world.waiting import PATIENCE_S, wait_until
 LOOP = "while :; do : > moved; rm -f moved; done"
 
 
+@pytest.mark.slow
 def test_all_that_a_command_started_stops_and_goes_on(confined: Confined) -> None:
     token = new_token()
     text = f"setsid bash -c '{LOOP}; : {token}' & bash -c '{LOOP}; : {token}' & echo ready; wait"

@@ -100,6 +100,7 @@ def world(request: pytest.FixtureRequest, paths: Paths, environ: dict[str, str])
     return World(request.param, paths, environ, project)
 
 
+@pytest.mark.fast_cases("landlock")
 async def test_the_rest_of_the_home_and_other_projects_cannot_be_read(world: World) -> None:
     output = await world.run(f"cd ~; cat {' '.join(PRIVATE)}; find . -type f -exec cat {{}} +")
     assert "CANARY" not in output
@@ -111,6 +112,7 @@ async def test_the_project_is_readable_and_writable(world: World) -> None:
     assert (world.project / "b.txt").read_text() == "b\n"
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_what_a_command_leaves_is_looked_at_however_its_call_ends(world: World) -> None:
     async def follow(command: Command, output: CommandOutput) -> Ended:
         async with RunningCommand(command, output) as running:
@@ -139,6 +141,7 @@ async def test_with_read_only_the_project_is_not_writable(world: World) -> None:
     assert not (world.project / "b.txt").exists()
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_the_temp_folder_is_kept_for_the_session_only(world: World) -> None:
     await world.run("echo CANARY > $TMPDIR/file")
     assert await world.run("cat $TMPDIR/file") == "CANARY\n"
@@ -152,6 +155,7 @@ async def test_commands_get_no_keys_and_no_sockets(world: World) -> None:
     assert [name for name in ("CANARY", "SSH_AUTH_SOCK", "DOCKER_HOST") if name in output] == []
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_there_is_no_network(world: World) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -174,6 +178,7 @@ async def test_the_settings_open_and_hide_paths(world: World) -> None:
 NAMES = ["~/data", "../data", "~/work/../data", "~/d*", "{home}/data", "~/link", "../../li*k", "~/none", "~/*/none"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["readable", "writable"])
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_setting_names_paths_by_home_link_and_wildcard(world: World, setting: str, name: str) -> None:
@@ -194,6 +199,7 @@ async def test_a_setting_names_paths_by_home_link_and_wildcard(world: World, set
     assert (world.home / "data/new").exists() == (setting == "writable" and "none" not in name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["keys", "./keys", "~/work/project/keys", "k*s", "**/*.pem", "link", "none"])
 async def test_what_is_hidden_in_the_project_is_held_where_nothing_writes_there(world: World, name: str) -> None:
     (world.project / "keys/deep").mkdir(parents=True)
@@ -206,6 +212,7 @@ async def test_what_is_hidden_in_the_project_is_held_where_nothing_writes_there(
         assert ("CANARY" in output, "a\n" in output, "keys\n" in output) == (not is_held, True, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -229,6 +236,7 @@ async def test_a_folder_with_secrets_is_not_left_out_after_a_change(world: World
     assert "CANARY" not in output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["/usr", "/usr/bin/env", "/", "/etc", "..", "../..", "../../.."])
 async def test_a_link_with_the_name_of_secrets_hides_nothing_that_commands_need(world: World, target: str) -> None:
     (world.project / ".env").symlink_to(target)
@@ -299,6 +307,7 @@ async def run_while_git_replaces_its_settings(world: World, text: str) -> tuple[
     return sandbox, confined, ended
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_what_the_user_lets_git_track_meanwhile_is_no_change(world: World) -> None:
     attempt = "until ! true >> .git/config; do sleep 0.02; done 2>/dev/null"
     text = f"echo begun; until test -e go; do sleep 0.02; done; {attempt}"
@@ -307,6 +316,7 @@ async def test_what_the_user_lets_git_track_meanwhile_is_no_change(world: World)
     assert await sandbox.changes(confined) == []
 
 
+@pytest.mark.slow
 async def test_git_settings_that_start_programs_are_reported_also_where_they_were_replaced_meanwhile(
     world: World,
 ) -> None:
@@ -363,6 +373,7 @@ async def test_a_mode_of_off_confines_nothing(world: World) -> None:
     assert await sandbox.confine(["true"], session_id="s", folder=world.project, environ={}, read_only=False) is None
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_temp_folders_without_a_session_are_deleted_after_a_week(world: World) -> None:
     kept = world.paths.storage / "session/project" / f"ses_{'0' * 14}archived.json"
     kept.parent.mkdir(parents=True)

@@ -56,12 +56,14 @@ def world(request: pytest.FixtureRequest, paths: Paths, environ: dict[str, str],
     return World(request.param, paths, environ, home / "project")
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_secrets_of_tools_cannot_be_read_and_the_rest_can(world: World) -> None:
     names = " ".join((*SECRETS, *PLAIN))
     output = await world.run(f"cd ~; for one in {names}; do grep -sq CANARY $one && echo $one; done")
     assert output.splitlines() == list(PLAIN)
 
 
+@pytest.mark.fast_cases("bubblewrap")
 async def test_a_setting_opens_a_file_with_secrets(world: World) -> None:
     world.settings["readable"] = ["~/.pulumi/credentials.json"]
     assert "CANARY" in await world.run("cat ~/.pulumi/credentials.json")
@@ -111,6 +113,7 @@ print(confined.run("cat " + " ".join("/etc/" + line.split(":")[0] for line in sy
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="makes an /etc of its own, as root")
 @pytest.mark.parametrize("tier", ["bubblewrap", "landlock"])
 def test_as_root_the_secrets_of_the_system_cannot_be_read(tier: str) -> None:

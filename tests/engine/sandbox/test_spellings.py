@@ -22,6 +22,9 @@ from tests.engine.sandbox.conftest import require_tier
 from tests.support.world.case_ignoring_disk import mounted, unavailable
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 CANARY = "CANARY-4417"
 
 ACCENT = "cafe\N{COMBINING ACUTE ACCENT}"

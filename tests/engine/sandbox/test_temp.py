@@ -3,9 +3,13 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.engine.sandbox.temp import KEEP_S, delete_abandoned, delete_temp, temp_folder
 from opencode_tui.storage.paths import Paths
 from tests.storage.test_safe_folder import make_chain
+
+pytestmark = pytest.mark.slow
 
 
 def make_paths(folder: Path) -> Paths:

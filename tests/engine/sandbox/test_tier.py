@@ -217,10 +217,12 @@ def report_in(setup: str) -> list[str]:
     return run_in(setup, sys.executable, "-c", REPORT)
 
 
+@pytest.mark.slow
 def test_inside_a_user_namespace_that_allows_no_further_one_root_needs_none() -> None:
     assert report_in(NAMESPACE) == ["bubblewrap True ", "landlock True "]
 
 
+@pytest.mark.slow
 def test_inside_a_user_namespace_without_capabilities_landlock_remains() -> None:
     lines = report_in(f"{NAMESPACE} exec setpriv --bounding-set -all --inh-caps -all")
     assert lines[0].startswith(
@@ -229,6 +231,7 @@ def test_inside_a_user_namespace_without_capabilities_landlock_remains() -> None
     assert lines[1] == "landlock True "
 
 
+@pytest.mark.slow
 def test_where_proc_is_masked_bubblewrap_shares_it_and_the_environment_of_others_stays_unreadable(
     environ: dict[str, str],
 ) -> None:

@@ -147,6 +147,7 @@ def test_a_view_that_cannot_be_entered_is_not_used(view: Confined, monkeypatch: 
     assert view.plan(("/bin/bash", "-c", "--", "true")).view is not launch.view  # it was forgotten
 
 
+@pytest.mark.slow
 def test_views_are_closed_when_they_are_forgotten_and_at_most_eight_are_kept(view: Confined) -> None:
     def opened() -> int:
         names = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
@@ -165,6 +166,7 @@ def test_views_are_closed_when_they_are_forgotten_and_at_most_eight_are_kept(vie
     assert opened() <= 8
 
 
+@pytest.mark.slow
 def test_a_command_in_a_view_ends_with_this_program(view: Confined) -> None:
     token = new_token()
     code = (

@@ -14,6 +14,7 @@ from tests.support.world.engine import opened
 from tests.support.world.waiting import until
 
 
+@pytest.mark.slow
 async def test_what_the_engine_writes_is_indexed_without_another_query(environ, folder, paths: Paths):
     async with opened(environ, folder) as world:
         assert (await world.client.sessions.search(SearchRequest(query="xylophone"))).groups == []

@@ -18,9 +18,9 @@ from opencode_tui.engine.search.query import parse_query
 from opencode_tui.engine.search.store_view import StoreView
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.paths import Paths
-from tests.benchmarks.search_store import read_store, write_store
 from tests.support.hostile.strings import HOSTILE
 from tests.support.search.oracle import Oracle, count_lines, write_lines
+from tests.support.search.stored_text import read_store, write_store
 from tests.support.sessions.records import assistant, user
 from tests.support.sessions.searched import SearchStore
 
@@ -111,6 +111,7 @@ def test_more_sessions_than_are_asked_for_at_once_are_found_and_followed(
     assert sorted(fresh(store).sessions("pear")) == [f"ses_{number}" for number in range(5)]
 
 
+@pytest.mark.slow
 def test_random_words_are_found_where_a_pass_over_the_texts_finds_them(store: SearchStore, tmp_path: Path):
     oracle = Oracle()
     for part in write_store(store.paths.storage, 8):
@@ -208,6 +209,7 @@ def test_a_full_disk_is_reported_and_what_is_indexed_is_found(store: SearchStore
     assert store.sessions("apple777") == ["ses_new"]
 
 
+@pytest.mark.slow
 def test_when_a_fifth_of_the_parts_are_dead_the_index_is_made_anew(store: SearchStore):
     store.write("ses_kept", *[assistant(*[f"apple {number} {at}" for at in range(50)]) for number in range(40)])
     store.write("ses_old", *[assistant(*[f"plum {number} {at}" for at in range(50)]) for number in range(15)])
@@ -252,6 +254,7 @@ def test_a_second_store_in_the_same_cache_folder_has_an_index_of_its_own(store: 
     second.searcher.close()
 
 
+@pytest.mark.slow
 def test_hostile_queries_never_raise(store: SearchStore):
     store.write("ses_bad", *[user(text) for text in HOSTILE if text.strip()])
     pieces = [*HOSTILE, *SYNTAX]
@@ -263,6 +266,7 @@ def test_hostile_queries_never_raise(store: SearchStore):
         assert result.problem is None and result.is_complete, query
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_text_is_a_query_that_sqlite_accepts(text: str):
     base = sqlite3.connect(":memory:")
@@ -273,6 +277,7 @@ def test_any_text_is_a_query_that_sqlite_accepts(text: str):
     base.close()
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(["alpha", "betaGamma", "delta_x", "文字列", "é", "NOT", "AND", '"', "-", "*"]), min_size=1)
 )

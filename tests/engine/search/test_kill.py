@@ -7,6 +7,9 @@ import pytest
 from opencode_tui.storage.paths import Paths
 from tests.support.search.kills import KilledBuild
 
+pytestmark = pytest.mark.slow
+
+
 KILLS = 2
 
 

@@ -239,6 +239,7 @@ def test_damaged_records_affect_only_themselves(store: SearchStore):
     assert [one.session_id for one in result.groups] == ["ses_b", "ses_a"] and result.is_complete
 
 
+@pytest.mark.slow
 def test_many_parts_of_one_message_and_many_messages_of_one_second(store: SearchStore):
     store.write("ses_a", assistant(*[f"word{number} shared" for number in range(200)]))
     began = store.began

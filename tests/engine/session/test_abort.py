@@ -20,6 +20,7 @@ EVENTS = 14
 """More events than a turn publishes before its tool runs."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", [0.0, 0.02, 0.1, 0.3, 0.6, 1.0])
 async def test_abort_wins_at_any_moment(environ, tmp_path, moment):
     async with open_aborting(environ, tmp_path) as client:
@@ -43,6 +44,7 @@ async def abort_at(world, number):
     return [message.info.id for message in await world.messages(session) if is_unfinished(message)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(1, EVENTS + 1))
 async def test_an_answer_that_came_at_once_is_closed_wherever_it_is_cut(environ, tmp_path, number):
     wait = Call("bash", {"command": "sleep 300", "description": "wait"})
@@ -69,6 +71,7 @@ async def interrupted(environ, folder, answer=None):
             await turn
 
 
+@pytest.mark.slow
 async def test_an_undo_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
     async with interrupted(environ, tmp_path) as (world, session):
         preview = await world.client.undo.preview(session.id)
@@ -84,12 +87,14 @@ async def test_a_shell_command_directly_after_the_interruption_waits_for_the_end
         assert [state.output for state in states if isinstance(state, ToolStateCompleted)] == ["again\n"]
 
 
+@pytest.mark.slow
 async def test_a_compaction_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
     async with interrupted(environ, tmp_path, Answer(text="what was said")) as (world, session):
         report = await world.client.context.compact(session.id, CompactSession())
         assert report.summary == "what was said"
 
 
+@pytest.mark.slow
 async def test_a_deletion_directly_after_the_interruption_waits_for_the_end_of_the_run(environ, tmp_path):
     async with interrupted(environ, tmp_path) as (world, session):
         await world.client.sessions.remove(session.id)

@@ -58,6 +58,7 @@ def in_background(prompt: str) -> str:
     return f"<<tool task {hidden}>>"
 
 
+@pytest.mark.slow
 async def test_an_agent_in_the_background_lets_its_caller_go_on_and_its_report_joins_the_next_request(
     environ, tmp_path
 ):
@@ -74,6 +75,7 @@ async def test_an_agent_in_the_background_lets_its_caller_go_on_and_its_report_j
         assert "The background agent bg1 (general: find it) has ended." in sent and "word29" in sent
 
 
+@pytest.mark.slow
 async def test_the_caller_waits_for_a_report_with_bash_output(environ, tmp_path):
     wait = '<<tool bash_output {"id": "bg1", "wait": 600}>>'
     async with opened(environ, tmp_path) as world:
@@ -97,6 +99,7 @@ async def test_undo_reverts_what_an_agent_in_the_background_did_for_the_turn(env
         assert made.read_text() == "by the agent"
 
 
+@pytest.mark.slow
 async def test_undo_of_a_later_turn_names_the_agent_whose_command_ran_meanwhile(environ, tmp_path):
     folder = tmp_path / "project"
     folder.mkdir()
@@ -116,6 +119,7 @@ async def test_undo_of_a_later_turn_names_the_agent_whose_command_ran_meanwhile(
     assert (preview.beside, later.beside) == (["bg1 (general: find it)"], [])
 
 
+@pytest.mark.slow
 async def test_an_interruption_stops_the_agents_in_the_background_and_what_they_started(environ, tmp_path):
     serve = json.dumps({"command": "sleep 4909", "description": "serve", "background": True})
     slow = "<<words 4000>> <<slow 100>>"
@@ -137,6 +141,7 @@ async def test_an_interruption_stops_the_agents_in_the_background_and_what_they_
         assert (await world.messages(child))[-1].info.time.completed, "nothing of it is left open"
 
 
+@pytest.mark.slow
 async def test_agents_that_always_start_two_more_send_no_more_requests_than_allowed(environ, tmp_path):
     settings = {**SPAWNER, "limits": {"agents": {"requests": 10, "parallel": 2, "depth": 2}}}
     async with opened(
@@ -149,6 +154,7 @@ async def test_agents_that_always_start_two_more_send_no_more_requests_than_allo
         assert all("have sent 10 requests, the most (limits.agents.requests)" in one for one in said)
 
 
+@pytest.mark.slow
 async def test_a_stop_ends_all_of_a_tree_in_which_every_agent_starts_two_more_and_runs_a_command(environ, tmp_path):
     command = ["sleep", f"{80_000 + os.getpid() / 1_000_000:.6f}"]
     work = Call("bash", {"command": shlex.join(command), "description": "works"})
@@ -185,6 +191,7 @@ async def test_a_stop_ends_all_of_a_tree_in_which_every_agent_starts_two_more_an
         assert sleeping() == 0
 
 
+@pytest.mark.slow
 async def test_agents_pass_no_limit_of_tokens_together(environ, tmp_path):
     settings = {**SPAWNER, "limits": {"agents": {"tokens": 12_000}}}
     async with opened(
@@ -200,6 +207,7 @@ async def test_agents_pass_no_limit_of_tokens_together(environ, tmp_path):
         assert any("limits.agents.tokens" in one for one in await outputs_of_all(world))
 
 
+@pytest.mark.slow
 async def test_agents_pass_no_budget_together(environ, tmp_path):
     settings = {**SPAWNER, "limits": {"cost": {"session": 0.015}}}
     async with opened(
@@ -213,6 +221,7 @@ async def test_agents_pass_no_budget_together(environ, tmp_path):
         assert any("The budget of this session" in one for one in await outputs_of_all(world))
 
 
+@pytest.mark.slow
 async def test_no_more_agents_work_at_once_than_allowed(environ, tmp_path):
     settings = {"limits": {"agents": {"parallel": 2}}}
     calls = tuple(task(prompt=f"look {n}") for n in range(5))
@@ -237,6 +246,7 @@ async def test_no_more_agents_work_at_once_than_allowed(environ, tmp_path):
         assert most == 3, "the session and two agents"
 
 
+@pytest.mark.slow
 async def test_an_agent_that_may_not_start_others_deeper_is_refused(environ, tmp_path):
     settings = {**SPAWNER, "limits": {"agents": {"depth": 1}}}
     async with opened(environ, tmp_path, spawn(1), spawn(1), OK, OK, settings=settings) as world:
@@ -275,6 +285,7 @@ def test_a_request_counts_before_it_is_sent_and_with_what_it_used_afterwards() -
         tree.admit(4)
 
 
+@pytest.mark.slow
 async def test_an_agent_that_works_too_long_is_stopped_and_its_caller_learns_why(environ, tmp_path):
     call = json.dumps({**FIND, "prompt": "<<words 4000>> <<slow 100>>"}).replace("<", r"\u003c").replace(">", r"\u003e")
     async with opened(environ, tmp_path, settings={"limits": {"agents": {"minutes": 0.005}}}) as world:

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.file.task_repository import open_repository, remove_leftovers
 from opencode_tui.engine.permission.policy import RefuseQuestions
@@ -101,6 +103,7 @@ def apply_of(child) -> Call:
     return Call("task", {**WORK, "task_id": child.id, "apply": True})
 
 
+@pytest.mark.slow
 async def test_the_files_of_a_session_change_only_when_it_applies_what_the_agent_did(environ, tmp_path):
     bash = Call(
         "bash",
@@ -162,6 +165,7 @@ async def test_a_conflict_is_named_and_nothing_is_applied(environ, tmp_path):
         assert not (repo / "n.txt").exists() and (repo / "a.txt").read_text() == "one\n2\nthree\n"
 
 
+@pytest.mark.slow
 async def test_an_agent_cannot_write_into_the_checkout_of_its_session(environ, tmp_path):
     repo = tmp_path / "repo"
     hidden = str(repo).replace("/repo", "/re''po")
@@ -189,6 +193,7 @@ async def test_an_agent_cannot_write_into_the_checkout_of_its_session(environ, t
         assert found is not None and found.branch == "" and found.base
 
 
+@pytest.mark.slow
 async def test_eight_agents_at_once_leave_the_checkout_as_it_is_and_each_has_its_own_branch(environ, tmp_path):
     command = "for i in $(seq 40); do echo $i > file$i.txt; done; date +%N%s > a.txt"
     work = f"<<tool bash {json.dumps({'command': command, 'description': 'x'})}>>"
@@ -203,6 +208,7 @@ async def test_eight_agents_at_once_leave_the_checkout_as_it_is_and_each_has_its
         assert list(find_paths(environ).tasks.iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_a_task_that_is_continued_goes_on_with_its_own_files(environ, tmp_path):
     first = Call("bash", {"command": "echo 1 > n.txt", "description": "x"})
     answers = [Answer(calls=(TASK,)), Answer(calls=(first,)), Answer(text="done"), Answer(text="ok")]
@@ -233,6 +239,7 @@ async def test_what_a_killed_agent_had_changed_is_not_removed_with_the_worktrees
     assert not (paths.tasks / "task").exists()
 
 
+@pytest.mark.slow
 async def test_the_next_turn_puts_what_killed_agents_had_changed_on_branches_and_starts_nothing_of_theirs(
     paths, environ, tmp_path
 ):

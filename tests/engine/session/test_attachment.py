@@ -117,6 +117,9 @@ POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 123
 
 
 # The form of a pointer: git-lfs, docs/spec.md, 3.7.
+@pytest.mark.fast_cases(
+    "version https://git-lfs.gith..-1: version https://git-lfs.g..-a.pdf", "BM is a text-1: BM is a text-a.png"
+)
 @pytest.mark.parametrize("name", ["a.png", "a.pdf"])
 @pytest.mark.parametrize(
     ("data", "shown"),
@@ -163,6 +166,7 @@ def test_a_picture_of_a_server_is_what_its_content_is():
     assert found == [("image/png", f"data:image/png;base64,{data}")] * 2 + [("image/jpeg", "data:image/jpeg;base64,!")]
 
 
+@pytest.mark.slow
 async def test_a_too_large_image_is_not_sent_and_reported(environ, tmp_path):
     with (tmp_path / "a.png").open("wb") as file:
         file.truncate(MAX_BYTES + 1)

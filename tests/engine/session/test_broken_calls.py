@@ -48,6 +48,7 @@ async def test_the_model_is_shown_its_call_and_asked_again(environ, tmp_path, ma
     assert past_reason("fake", retry) == "fake rejected a tool call of the model"
 
 
+@pytest.mark.fast_cases("<function=read>{}</function>-roles0")
 @pytest.mark.parametrize(
     ("written", "roles"),
     [

@@ -84,6 +84,7 @@ async def test_a_run_without_a_user_ends_with_one_line(environ, tmp_path, policy
         assert world.server.bodies == []
 
 
+@pytest.mark.slow
 async def test_a_day_counts_all_sessions_and_processes(environ, tmp_path):
     async with opened(environ, tmp_path, OK, OK, settings=limits(day=0.012)) as world:
         await world.prompt("one")
@@ -95,6 +96,7 @@ async def test_a_day_counts_all_sessions_and_processes(environ, tmp_path):
         assert question["question"].startswith("The budget of today")
 
 
+@pytest.mark.slow
 async def test_subagents_count_to_their_parent(environ, tmp_path):
     task = Call("task", {"description": "look", "prompt": "look", "subagent_type": "explore"})
     answers = [Answer(calls=(task,)), READ, OK, OK]
@@ -108,6 +110,7 @@ async def test_subagents_count_to_their_parent(environ, tmp_path):
         assert f"${whole:.4f} is spent" in question["question"]
 
 
+@pytest.mark.slow
 async def test_an_unknown_price_is_said_once_and_not_counted_as_free(environ, tmp_path):
     models = {"other": {"limit": {"context": 100_000, "output": 8_000}}}
     (tmp_path / "opencode.json").write_text(json.dumps({"provider": {"fake": {"models": models}}}))
@@ -136,6 +139,7 @@ def test_the_record_of_a_day_survives_what_a_crash_leaves(tmp_path: Path) -> Non
     assert [one.name for one in (tmp_path / "spending").iterdir()] != [path.name]
 
 
+@pytest.mark.slow
 async def test_parallel_requests_never_pass_a_budget_together(environ, tmp_path):
     settings = limits(session=1, day=100)
     async with opened(environ, tmp_path, settings=settings, policy=RefuseQuestions()) as world:
@@ -195,6 +199,7 @@ async def test_the_estimate_of_a_long_request_does_not_hold_up_the_event_loop(en
             await watcher
 
 
+@pytest.mark.slow
 async def test_a_compaction_asks_before_a_budget_is_passed(environ, tmp_path):
     async with opened(environ, tmp_path, OK, settings=limits(session=100)) as world:
         session = await world.prompt("word " * 2_000)

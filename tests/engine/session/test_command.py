@@ -22,6 +22,7 @@ async def texts(world, session):
     return [part.text for part in (await world.messages(session))[0].parts if isinstance(part, TextPart)]
 
 
+@pytest.mark.slow
 async def test_a_template_is_filled_run_and_read(environ, tmp_path):
     (tmp_path / "a.txt").write_text("inside\n")
     template = "Hello $1 and $2 rest=$ARGUMENTS sh=!`echo shellout` file @a.txt"
@@ -103,6 +104,7 @@ async def test_a_commands_agent_and_model_answer_it(environ, tmp_path):
         assert (info.agent, str(info.model)) == ("plan", "fake-anthropic/fake-model")
 
 
+@pytest.mark.fast_cases("with-its-model")
 @pytest.mark.parametrize(
     ("name", "given", "variant"),
     [
@@ -127,6 +129,7 @@ async def test_a_variant_goes_to_the_model_that_it_was_chosen_for(environ, tmp_p
         assert (await world.messages(session))[0].info.variant == variant
 
 
+@pytest.mark.slow
 async def test_a_subtask_works_apart_and_its_report_is_asked_for(environ, tmp_path):
     settings = commands(look={"template": "Look for $1", "agent": "explore", "description": "look around"})
     answers = [Answer(text="x is in a.py"), Answer(text="It is in a.py.")]
@@ -144,6 +147,7 @@ async def test_a_subtask_works_apart_and_its_report_is_asked_for(environ, tmp_pa
         assert child.title == "look around (@explore subagent)"
 
 
+@pytest.mark.slow
 async def test_subtasks_of_a_request_run_side_by_side_once(environ, tmp_path):
     tasks = [SubtaskInput(prompt=f"find {n}", description=f"find {n}", agent="explore") for n in "ab"]
     async with opened(environ, tmp_path) as world:
@@ -162,6 +166,7 @@ async def test_a_failed_subtask_is_reported_to_the_model(environ, tmp_path):
         assert await world.answer(session) == "sorry"
 
 
+@pytest.mark.slow
 async def test_a_subtasks_model_is_the_commands(environ, tmp_path):
     settings = commands(look={"template": "Look", "agent": "explore", "model": "fake-anthropic/fake-model"})
     async with opened(environ, tmp_path, settings=settings) as world:
@@ -171,6 +176,7 @@ async def test_a_subtasks_model_is_the_commands(environ, tmp_path):
         assert str(info.model) == "fake-anthropic/fake-model"
 
 
+@pytest.mark.slow
 async def test_an_agent_that_is_named_is_hinted_at_and_needs_no_further_question(environ, tmp_path):
     call = Call("task", {"description": "d", "prompt": "p", "subagent_type": "explore"})
     answers = [Answer(calls=(call,)), Answer(text="report"), Answer(text="done")]
@@ -240,6 +246,7 @@ async def test_a_template_of_the_repository_attaches_only_files_in_it(environ, t
         assert files == [(world.project / "a.txt").as_uri()]
 
 
+@pytest.mark.slow
 async def test_an_earlier_output_is_recalled_in_full(environ, tmp_path):
     (tmp_path / "a.txt").write_text("the text\n")
     read = Call("read", {"filePath": "a.txt"}, id="call_read")

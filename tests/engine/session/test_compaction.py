@@ -93,6 +93,7 @@ async def test_compaction_is_published_and_shown_while_it_runs(environ: dict[str
     assert [word for word, _ in groupby(seen[began:])][:3] == ["on", "off", "compacted"]
 
 
+@pytest.mark.slow
 async def test_a_full_context_is_compacted_within_the_turn(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x = 1\n")
     answers = (
@@ -109,6 +110,7 @@ async def test_a_full_context_is_compacted_within_the_turn(environ: dict[str, st
     assert (messages[4].info.agent, messages[4].info.model) == (messages[0].info.agent, messages[0].info.model)
 
 
+@pytest.mark.slow
 async def test_a_new_request_that_finds_the_context_full_is_sent_in_full_after_the_summary(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -147,6 +149,7 @@ async def test_a_provider_that_refuses_the_length_is_asked_again_after_compactin
     assert all(one.info.error is None for one in messages if isinstance(one.info, AssistantMessage))
 
 
+@pytest.mark.slow
 async def test_an_interrupted_compaction_leaves_the_history_as_it_was(environ: dict[str, str], tmp_path: Path) -> None:
     answers = (Answer(text="one"), Answer(text="slow " * 50, delay_ms=50), Answer(text="two"))
     async with opened(environ, tmp_path, *answers) as world:
@@ -217,6 +220,7 @@ async def test_a_look_changes_nothing(environ: dict[str, str], tmp_path: Path) -
     assert "always say please" in report.kept
 
 
+@pytest.mark.slow
 async def test_another_model_can_write_the_summary_and_the_conversation_keeps_its_own(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -229,6 +233,7 @@ async def test_another_model_can_write_the_summary_and_the_conversation_keeps_it
     assert (messages[3].info.provider_id, messages[2].info.model) == ("fake-anthropic", MODEL)
 
 
+@pytest.mark.slow
 async def test_a_request_to_continue_is_answered_after_the_summary(environ: dict[str, str], tmp_path: Path) -> None:
     answers = (Answer(text="one"), Answer(text="the summary"), Answer(text="going on"))
     async with opened(environ, tmp_path, *answers) as world:
@@ -238,6 +243,7 @@ async def test_a_request_to_continue_is_answered_after_the_summary(environ: dict
         assert await world.answer(session) == "going on"
 
 
+@pytest.mark.slow
 async def test_a_request_that_comes_while_the_summary_is_written_is_answered_after_it(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -263,6 +269,7 @@ async def test_the_settings_can_name_who_summarizes(environ: dict[str, str], tmp
         assert "Sum it up my way." in str(world.server.bodies[-1]["system"])
 
 
+@pytest.mark.slow
 async def test_calls_that_a_summarizing_model_makes_are_not_run(environ: dict[str, str], tmp_path: Path) -> None:
     call = Call("bash", {"command": "touch ran"})
     answers = (Answer(text="one"), Answer(text="the summary", calls=(call,)), Answer(text="two"))
@@ -278,6 +285,7 @@ async def test_calls_that_a_summarizing_model_makes_are_not_run(environ: dict[st
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [(32_000, 32_000), (34_000, 34_000)])
 async def test_without_space_for_a_full_answer_the_answer_is_limited_to_what_is_left(
     environ: dict[str, str], tmp_path: Path, limit: tuple[int, int]
@@ -293,6 +301,7 @@ async def test_without_space_for_a_full_answer_the_answer_is_limited_to_what_is_
     assert world.server.refused == 0 and asked == sorted(asked, reverse=True) and asked[-1] < asked[0] - 8_000
 
 
+@pytest.mark.slow
 async def test_a_session_and_its_fork_are_compacted_apart(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path, *(Answer(text=text) for text in ("one", "of both", "in the fork"))) as world:
         session = await world.prompt("first")

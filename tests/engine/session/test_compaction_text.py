@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -98,6 +99,7 @@ def test_a_single_message_larger_than_the_room_is_cut() -> None:
     assert size(talk([said("x" * 50_000)], room=1_000)) < 1_200
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("uasm"), min_size=1, max_size=30), st.integers(400, 30_000))
 def test_any_conversation_fits_any_room(kinds: list[str], room: int) -> None:
     entries: list[ModelMessage] = [said("begin")]

@@ -76,6 +76,7 @@ async def test_queued_requests_are_answered_one_after_the_other_after_the_turn(e
         assert "The user sent the following message" not in bodies[-1]
 
 
+@pytest.mark.slow
 async def test_a_command_waits_for_the_end_of_the_turn_or_joins_it(environ, tmp_path) -> None:
     settings = {**SETTINGS, "command": {"greet": {"template": "Greet $ARGUMENTS"}}}
     answers = (slow_call(), Answer(text="both done"), Answer(text="queued done"))
@@ -134,6 +135,7 @@ async def test_a_queued_request_waits_after_an_interruption_and_is_sent_on_deman
         assert not await world.client.prompts.send_now(session.id, message_id)
 
 
+@pytest.mark.fast_cases("steer")
 @pytest.mark.parametrize("delivery", ["queue", "steer"])
 async def test_sending_at_once_interrupts_the_response_that_is_written(environ, tmp_path, delivery: Delivery) -> None:
     slow = Answer(text=" ".join(f"word{n}" for n in range(400)), delay_ms=20)
@@ -154,6 +156,7 @@ async def test_sending_at_once_interrupts_the_response_that_is_written(environ, 
         assert "word399" not in begun
 
 
+@pytest.mark.slow
 async def test_sending_at_once_lets_running_tools_end(environ, tmp_path) -> None:
     async with opened(environ, tmp_path, slow_call(), Answer(text="both done"), settings=SETTINGS) as world:
         session = await world.client.sessions.create(CreateSession())
@@ -168,6 +171,7 @@ async def test_sending_at_once_lets_running_tools_end(environ, tmp_path) -> None
         assert [one.error for one in infos if isinstance(one, AssistantMessage)] == [None, None]
 
 
+@pytest.mark.slow
 async def test_a_queued_request_is_withdrawn_at_any_time(environ, tmp_path) -> None:
     async with opened(environ, tmp_path, slow_call(), Answer(text="done"), settings=SETTINGS) as world:
         session = await world.client.sessions.create(CreateSession())
@@ -180,6 +184,7 @@ async def test_a_queued_request_is_withdrawn_at_any_time(environ, tmp_path) -> N
         assert await talk(world, session.id) == ["one", "done"]
 
 
+@pytest.mark.fast_cases("queue")
 @pytest.mark.parametrize("delivery", [None, "queue"])
 async def test_a_request_that_comes_while_an_interrupted_turn_ends_is_answered(environ, tmp_path, delivery) -> None:
     async with opened(environ, tmp_path, slow_call(), Answer(text="done"), settings=SETTINGS) as world:

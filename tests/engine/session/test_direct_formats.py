@@ -49,6 +49,7 @@ def reasoning_of(body: dict[str, Any]) -> str:
     return ", ".join(mark for mark in marks if f'"{mark}"' in json.dumps(body))
 
 
+@pytest.mark.fast_cases("responses")
 @new_formats
 async def test_a_turn_with_tools_and_reasoning_is_stored_and_goes_back(environ, tmp_path, name):
     (tmp_path / "a.txt").write_text("inside")
@@ -85,6 +86,7 @@ async def test_a_turn_with_tools_and_reasoning_is_stored_and_goes_back(environ, 
         assert third["contents"][3]["parts"] == [{"text": "It says inside.", "thoughtSignature": "c2lnbmVk"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("other", FORMATS)
 async def test_reasoning_never_reaches_another_provider(environ, tmp_path, name, other):
@@ -98,6 +100,7 @@ async def test_reasoning_never_reaches_another_provider(environ, tmp_path, name,
         assert bool(reasoning_of(world.server.bodies[2])) == (name == other)
 
 
+@pytest.mark.slow
 @new_formats
 @pytest.mark.parametrize(
     "broken",

@@ -1,3 +1,5 @@
+import pytest
+
 from tests.engine.session.test_subagent import opened, prompt, tool_parts
 from tests.support.provider.model_script import Answer, Call
 
@@ -26,6 +28,7 @@ async def test_reading_deep_in_the_tree_brings_the_rules_of_the_folders_between(
         assert "root rules" in str(server.bodies[0]["messages"][0])
 
 
+@pytest.mark.slow
 async def test_reading_the_rules_file_itself_brings_nothing_more(environ, tmp_path):
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "AGENTS.md").write_text("sub rules")

@@ -33,6 +33,7 @@ def answer(line) -> Answer:
     return Answer(status=line["status"], body=line["body"].encode())
 
 
+@pytest.mark.slow_cases("openai", "responses")
 @pytest.mark.parametrize("adapter", SAMPLES)
 async def test_a_refusal_over_a_connection_says_the_same(adapter):
     assert len(SAMPLES[adapter]) >= 8
@@ -45,6 +46,7 @@ async def test_a_refusal_over_a_connection_says_the_same(adapter):
         await llm.close()
 
 
+@pytest.mark.slow
 async def test_the_stored_sentence_is_the_raised_one_and_the_session_goes_on(environ, tmp_path):
     chosen = ["parameter", "tools", "model", "quota", "permission", "invalid_prompt"]
     lines = [next(line for line in LINES if line["kind"] == kind and line["provider"] == "openai") for kind in chosen]
@@ -61,6 +63,7 @@ async def test_the_stored_sentence_is_the_raised_one_and_the_session_goes_on(env
         assert (await world.answer(session)).endswith("hello")
 
 
+@pytest.mark.slow
 async def test_a_web_page_with_a_good_status_is_retried_and_then_named(environ, tmp_path, quick_retries):
     async with opened(environ, tmp_path, html_page()) as world:
         session = await world.prompt("go")
@@ -93,6 +96,7 @@ def sent_images(world) -> list[int]:
     return [json.dumps(body["messages"]).count('"image_url": {') for body in world.server.bodies]
 
 
+@pytest.mark.slow
 async def test_too_many_images_lose_the_oldest_and_the_session_goes_on(environ, tmp_path):
     refusal = failure(400, "Too much media: 0 document pages + 3 images > 2")
     async with opened(environ, tmp_path, refusal, Answer(text="seen")) as world:
@@ -120,6 +124,7 @@ async def test_a_request_of_too_many_bytes_loses_images_before_its_history_is_co
         assert sent_images(world)[-1] == 1
 
 
+@pytest.mark.slow
 async def test_a_document_that_a_provider_rejects_is_not_sent_again(environ, tmp_path):
     refusal = failure(400, "messages.0.content.1.pdf.source.base64.data: A maximum of 100 PDF pages may be provided.")
     async with opened(environ, tmp_path, refusal, Answer(text="seen")) as world:
@@ -132,6 +137,7 @@ PDF = FileInput(mime="application/pdf", filename="spec.pdf", url="data:applicati
 REJECTED = [line for line in error_lines() if line["class"] == "media" and line["provider"] not in BIG]
 
 
+@pytest.mark.slow
 async def test_a_server_that_knows_no_documents_costs_one_request_and_the_session_goes_on(environ, tmp_path):
     assert len(REJECTED) >= 9
     async with opened(environ, tmp_path) as world:

@@ -77,6 +77,7 @@ async def test_a_step_names_the_states_around_its_changes_and_none_where_it_look
     assert [(diff.file, diff.before, diff.after) for diff in found] == [("a.txt", "a1\n", "a2\n")]
 
 
+@pytest.mark.slow
 async def test_a_step_of_commands_names_the_states_of_all_files(environ, folder):
     script = (Answer(calls=(bash("echo x > made.txt"),)), Answer(calls=(bash("true"),)), DONE)
     async with opened(environ, folder, *script, policy=AUTO) as world:
@@ -87,6 +88,7 @@ async def test_a_step_of_commands_names_the_states_of_all_files(environ, folder)
     assert second == (patch.after, patch.after), "a command that changes nothing leaves the state as it was"
 
 
+@pytest.mark.slow
 async def test_a_step_names_no_state_where_undo_is_switched_off(environ, folder):
     script = (Answer(calls=(bash("echo x > made.txt"),)), DONE)
     async with opened(environ, folder, *script, policy=AUTO, settings={"snapshot": False}) as world:
@@ -101,6 +103,7 @@ async def test_a_patch_precedes_the_end_of_its_step(environ, folder):
     assert names_in(patches_in(parts)[0]) == {"new.txt"}
 
 
+@pytest.mark.slow
 async def test_a_step_of_files_and_commands_is_undone_exactly_by_its_one_patch(environ, folder):
     before = facts_of(folder)
     calls = (
@@ -132,6 +135,7 @@ async def test_a_link_that_a_patch_deletes_is_restored_by_undo(environ, folder):
     assert (facts_of(folder), report.kept, report.unprotected) == (before, [], [])
 
 
+@pytest.mark.slow
 async def test_an_edit_and_a_command_on_one_file_in_one_step_are_undone_together(environ, folder):
     calls = (
         write("n.txt", "n\n"),
@@ -144,6 +148,7 @@ async def test_an_edit_and_a_command_on_one_file_in_one_step_are_undone_together
     assert (sorted(os.listdir(folder)), report.kept) == ([".git", "a.txt", "b.txt"], [])
 
 
+@pytest.mark.slow
 async def test_edits_by_the_user_while_the_model_streams_survive_undo(environ, folder):
     answer = Answer(text="wait a little " * 10, delay_ms=10, calls=(bash("echo agent >> a.txt"),))
     async with opened(environ, folder, answer, DONE, policy=AUTO) as world:
@@ -158,6 +163,7 @@ async def test_edits_by_the_user_while_the_model_streams_survive_undo(environ, f
     assert (folder / "a.txt").read_text() == "person\n"
 
 
+@pytest.mark.slow
 async def test_no_tool_changes_a_file_before_its_state_is_recorded(environ, folder):
     calls = (write("one.txt", "1"), write("two.txt", "2"), bash("echo x >> a.txt"))
     async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
@@ -171,6 +177,7 @@ async def test_no_tool_changes_a_file_before_its_state_is_recorded(environ, fold
     assert names_in(patches_in(parts)[0]) == {"one.txt", "two.txt", "a.txt"}
 
 
+@pytest.mark.slow
 async def test_a_failed_call_is_recorded_for_what_it_did_and_no_more(environ, folder):
     calls = (bash("echo x > half.txt; exit 3"), write("b.txt", "not read before"))
     async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
@@ -178,6 +185,7 @@ async def test_a_failed_call_is_recorded_for_what_it_did_and_no_more(environ, fo
     assert names_in(patches_in(parts)[0]) == {"half.txt"}
 
 
+@pytest.mark.slow
 async def test_the_patch_of_an_interrupted_command_follows_idle_and_the_next_prompt_waits_for_it(environ, folder):
     answers = (Answer(calls=(bash("echo x > half.txt; sleep 30"),)), Answer(text="again"))
     async with opened(environ, folder, *answers, policy=AUTO) as world:
@@ -202,6 +210,7 @@ async def test_the_patch_of_an_interrupted_command_follows_idle_and_the_next_pro
     assert not (folder / "half.txt").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_slow", [False, True], ids=["at-once", "slowly"])
 async def test_closing_waits_for_the_patch_of_an_interrupted_command(environ, folder, paths, is_slow, monkeypatch):
     """A command that took longer than 250 ms to end once lost its patch, and its session stayed unfinished."""
@@ -223,6 +232,7 @@ async def test_closing_waits_for_the_patch_of_an_interrupted_command(environ, fo
         assert names_in(patches_in(await world.parts(session))[0]) == {"half.txt"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_home", [True, False])
 async def test_without_snapshots_the_step_runs_and_its_calls_say_that_undo_is_off(environ, folder, at_home):
     place = Path(environ["HOME"]) if at_home else folder
@@ -243,6 +253,7 @@ async def test_a_file_outside_the_project_is_written_and_named_unprotected(envir
     assert (call.state.metadata["unprotected"], outside.read_text()) == ("it is outside the project", "n")
 
 
+@pytest.mark.slow
 async def test_of_a_patch_in_and_out_of_the_project_the_outer_file_is_named_unprotected(environ, folder, tmp_path):
     outside = tmp_path / "outside.txt"
     text = f"*** Begin Patch\n*** Add File: in.txt\n+i\n*** Add File: {outside}\n+o\n*** End Patch"
@@ -254,6 +265,7 @@ async def test_of_a_patch_in_and_out_of_the_project_the_outer_file_is_named_unpr
     assert names_in(patch) == {"in.txt"} and outside.read_text() == "o\n"
 
 
+@pytest.mark.slow
 async def test_changes_of_a_child_session_are_in_its_own_steps_only(environ, folder):
     task = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
     answers = (Answer(calls=(task,)), Answer(calls=(write("child.txt", "c"), bash("echo x > made.txt"))), DONE, DONE)
@@ -274,6 +286,7 @@ def until(condition):
     return f"until {condition}; do sleep 0.02; done"
 
 
+@pytest.mark.slow
 async def test_commands_of_two_agents_at_once_are_undone_together(environ, folder):
     before = facts_of(folder)
     tasks = tuple(
@@ -294,6 +307,7 @@ async def test_commands_of_two_agents_at_once_are_undone_together(environ, folde
     assert (facts_of(folder), report.kept) == (before, [])
 
 
+@pytest.mark.slow
 async def test_what_another_session_wrote_during_a_command_is_not_the_commands(environ, folder):
     async with opened(environ, folder, policy=AUTO) as world:
         command = f"echo x > started; {until('test -e other.txt')}; echo y > a.txt"
@@ -308,6 +322,7 @@ async def test_what_another_session_wrote_during_a_command_is_not_the_commands(e
     assert (folder / "other.txt").read_text() == "o" and (folder / "a.txt").read_text() == "a1\n"
 
 
+@pytest.mark.slow
 async def test_where_commands_of_two_sessions_overlap_the_paths_are_named_and_left(environ, folder):
     async with opened(environ, folder, policy=AUTO) as world:
         sessions = await asyncio.gather(
@@ -334,6 +349,7 @@ async def test_the_users_own_command_line_has_a_patch(environ, folder):
     assert (folder / "b.txt").read_text() == "b1\n"
 
 
+@pytest.mark.slow
 async def test_a_name_that_is_not_utf_8_survives_the_record_and_is_undone(environ, folder):
     before = facts_of(folder)
     command = "printf x > $'bad\\xff.txt'; printf y > $'\\u00fc.txt'"
@@ -364,6 +380,7 @@ async def test_a_plugins_tool_is_recorded_like_a_command(environ, folder):
         assert names_in(patches_in(await world.parts(session))[0]) == {"made.txt"}
 
 
+@pytest.mark.slow
 async def test_the_states_of_a_patch_are_of_its_files_alone_and_differ_in_them(environ, folder):
     calls = (write("one.txt", "1\n"), bash("echo 2 > two.txt"))
     async with opened(environ, folder, Answer(calls=calls), DONE, policy=AUTO) as world:
@@ -373,6 +390,7 @@ async def test_the_states_of_a_patch_are_of_its_files_alone_and_differ_in_them(e
     assert [(diff.file, diff.before, diff.after) for diff in found] == [("one.txt", "", "1\n"), ("two.txt", "", "2\n")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("calls", [1, 2])
 async def test_what_a_command_changed_among_large_ignored_files_is_named_by_undo(environ, folder, calls):
     (folder / ".gitignore").write_text("*.log\n")
@@ -388,6 +406,7 @@ async def test_what_a_command_changed_among_large_ignored_files_is_named_by_undo
     assert (folder / "b.txt").read_text() == "b1\n" and report.kept == []
 
 
+@pytest.mark.slow
 async def test_ignored_files_that_no_command_touched_are_not_named_by_undo(environ, folder):
     (folder / ".gitignore").write_text("node_modules/\nbuild/\n*.log\n")
     for path in ("node_modules/a/b.js", "build/out/x.o", "pre.log", "other.log"):
@@ -420,6 +439,7 @@ async def test_an_ignored_file_that_a_tool_writes_is_undone(environ, folder):
     assert (facts_of(folder), report.kept) == (before, [])
 
 
+@pytest.mark.slow
 async def test_an_interruption_ends_the_agents_first_and_their_patches_follow(environ, folder):
     task = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
     answers = (Answer(calls=(task,)), Answer(calls=(bash("echo x > half.txt; sleep 30"),)))
@@ -440,6 +460,7 @@ COMMAND = bash("echo x > b.txt")
 TASK = Call("task", {"description": "d", "prompt": "p", "subagent_type": "general"})
 
 
+@pytest.mark.fast_cases("a command that fails")
 @pytest.mark.parametrize(
     ("answers", "what"),
     [
@@ -464,6 +485,7 @@ async def test_undo_says_that_a_command_was_not_recorded(environ, folder, paths,
     assert (folder / "b.txt").read_text() == "x\n"
 
 
+@pytest.mark.fast_cases("True")
 @pytest.mark.parametrize("has_snapshots", [True, False])
 async def test_undo_says_nothing_of_the_folder_where_commands_were_recorded_or_undo_is_off(
     environ, folder, has_snapshots

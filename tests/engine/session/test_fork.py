@@ -50,6 +50,7 @@ async def fork(world, session, message_id=None):
     return await world.client.sessions.fork(session.id, ForkSession(message_id=message_id))
 
 
+@pytest.mark.slow
 async def test_a_fork_copies_the_messages_before_each_boundary(environ, tmp_path, paths):
     session_id = write_session(paths, turns=3, directory=str(tmp_path))
     async with opened(environ, tmp_path) as world:
@@ -64,6 +65,7 @@ async def test_a_fork_copies_the_messages_before_each_boundary(environ, tmp_path
             assert plain(at_once) == plain(messages[:count])
 
 
+@pytest.mark.slow
 async def test_ids_are_new_and_keep_their_order_and_point_into_the_fork(environ, tmp_path):
     async with opened(environ, tmp_path, *TWO_TURNS) as world:
         session = await two_turns(world)
@@ -77,6 +79,7 @@ async def test_ids_are_new_and_keep_their_order_and_point_into_the_fork(environ,
         assert [one.info.id[:16] for one in new] == [one.info.id[:16] for one in old]
 
 
+@pytest.mark.slow
 async def test_a_fork_is_no_child_and_remembers_where_it_came_from(environ, tmp_path):
     async with opened(environ, tmp_path, *TWO_TURNS) as world:
         session = await two_turns(world)
@@ -97,6 +100,7 @@ async def test_titles_count_on(environ, tmp_path):
         assert (await fork(world, first)).title == "X (fork #2)"
 
 
+@pytest.mark.slow
 async def test_rules_and_todos_are_carried(environ, tmp_path):
     rules = [Rule(permission="bash", pattern="rm *", action="deny")]
     async with opened(environ, tmp_path, Answer(calls=(TODO,)), Answer(text="noted")) as world:
@@ -118,6 +122,7 @@ async def test_only_the_fork_itself_is_published(environ, tmp_path, paths):
         assert published == ["session.created", "session.updated"]
 
 
+@pytest.mark.slow
 async def test_the_fork_and_its_source_continue_independently(environ, tmp_path):
     answers = [Answer(text="first"), Answer(text="in the fork"), Answer(text="in the source")]
     async with opened(environ, tmp_path, *answers) as world:
@@ -130,6 +135,7 @@ async def test_the_fork_and_its_source_continue_independently(environ, tmp_path)
         assert (await world.answer(made), await world.answer(session)) == ("in the fork", "in the source")
 
 
+@pytest.mark.slow
 async def test_what_the_source_gains_later_is_not_in_the_fork(environ, tmp_path, paths):
     session_id = write_session(paths, turns=30, directory=str(tmp_path))
     async with opened(environ, tmp_path, *TWO_TURNS) as world:
@@ -149,6 +155,7 @@ async def test_an_unknown_boundary_is_refused(environ, tmp_path):
         assert len(await world.client.sessions.list()) == 1
 
 
+@pytest.mark.slow
 async def test_a_session_at_work_is_forked_before_its_present_turn_only(environ, tmp_path):
     was_forked = threading.Event()
     answer = Answer(text="begun ended", holds=(("ended", was_forked),))
@@ -165,6 +172,7 @@ async def test_a_session_at_work_is_forked_before_its_present_turn_only(environ,
         assert len(await world.messages(made)) == 2
 
 
+@pytest.mark.slow
 async def test_the_agents_of_the_source_are_referred_to(environ, tmp_path):
     task = Call("task", {"description": "find", "prompt": "look", "subagent_type": "explore"})
     async with opened(environ, tmp_path, Answer(calls=(task,)), Answer(text="x"), Answer(text="done")) as world:
@@ -190,6 +198,7 @@ async def test_the_event_of_the_fork_has_its_complete_record(environ, tmp_path):
         assert [info.id for info in seen] == [made.id] and origin_of(seen[0]).session_id == session.id
 
 
+@pytest.mark.slow
 async def test_a_request_that_waits_is_not_copied(environ, tmp_path, paths):
     session_id = write_session(paths, turns=2, directory=str(tmp_path))
     waiting = sorted((paths.storage / "message" / session_id).glob("*.json"))[2]

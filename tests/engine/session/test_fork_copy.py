@@ -23,6 +23,9 @@ from opencode_tui.storage.storage import Storage
 from tests.support.sessions.records import write_session
 from tests.support.sessions.stored import read_store
 
+pytestmark = pytest.mark.slow
+
+
 WHOLE = ForkSession()
 OLDER = "ses_ffffffffffff00000000000000"
 

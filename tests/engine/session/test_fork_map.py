@@ -18,6 +18,7 @@ NAMES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(NAMES, NAMES)
 def test_every_id_has_one_image_that_names_a_file(one, other):
     images = copied_id(FORK, one), copied_id(FORK, other)

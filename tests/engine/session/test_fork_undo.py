@@ -52,6 +52,7 @@ async def test_undo_of_copied_messages_restores_the_files(environ, folder):
         assert path.read_text() == "two" and len(await world.messages(session)) == 6
 
 
+@pytest.mark.slow
 async def test_what_the_source_did_since_is_a_conflict_for_the_fork(environ, folder):
     path = folder / "a.txt"
     async with opened(environ, folder, *script(path, "one", "two", "three"), settings=ALLOWED) as world:
@@ -63,6 +64,7 @@ async def test_what_the_source_did_since_is_a_conflict_for_the_fork(environ, fol
         assert path.read_text() == "three" and [Path(one.path).name for one in report.kept] == ["a.txt"]
 
 
+@pytest.mark.slow
 async def test_a_fork_of_a_reverted_session_continues_from_the_visible_messages(environ, folder):
     path = folder / "a.txt"
     async with opened(environ, folder, *script(path, "one", "two"), *careful(path, "other"), settings=ALLOWED) as world:
@@ -76,6 +78,7 @@ async def test_a_fork_of_a_reverted_session_continues_from_the_visible_messages(
         assert len(await world.messages(session)) == 6
 
 
+@pytest.mark.slow
 async def test_undo_in_a_work_tree_of_its_own_leaves_the_first_one_alone(environ, tmp_path):
     repo = make_repo(tmp_path / "project")
     repo.commit("begin", **{"a.txt": "zero"})

@@ -60,6 +60,7 @@ def state(repo):
     return files, branches, repo.git("rev-parse", "HEAD")
 
 
+@pytest.mark.slow
 async def test_the_worktree_holds_the_files_as_they_are_and_nothing_runs(environ, repo, source, tmp_path):
     before, files = state(repo), tree(repo.path)
     async with open_client(environ, repo.path) as client:
@@ -72,6 +73,7 @@ async def test_the_worktree_holds_the_files_as_they_are_and_nothing_runs(environ
     assert not list(made.rglob(".opencode-tui-*"))
 
 
+@pytest.mark.slow
 async def test_git_sees_the_same_changes_there(environ, repo, source):
     repo.git("config", "--unset", "filter.loud.clean")
     wanted = repo.git("status", "--porcelain")
@@ -80,6 +82,7 @@ async def test_git_sees_the_same_changes_there(environ, repo, source):
     assert type(repo)(Path(fork.directory)).git("status", "--porcelain") == wanted != ""
 
 
+@pytest.mark.slow
 async def test_a_second_fork_gets_a_place_of_its_own(environ, repo, source, tmp_path):
     (tmp_path / "project-brave-otter-2").mkdir()
     async with open_client(environ, repo.path) as client:
@@ -93,6 +96,7 @@ async def test_a_fork_from_a_folder_below_works_in_the_same_folder_there(environ
     assert Path(fork.directory) == tmp_path / "project-brave-otter" / "sub"
 
 
+@pytest.mark.slow
 async def test_the_last_session_of_a_folder_is_none_of_another_work_tree(environ, repo, source):
     async with open_client(environ, repo.path) as client:
         source = await client.sessions.create(CreateSession())
@@ -103,6 +107,7 @@ async def test_the_last_session_of_a_folder_is_none_of_another_work_tree(environ
         assert latest is not None and latest.id == fork.id
 
 
+@pytest.mark.slow
 async def test_work_in_it_outlives_the_session(environ, repo, source):
     async with open_client(environ, repo.path) as client:
         fork = await client.sessions.fork(source, OWN)
@@ -124,6 +129,7 @@ async def test_the_preview_makes_nothing(environ, repo, source, tmp_path):
     assert "git worktree remove" in preview.notes[-1]
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_done_is_refused_and_leaves_nothing(environ, tmp_path, paths, repo, source):
     bare = tmp_path / "bare"
     bare.mkdir()
@@ -145,6 +151,7 @@ async def test_what_cannot_be_done_is_refused_and_leaves_nothing(environ, tmp_pa
     assert "opencode-tui/" not in repo.git("branch") and not (tmp_path / "project-brave-otter").exists()
 
 
+@pytest.mark.slow
 async def test_a_worktree_that_cannot_be_filled_is_removed(environ, repo, source, tmp_path, monkeypatch):
     monkeypatch.setattr("opencode_tui.storage.safe_folder.OpenFolder.create", _refuse)
     async with open_client(environ, repo.path) as client:

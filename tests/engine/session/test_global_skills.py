@@ -9,6 +9,9 @@ from tests.engine.session.test_subagent import opened, prompt, tool_parts
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 SKILL = "---\nname: s\ndescription: d\n---\nold text\n"
 
 

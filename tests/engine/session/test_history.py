@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def test_a_tail_that_is_kept_in_full_follows_the_summary():
     assert found == [marker, summary, kept, answer]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from("uac")))
 def test_filtering_twice_changes_nothing(kinds):
     messages = []

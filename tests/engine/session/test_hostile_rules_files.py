@@ -13,6 +13,9 @@ from tests.engine.tool.test_files import start_swapping
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 CANARY = "CANARY-7f3a"
 OWN_RULES = "OWN-RULES-2b1c"
 

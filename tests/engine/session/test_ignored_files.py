@@ -39,6 +39,7 @@ def assert_without_secret(text: str) -> None:
     assert SECRET not in text and changed(SECRET) not in text
 
 
+@pytest.mark.slow
 async def test_undo_and_redo_of_a_command_restore_ignored_files(environ, folder):
     before = facts_of(folder)
     async with opened(environ, folder, Answer(calls=(bash(COMMAND),)), DONE, policy=AUTO) as world:
@@ -80,6 +81,7 @@ async def test_no_record_diff_or_request_has_the_content_of_an_ignored_file(envi
         assert_without_secret(path.read_bytes().decode("utf-8", "replace"))
 
 
+@pytest.mark.slow
 async def test_a_share_and_a_fork_have_no_content_of_an_ignored_file(environ, folder, tmp_path):
     answers = (Answer(calls=(bash(COMMAND),)), DONE)
     async with (
@@ -97,6 +99,7 @@ async def test_a_share_and_a_fork_have_no_content_of_an_ignored_file(environ, fo
     assert "seen.txt" in copied and not {".env", "data"} & copied.keys()
 
 
+@pytest.mark.slow
 async def test_a_step_of_a_file_tool_and_a_command_keeps_the_content_of_the_ignored_file_to_itself(environ, folder):
     calls = (
         Call("write", {"filePath": "plain.txt", "content": "p\n"}),
@@ -110,6 +113,7 @@ async def test_a_step_of_a_file_tool_and_a_command_keeps_the_content_of_the_igno
         assert facts_of(folder) == before
 
 
+@pytest.mark.slow
 async def test_the_store_is_only_for_its_owner(environ, folder, paths):
     async with opened(environ, folder, Answer(calls=(bash(COMMAND),)), DONE, policy=AUTO) as world:
         await world.prompt("work")

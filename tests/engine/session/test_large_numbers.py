@@ -19,6 +19,9 @@ from tests.support.rows import each
 from tests.support.sessions.records import assistant, call, session_info, user, write_records
 from tests.support.world.engine import World, opened
 
+pytestmark = pytest.mark.slow
+
+
 NOW = 1_796_000_000_000
 HUGE = 10**30
 USABLE = {"ns": NOW * 10**6, "us": NOW * 10**3, "zero": 0, "negative": -NOW, "largest": 2**63 - 1, "least": -(2**63)}

@@ -72,6 +72,7 @@ async def made_by_us(environ, paths, tmp_path):
     return records
 
 
+@pytest.mark.slow
 async def test_no_key_that_opencode_always_writes_is_missing(made_by_us):
     theirs, ours = common_keys(fixture_records()), common_keys(made_by_us)
     assert {"session", "user", "assistant", "text", "tool completed", "tool error", "step-start", "todo"} <= set(ours)
@@ -95,6 +96,7 @@ async def test_records_lie_where_opencode_looks_for_them(made_by_us):
                 assert kind in ("todo", "permission", "session_diff", "session_prefix")
 
 
+@pytest.mark.slow
 async def test_every_key_of_ours_is_one_that_opencode_knows(made_by_us):
     # `metadata` of texts and thoughts is OpenCode's too (docs/internals/session.md#parts); its scripted model sent none.
     allowed = {

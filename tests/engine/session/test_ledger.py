@@ -138,6 +138,7 @@ def sent(world: World, request: int = -1) -> str:
     return "\n".join(content_text(one["content"]) for one in world.server.bodies[request]["messages"])
 
 
+@pytest.mark.slow
 async def test_an_edit_is_in_the_next_request_and_is_named_as_the_cause_of_its_new_start(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -227,6 +228,7 @@ def test_progress_is_a_prompt_a_changed_file_or_a_new_call(since: tuple[Any, ...
     assert has_progress(compacted(user("go"), assistant(REPEATED), since=since)) is expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["Stop", "Compact and continue"])
 async def test_a_second_compaction_without_progress_asks(environ: dict[str, str], tmp_path: Path, answer: str) -> None:
     (tmp_path / "big.txt").write_text("".join(f"line {n} of many words that fill the context\n" for n in range(1_300)))

@@ -77,6 +77,7 @@ def read(storage, session_id):
     return whole.messages, recent.messages
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [0, 3, 40])
 @pytest.mark.parametrize("marker", [True, False])
 def test_the_messages_since_the_last_compaction_give_the_same_request_as_all(paths, marker, tail):
@@ -86,6 +87,7 @@ def test_the_messages_since_the_last_compaction_give_the_same_request_as_all(pat
     assert 2 * AFTER <= len(recent) <= 2 * AFTER + tail + 4
 
 
+@pytest.mark.slow
 def test_a_compaction_that_failed_and_a_session_without_one_are_read_whole(paths):
     storage = Storage(paths)
     for messages in (history("ses_1", whole=False), history("ses_2", after=-1)):
@@ -93,6 +95,7 @@ def test_a_compaction_that_failed_and_a_session_without_one_are_read_whole(paths
         assert len(whole) >= LONG and recent == whole
 
 
+@pytest.mark.slow
 def test_random_long_histories_give_the_same_request(paths):
     """Late requests, answers of requests before the compaction, failed summaries, and records that are missing or damaged."""
     chance, storage, shorter = random.Random(5), Storage(paths), 0
@@ -116,6 +119,7 @@ def test_random_long_histories_give_the_same_request(paths):
     assert shorter > 10
 
 
+@pytest.mark.slow
 def test_a_reader_of_the_whole_session_has_few_messages_in_memory_at_a_time(paths):
     session_id, files = put(paths, history("ses_1")), LoggedFiles()
     groups = read_groups(Storage(paths, files=files), session_id)
@@ -129,6 +133,7 @@ def reads(files, kind):
     return sum(f"/{kind}/" in call.path for call in files.calls if call.act == "read")
 
 
+@pytest.mark.slow
 async def test_what_a_turn_and_an_undo_read_of_a_long_session_does_not_grow_with_it(environ, tmp_path, paths):
     """Only the requests before the last compaction are read for the changes of the session, each once, after the answer."""
     found = []
@@ -152,6 +157,7 @@ async def test_what_a_turn_and_an_undo_read_of_a_long_session_does_not_grow_with
     assert found[0][0] < 3 * 2 * AFTER
 
 
+@pytest.mark.slow
 async def test_the_context_of_a_long_session_names_older_messages_by_their_number(environ, tmp_path, paths):
     async with opened(environ, tmp_path) as world:
         project = (await world.client.project.current()).id
@@ -174,6 +180,7 @@ async def test_the_context_of_a_long_session_names_older_messages_by_their_numbe
         assert (whole.tokens, whole.cost) == (short.tokens, pytest.approx(short.cost))
 
 
+@pytest.mark.slow
 async def test_a_change_of_an_older_message_is_there_when_all_are_read(paths):
     made = history("ses_1")
     put(paths, made)
@@ -206,6 +213,7 @@ def changed_files(store, session_id):
     return info.summary.files if info is not None and info.summary is not None else None
 
 
+@pytest.mark.slow
 async def test_a_session_that_was_read_whole_holds_after_its_next_turn_what_one_just_opened_holds(
     environ, tmp_path, paths
 ):
@@ -234,6 +242,7 @@ async def test_a_session_that_was_read_whole_holds_after_its_next_turn_what_one_
         assert [part.text for part in (*request.parts, *answer.parts) if isinstance(part, TextPart)] == ["anew", "here"]
 
 
+@pytest.mark.slow
 async def test_an_open_session_holds_after_a_compaction_the_messages_from_there_on(environ, tmp_path, paths):
     async with opened(environ, tmp_path, Answer(text="fine")) as world:
         project = (await world.client.project.current()).id
@@ -251,6 +260,7 @@ async def test_an_open_session_holds_after_a_compaction_the_messages_from_there_
         assert [one.info.id for one in await world.client.messages.list("ses_1")] == names
 
 
+@pytest.mark.slow
 async def test_a_compaction_reads_older_messages_once_and_not_at_all_when_the_last_one_was_ours(
     environ, tmp_path, paths
 ):
@@ -290,6 +300,7 @@ class HeldFiles(LoggedFiles):
         return super().read_whole(path)
 
 
+@pytest.mark.slow
 async def test_the_model_is_asked_for_a_summary_before_the_older_messages_are_read(environ, tmp_path, paths):
     """What the compaction keeps of them is in the records before the summary is complete, and in the next request."""
     made = history("ses_1")
@@ -322,6 +333,7 @@ async def test_a_message_is_read_by_its_name_and_no_other_with_it(environ, tmp_p
             await client.messages.get("ses_1", "msg_of_nobody")
 
 
+@pytest.mark.slow
 async def test_messages_by_name_have_what_is_in_memory_only(paths):
     made = history("ses_1")
     put(paths, made)
@@ -336,6 +348,7 @@ async def test_messages_by_name_have_what_is_in_memory_only(paths):
         assert older == made[0] and newest.parts == [part.changed(text="late")]
 
 
+@pytest.mark.slow
 async def test_what_is_not_on_the_disk_yet_stays_in_memory_with_all_after_it(paths):
     made = history("ses_1")
     put(paths, made)
@@ -354,6 +367,7 @@ async def test_what_is_not_on_the_disk_yet_stays_in_memory_with_all_after_it(pat
         assert (await store.messages("ses_1"))[20].parts == [part.changed(text="late")]
 
 
+@pytest.mark.slow
 async def test_older_messages_can_be_withdrawn_and_removed(paths):
     made = history("ses_1")
     put(paths, made)
@@ -371,6 +385,7 @@ async def test_older_messages_can_be_withdrawn_and_removed(paths):
         assert list(opened_store.store.message_ids("ses_1") or ()) == names
 
 
+@pytest.mark.slow
 async def test_a_fork_of_a_long_session_has_all_of_it(environ, tmp_path, paths):
     async with opened(environ, tmp_path, Answer(text="fine"), Answer(text="here")) as world:
         project = (await world.client.project.current()).id
@@ -386,6 +401,7 @@ async def test_a_fork_of_a_long_session_has_all_of_it(environ, tmp_path, paths):
         assert len(await world.messages(fork)) == len(made) + 4
 
 
+@pytest.mark.slow
 async def test_the_changes_of_a_long_session_are_those_of_all_its_turns(environ, tmp_path, paths):
     async with opened(environ, tmp_path, Answer(text="fine")) as world:
         project = (await world.client.project.current()).id

@@ -137,6 +137,7 @@ async def test_a_tool_that_is_switched_off_does_not_run_when_it_is_called_all_th
         assert "switched off" in call.state.error
 
 
+@pytest.mark.slow
 async def test_a_tool_that_is_switched_on_again_is_as_the_other_rules_say(environ, tmp_path):
     rules = [Rule(permission="edit", pattern="*", action="deny"), Rule(permission="bash", pattern="rm*", action="deny")]
     async with opened(environ, tmp_path) as world:
@@ -193,6 +194,7 @@ WRONG = {
 }
 
 
+@pytest.mark.fast_cases("an unknown name in capitals", "a missing argument")
 @pytest.mark.parametrize("name", WRONG)
 async def test_a_call_that_is_repeated_is_asked_for_whatever_is_wrong_with_it(environ, tmp_path, name):
     (tmp_path / "a.txt").write_text("x")
@@ -212,6 +214,7 @@ async def test_a_call_that_is_repeated_is_asked_for_whatever_is_wrong_with_it(en
 PAIR = [Call("read", {"filePath": "a.txt"}), Call("glob", {"pattern": "*"})]
 
 
+@pytest.mark.fast_cases("False-a failure", "False-a call")
 @pytest.mark.parametrize(
     ("calls", "requests"),
     [([READ], 6), ([WRONG["a missing argument"]], 6), ([WRONG["a failure"]], 6), (PAIR, 12)],
@@ -236,6 +239,7 @@ async def test_a_loop_ends_the_turn_with_an_error_where_nobody_can_be_asked(
         assert await world.answer(session) == "well"
 
 
+@pytest.mark.slow
 async def test_a_model_that_finds_another_way_after_a_refused_loop_goes_on(environ, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     steps = [Answer(calls=(READ,))] * 5 + [Answer(calls=(PAIR[1],))] + [Answer(calls=(READ,))] * 5
@@ -253,6 +257,7 @@ async def test_a_wrong_call_that_may_be_repeated_fails_as_before(environ, tmp_pa
         assert await world.answer(session) == "ok"
 
 
+@pytest.mark.slow
 async def test_wrong_calls_that_differ_or_are_few_are_not_asked_for(environ, tmp_path):
     steps = [Answer(calls=(Call("nosuch", {"a": number % 5}),)) for number in range(9)]
     steps += [Answer(calls=(WRONG["a missing argument"],) * 2), Answer(text="ok")]
@@ -304,6 +309,7 @@ async def test_a_plan_changes_no_file_and_its_reminder_stays_in_its_request(envi
         assert second[: len(first)] == first
 
 
+@pytest.mark.slow
 async def test_a_request_that_comes_during_a_turn_is_answered_by_it_and_wrapped_for_the_model(environ, tmp_path):
     wait = Call("bash", {"command": "until test -e go; do sleep 0.02; done", "description": "wait"})
     async with opened(environ, tmp_path, Answer(calls=(wait,)), Answer(text="both done")) as world:
@@ -386,6 +392,7 @@ async def test_rules_of_the_session_hide_what_they_deny(environ, tmp_path):
         assert tool_names(world.server.bodies[0]) & {"edit", "write", "multiedit", "apply_patch", "bash"} == {"bash"}
 
 
+@pytest.mark.slow
 async def test_at_most_eight_calls_of_a_step_run_at_a_time(environ, tmp_path):
     commands = [f"sleep 0.{number + 10}" for number in range(20)]
     calls = tuple(Call("bash", {"command": command, "description": "wait"}) for command in commands)
@@ -398,6 +405,7 @@ async def test_at_most_eight_calls_of_a_step_run_at_a_time(environ, tmp_path):
         assert 2 <= max(running) <= 8
 
 
+@pytest.mark.slow
 async def test_calls_past_the_limit_of_a_step_get_an_error_and_the_turn_continues(environ, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     calls = tuple(Call("read", {"filePath": f"none-{number}.txt"}) for number in range(150))

@@ -23,6 +23,9 @@ from opencode_tui.storage.paths import find_paths
 from tests.support.provider.model_server import provider_config
 from tests.support.world.engine import MODEL, opened
 
+pytestmark = pytest.mark.slow
+
+
 STEPS = 40
 MOST_S = 60
 SKEWS_MS = (-600_000, -3, 0, 5_000, 7_200_000)

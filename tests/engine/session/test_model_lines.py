@@ -53,6 +53,7 @@ class Lines:
         return found
 
 
+@pytest.mark.slow
 async def test_a_model_that_is_not_known_to_accept_images_gets_none_and_that_is_said_once(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -70,6 +71,7 @@ async def test_a_model_that_is_not_known_to_accept_images_gets_none_and_that_is_
         assert [line.partition(":")[0] for line in lines.read()] == ["2 attachments left out"]
 
 
+@pytest.mark.fast_cases("refusal2", "refusal3")
 @pytest.mark.parametrize(
     "refusal",
     [
@@ -94,6 +96,7 @@ async def test_an_unknown_model_gets_images_and_falls_back_once_when_its_provide
         assert past_reason("fake", retry) == "fake rejected an image or document; those so far are left out"
 
 
+@pytest.mark.slow
 async def test_an_older_session_goes_on_with_the_default_where_its_model_is_not_there(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -158,6 +161,7 @@ async def test_an_unlisted_name_runs_and_what_is_assumed_is_said_once(environ: d
             ]
 
 
+@pytest.mark.slow
 async def test_copilot_says_once_whose_identity_its_requests_have(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
         lines, session = Lines(world), await world.new_session()
@@ -167,6 +171,7 @@ async def test_copilot_says_once_whose_identity_its_requests_have(environ: dict[
         assert [line for line in lines.read() if "VS Code" in line] == [COPILOT_WARNING]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("patience_with_local_servers")
 async def test_a_small_context_of_a_server_on_this_machine_is_said_once_and_known_when_it_has_loaded_the_model(
     environ: dict[str, str], tmp_path: Path

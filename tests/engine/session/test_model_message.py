@@ -182,6 +182,7 @@ def test_images_are_sent_to_models_that_accept_them_and_named_to_others():
     assert isinstance(told.content[1], TextBlock) and "a.png" in told.content[1].text
 
 
+@pytest.mark.slow
 def test_media_over_the_budget_lose_the_oldest_first():
     four_megabytes = "A" * (4 * 1024 * 1024)
     entry: Any
@@ -232,6 +233,7 @@ MESSAGES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(MESSAGES)
 def test_every_history_gives_a_valid_conversation(messages):

@@ -58,6 +58,7 @@ async def test_a_part_that_is_undone_hides_what_follows_it_only(world: UndoWorld
     assert [part.type for part in kept[-1].parts][-1] == "text"
 
 
+@pytest.mark.fast_cases("Part reverted session")
 @pytest.mark.parametrize("title", ["Reverted session", "Part reverted session"])
 async def test_a_redo_shows_all_messages_and_reports_the_unchanged_files(world: UndoWorld, title):
     session = await find(world, title)
@@ -82,6 +83,7 @@ async def test_its_sum_is_that_of_all_turns_again(world: UndoWorld):
     assert summary is not None and summary.files == len({diff.file for diffs in turns for diff in diffs})
 
 
+@pytest.mark.fast_cases("Part reverted session")
 @pytest.mark.parametrize("title", ["Reverted session", "Part reverted session"])
 async def test_cleanup_deletes_what_is_undone_and_nothing_else(world: UndoWorld, paths, title):
     session = await find(world, title)

@@ -124,6 +124,7 @@ ACTS = [_prompt, _shell, _command, _without_reply, _queued, _check, _compact, _u
 Act = Callable[[LocalClient, str], Awaitable[None]]
 
 
+@pytest.mark.fast_cases("prompt", "compact")
 @pytest.mark.parametrize("act", ACTS, ids=lambda act: act.__name__.strip("_"))
 async def test_what_a_process_adds_follows_what_one_with_a_clock_ahead_has_left(machine: Machine, act: Act) -> None:
     async with machine.process(2 * HOUR) as client:
@@ -138,6 +139,7 @@ async def test_what_a_process_adds_follows_what_one_with_a_clock_ahead_has_left(
         assert (await client.messages.ids(session.id))[-1] == (await client.messages.list(session.id))[-1].info.id
 
 
+@pytest.mark.fast_cases("a day")
 @pytest.mark.parametrize("ahead", AHEAD.values(), ids=AHEAD.keys())
 async def test_a_clock_may_be_ahead_by_any_time_up_to_a_year_and_go_to_and_fro(machine: Machine, ahead: int) -> None:
     offsets = (0, ahead, 0, ahead // 2, -HOUR)
@@ -154,6 +156,7 @@ async def test_a_clock_may_be_ahead_by_any_time_up_to_a_year_and_go_to_and_fro(m
         assert preview.scope is not None and preview.scope.messages == [one.info.id for one in last]
 
 
+@pytest.mark.slow
 async def test_an_undo_after_a_clock_was_corrected_deletes_the_file_of_the_last_turn(machine: Machine) -> None:
     async with machine.process(2 * HOUR) as client:
         session = await client.sessions.create(CreateSession(title="one"))
@@ -165,6 +168,7 @@ async def test_an_undo_after_a_clock_was_corrected_deletes_the_file_of_the_last_
     assert [path.name for path in machine.folder.glob("*.txt")] == ["a.txt"]
 
 
+@pytest.mark.slow
 async def test_turns_after_a_compaction_by_a_clock_ahead_are_sent_to_the_model(machine: Machine) -> None:
     async with machine.process(DAY) as client:
         session = await client.sessions.create(CreateSession(title="one"))
@@ -252,6 +256,7 @@ def stored_turns(machine: Machine, paths, times: list[int]) -> None:
     write_records(paths, info, turns)
 
 
+@pytest.mark.fast_cases("before")
 @pytest.mark.parametrize(
     ("times", "ahead"),
     [
@@ -278,6 +283,7 @@ async def test_a_session_goes_on_across_the_wrap_in_the_order_of_its_turns(
             assert await said(client, "ses_stored") == live
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_sent", [False, True], ids=["withdrawn", "sent at once"])
 async def test_a_request_that_waits_in_a_session_across_the_wrap_is_withdrawn_or_sent_at_once(
     machine: Machine, paths, is_sent: bool

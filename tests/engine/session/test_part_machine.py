@@ -1,5 +1,6 @@
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_open_texts_are_closed_when_the_stream_breaks_off():
     assert machine.close_open() == []
 
 
+@pytest.mark.slow
 @given(st.text(min_size=1).filter(str.strip), st.lists(st.integers(1, 5)))
 def test_any_split_of_the_deltas_gives_the_same_part(text, sizes):
     pieces, rest = [], text

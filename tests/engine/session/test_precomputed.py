@@ -18,6 +18,9 @@ from tests.support.provider.token_counter import Window
 from tests.support.world.engine import MODEL, World, opened
 from tests.support.world.waiting import PATIENCE_S, until
 
+pytestmark = pytest.mark.slow
+
+
 LIMIT = (20_500, 4_000)
 LONG = "word " * 5_000
 """About 5,000 tokens: with instructions and tools two such answers pass 0.7 of the context, three fill it."""

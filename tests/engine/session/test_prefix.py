@@ -52,11 +52,12 @@ async def ask(world: World, session: SessionInfo, text: str = "go on", *, model:
     await world.client.prompts.prompt(session.id, PromptInput(model=ref, parts=[TextInput(text=text)], **fields))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 async def test_many_steps_repeat_each_other_in_every_format(environ, tmp_path, name):
     provider = FORMATS[name]
     (tmp_path / "a.txt").write_text("\n".join(f"line {number} of it" for number in range(120)))
-    count = 50 if name == "openai" else 25  # in all four 100 each: `python -m tests.benchmarks peers_requests`
+    count = 50 if name == "openai" else 25
     answers = [*map(step, range(1, count)), OK]
     async with opened(environ, tmp_path, *answers, limit=(2_000_000, 8_000), has_all=True) as world:
         await ask(world, await world.new_session(), "run the steps", model=provider)
@@ -134,6 +135,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scenario", "name"), CASES)
 async def test_what_changes_joins_at_the_end(environ, tmp_path, scenario, name, monkeypatch):
     (tmp_path / "AGENTS.md").write_text("Say please.\n")
@@ -178,6 +180,7 @@ def in_2035(**given: Any) -> str:
     return environment(**given)
 
 
+@pytest.mark.slow
 async def test_a_new_day_is_announced(environ, tmp_path, monkeypatch):
     async with opened(environ, tmp_path, OK, OK, OK) as world:
         session = await world.prompt("go")
@@ -189,6 +192,7 @@ async def test_a_new_day_is_announced(environ, tmp_path, monkeypatch):
         assert set(shares(world)) == {1.0}
 
 
+@pytest.mark.slow
 async def test_the_way_back_to_a_model_gives_its_old_bytes(environ, tmp_path):
     rules = tmp_path / "AGENTS.md"
     rules.write_text("Say please.\n")
@@ -206,6 +210,7 @@ async def test_the_way_back_to_a_model_gives_its_old_bytes(environ, tmp_path):
         assert len((await world.client.context.items(session.id)).items) > 3
 
 
+@pytest.mark.slow
 async def test_an_agent_with_its_own_prompt_breaks_the_system_text_and_the_way_back_gives_the_old_bytes(
     environ, tmp_path
 ):
@@ -219,6 +224,7 @@ async def test_an_agent_with_its_own_prompt_breaks_the_system_text_and_the_way_b
         assert 0.5 < share("openai", first, poet) < 1.0, "it has no plan_exit, one of the last tools"
 
 
+@pytest.mark.fast_cases("restart")
 @pytest.mark.parametrize("way", ["restart", "fork", "trash"])
 async def test_the_start_survives(environ, tmp_path, way):
     rules = tmp_path / "AGENTS.md"
@@ -240,6 +246,7 @@ async def test_the_start_survives(environ, tmp_path, way):
         assert world.sent() == "again"
 
 
+@pytest.mark.slow
 async def test_a_fork_in_another_folder_names_its_own_folder(environ, tmp_path):
     repo = make_repo(tmp_path / "repo")
     repo.commit("one")
@@ -252,6 +259,7 @@ async def test_a_fork_in_another_folder_names_its_own_folder(environ, tmp_path):
         assert fork.directory in world.system() and f"directory: {folder}\n" not in world.system()
 
 
+@pytest.mark.slow
 async def test_a_subagent_has_a_start_of_its_own(environ, tmp_path):
     task = Call("task", {"description": "look", "prompt": "look", "subagent_type": "explore"})
     async with opened(environ, tmp_path, Answer(calls=(task,)), READ, OK, OK) as world:
@@ -262,6 +270,7 @@ async def test_a_subagent_has_a_start_of_its_own(environ, tmp_path):
         assert len(kept) == 2 and session.id in kept
 
 
+@pytest.mark.slow
 async def test_an_undo_keeps_the_system_text_and_what_was_announced_is_announced_again(environ, tmp_path):
     rules = tmp_path / "AGENTS.md"
     rules.write_text("Say please.\n")
@@ -290,6 +299,7 @@ async def test_pruning_keeps_all_before_the_first_pruned_output(environ, tmp_pat
         assert before["tools"] == after["tools"]
 
 
+@pytest.mark.slow
 async def test_a_compaction_freezes_anew(environ, tmp_path):
     rules = tmp_path / "AGENTS.md"
     rules.write_text("Say please.\n")
@@ -316,6 +326,7 @@ async def test_a_tool_that_comes_back_is_added_at_the_end(environ, tmp_path):
         assert "bash" not in first and second == [*first, "bash", "bash_output"] == third
 
 
+@pytest.mark.slow
 async def test_a_damaged_record_costs_one_break_and_nothing_else(environ, tmp_path):
     async with opened(environ, tmp_path, OK) as world:
         session = await world.prompt("go")

@@ -96,6 +96,7 @@ def test_of_many_changed_files_the_last_ones_are_named_and_the_others_counted() 
     assert "- (and 20 older ones)\n- f20\n" in result and "- f99" in result
 
 
+@pytest.mark.slow
 def test_the_preserved_text_leaves_most_of_a_small_context_free() -> None:
     messages = [one for n in range(50) for one in (user("always " + f"w{n} " * 4_000), assistant("a"))]
     assert len(kept(messages, room=8_000)) / 4 < 8_000 * 0.45

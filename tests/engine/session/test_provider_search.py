@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from opencode_tui.engine.session.request.builder import RequestTask
 from opencode_tui.schema.api.request import PromptInput, TextInput
 from opencode_tui.schema.model import ModelRef
@@ -100,6 +102,7 @@ async def test_a_search_is_declared_stored_and_sent_back(environ, tmp_path):
         assert sent["content"][2]["content"] == FOUND
 
 
+@pytest.mark.slow
 async def test_another_model_reads_the_search_as_a_call(environ, tmp_path):
     async with opened(environ, tmp_path, searched(FOUND), settings=PROVIDER) as world:
         session = await world.new_session()
@@ -126,6 +129,7 @@ async def test_a_search_that_failed_is_shown_and_sent_back(environ, tmp_path):
         ]
 
 
+@pytest.mark.slow
 async def test_a_rule_that_asks_or_denies_keeps_the_provider_from_searching(environ, tmp_path):
     for rule in ("ask", "deny", {"secret *": "deny"}):
         async with opened(environ, tmp_path, settings={**PROVIDER, "permission": {"websearch": rule}}) as world:

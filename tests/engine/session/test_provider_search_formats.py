@@ -165,6 +165,7 @@ async def test_a_search_of_gemini_without_parts_is_shown_and_not_sent(environ, t
         assert "a.example" not in json.dumps(sent)
 
 
+@pytest.mark.fast_cases("gemini")
 @pytest.mark.parametrize("model", [GPT, GEMINI], ids=["openai", "gemini"])
 async def test_another_model_reads_the_search_as_a_call(environ, tmp_path, model):
     answer = responses(SEARCHED, said()) if model is GPT else gemini(CALLED, ANSWERED, {"text": "It is A."})
@@ -188,6 +189,7 @@ async def test_a_search_of_openai_that_failed_is_shown_and_sent_back(environ, tm
         assert failed in world.server.bodies[-1]["input"]
 
 
+@pytest.mark.fast_cases("model0-more0")
 @pytest.mark.parametrize(
     ("model", "more"),
     [
@@ -207,6 +209,7 @@ async def test_where_it_cannot_or_must_not_the_provider_does_not_search(environ,
         assert '"webfetch"' in sent
 
 
+@pytest.mark.slow
 async def test_openai_does_not_search_with_the_least_effort(environ, tmp_path):
     small = ModelRef(provider_id="fake-responses", model_id="gpt-5-mini")
     async with asked(environ, tmp_path) as world:

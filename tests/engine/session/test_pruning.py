@@ -78,6 +78,7 @@ async def test_old_outputs_are_pruned_after_the_third_turn(environ: dict[str, st
     assert all(LINE in result for result in results[3:])
 
 
+@pytest.mark.slow
 async def test_the_output_stays_on_disk(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await worked(world)
@@ -86,6 +87,7 @@ async def test_the_output_stays_on_disk(environ: dict[str, str], folder: Path) -
     assert LINE.strip() in json.loads(stored.read_text())["state"]["output"]
 
 
+@pytest.mark.slow
 async def test_prune_then_restore_gives_the_request_before_byte_for_byte(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
@@ -98,6 +100,7 @@ async def test_prune_then_restore_gives_the_request_before_byte_for_byte(environ
     assert after == before
 
 
+@pytest.mark.slow
 async def test_what_is_sent_after_a_restore_is_what_was_sent_before(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
@@ -108,6 +111,7 @@ async def test_what_is_sent_after_a_restore_is_what_was_sent_before(environ: dic
         assert json.dumps(body(world)["messages"][: len(sent)]) == json.dumps(sent)
 
 
+@pytest.mark.slow
 async def test_a_restored_output_is_not_pruned_again(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await worked(world)
@@ -118,6 +122,7 @@ async def test_a_restored_output_is_not_pruned_again(environ: dict[str, str], fo
         assert [part.state.metadata.get("keep") for part in await world.calls(session)] == [True] * 3 + [None] * 3
 
 
+@pytest.mark.slow
 async def test_the_model_reads_a_pruned_output_with_recall_and_lifts_nothing(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -133,6 +138,7 @@ async def test_the_model_reads_a_pruned_output_with_recall_and_lifts_nothing(
     assert sent.startswith(earlier[:-1])
 
 
+@pytest.mark.slow
 async def test_the_user_prunes_and_restores_single_calls(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await worked(world, turns=1)
@@ -145,6 +151,7 @@ async def test_the_user_prunes_and_restores_single_calls(environ: dict[str, str]
         assert await compacted(world, session) == [False] * 6
 
 
+@pytest.mark.slow
 async def test_a_dry_run_changes_nothing(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
@@ -154,6 +161,7 @@ async def test_a_dry_run_changes_nothing(environ: dict[str, str], folder: Path) 
         assert await compacted(world, session) == [False] * 6
 
 
+@pytest.mark.slow
 async def test_every_changed_call_is_published(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
@@ -163,6 +171,7 @@ async def test_every_changed_call_is_published(environ: dict[str, str], folder: 
     assert told == [part.part_id for part in report.parts]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("switch", ["settings", "flag"])
 async def test_settings_and_flag_switch_pruning_off(switch: str, environ: dict[str, str], folder: Path) -> None:
     flag = {"OPENCODE_DISABLE_PRUNE": "1"} if switch == "flag" else {}
@@ -173,6 +182,7 @@ async def test_settings_and_flag_switch_pruning_off(switch: str, environ: dict[s
         assert len((await world.client.context.prune(session.id)).parts) == 3
 
 
+@pytest.mark.slow
 async def test_a_busy_session_is_refused(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await worked(world)
@@ -200,6 +210,7 @@ async def test_unknown_sessions_parts_and_other_parts_are_named(environ: dict[st
             await world.client.context.restore(session.id, [other.id])
 
 
+@pytest.mark.slow
 async def test_a_fork_that_still_copies_keeps_the_outputs(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
@@ -209,6 +220,7 @@ async def test_a_fork_that_still_copies_keeps_the_outputs(environ: dict[str, str
         assert [LINE in part.state.output for part in await world.calls(fork)] == [True] * 6
 
 
+@pytest.mark.slow
 async def test_interrupted_pruning_resumes(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)
@@ -219,6 +231,7 @@ async def test_interrupted_pruning_resumes(environ: dict[str, str], folder: Path
         assert [part.part_id for part in (await world.client.context.prune(session.id)).parts] == ids[1:3]
 
 
+@pytest.mark.slow
 async def test_undone_calls_are_passed_by(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, settings={"compaction": {"prune": False}}) as world:
         session = await worked(world)

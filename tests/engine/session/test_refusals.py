@@ -78,6 +78,7 @@ async def ask(world: World, name: str = "openai", text: str = "go") -> Assistant
     return info
 
 
+@pytest.mark.fast_cases("gemini")
 @pytest.mark.parametrize("name", REFUSALS)
 async def test_a_refusal_is_a_sentence_with_the_providers_reason(environ, tmp_path, name):
     body, words = REFUSALS[name]
@@ -115,6 +116,7 @@ async def test_a_refusal_in_the_middle_keeps_the_text_and_runs_no_call(environ, 
     assert [isinstance(part.state, ToolStateError) for part in parts if isinstance(part, ToolPart)] == [True]
 
 
+@pytest.mark.fast_cases("abort")
 @pytest.mark.parametrize("reason", ["error", "network_error", "insufficient_system_resource", "abort"])
 async def test_an_answer_that_ended_in_an_error_is_asked_for_again(environ, tmp_path, quick_retries, reason):
     (tmp_path / "a.txt").write_text("inside")
@@ -142,6 +144,7 @@ def gemini(reason: str, message: str = "") -> Answer:
     return whole({"candidates": [said | ({"finishMessage": message} if message else {})]})
 
 
+@pytest.mark.fast_cases("gemini-answer0-OTHER")
 @pytest.mark.parametrize(
     ("name", "answer", "said"),
     [
@@ -180,6 +183,7 @@ async def until_idle(events):
             return
 
 
+@pytest.mark.fast_cases("-anthropic")
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("reasoning", ["", "hm"])
 async def test_an_answer_without_a_text_is_said_to_be_empty(environ, tmp_path, name, reasoning):

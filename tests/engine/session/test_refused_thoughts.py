@@ -61,6 +61,7 @@ async def ask(world: World, provider: str, session=None):
     return await world.prompt("go on", session=session, model=ModelRef(provider_id=provider, model_id="fake-model"))
 
 
+@pytest.mark.fast_cases("fake-gemini-refused6", "fake-anthropic-refused1")
 @pytest.mark.parametrize(
     ("provider", "refused"),
     [

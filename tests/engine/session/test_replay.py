@@ -3,9 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.storage.paths import find_paths
-from tests.benchmarks.replay import Driver, Plan, local_run, make_folder, settings, size_of
 from tests.support.provider.model_server import ModelServer
+from tests.support.sessions.replay import Driver, Plan, local_run, make_folder, settings, size_of
+
+pytestmark = pytest.mark.slow
+
 
 PLAN = Plan(turns=40, facts=40, restarts=(20,), context=20_000, output=2_000)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from msgspec.structs import replace
 
@@ -58,6 +59,7 @@ def check_requests(messages: list[MessageWithParts]) -> None:
         find_format(adapter).encode(built).decode("utf-8")
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES)
 @given(HISTORIES)
 def test_every_history_gives_a_request_that_every_format_accepts(messages: list[MessageWithParts]) -> None:
@@ -74,6 +76,7 @@ def mistral_violations(body: Body) -> list[str]:
     return wrong + ["a user after a result" for pair in pairwise(roles) if pair == ("tool", "user")]
 
 
+@pytest.mark.slow
 @settings(max_examples=EXAMPLES // 3)
 @given(HISTORIES)
 def test_every_history_gives_a_request_that_mistral_and_marked_models_accept(messages: list[MessageWithParts]) -> None:

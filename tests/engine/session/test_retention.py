@@ -34,6 +34,7 @@ def much_later(environ, folder):
     return open_snapshots(environ, folder, clock=lambda: system_clock() + MONTHS_MS)
 
 
+@pytest.mark.slow
 async def test_a_snapshot_that_a_session_needs_is_kept_at_any_age(environ, folder):
     loose = await open_snapshots(environ, folder).track()
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
@@ -47,6 +48,7 @@ async def test_a_snapshot_that_a_session_needs_is_kept_at_any_age(environ, folde
     assert [path.path.endswith("new.txt") for path in report.deleted] == [True]
 
 
+@pytest.mark.slow
 async def test_what_a_deleted_session_needed_is_dropped_when_the_trash_is_emptied(environ, folder):
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
         session = await world.prompt("write")
@@ -81,6 +83,7 @@ async def test_another_folders_sessions_need_nothing_here(environ, folder, paths
     assert needed_snapshots(paths, folder / "elsewhere", "other") == set()
 
 
+@pytest.mark.slow
 async def test_the_first_change_has_the_store_cleaned_in_the_background(environ, folder, monkeypatch):
     monkeypatch.setattr(retention, "PAUSE_S", 0.01)
     long_ago = open_snapshots(environ, folder, clock=lambda: system_clock() - MONTHS_MS)

@@ -35,6 +35,7 @@ def contents(world: UndoWorld) -> list[str | None]:
     return [world.read(name) for name in "abc"]
 
 
+@pytest.mark.slow
 async def test_going_forward_brings_the_files_in_between_back(world: UndoWorld):
     session, turns = await three_turns(world)
     await world.undo.revert(session.id, turns[0])
@@ -48,6 +49,7 @@ async def test_going_forward_brings_the_files_in_between_back(world: UndoWorld):
     assert (await world.info(session)).revert is None
 
 
+@pytest.mark.slow
 async def test_one_file_is_reverted_turn_by_turn(world: UndoWorld):
     world.write("a", "a0")()
     session = await world.session()
@@ -222,6 +224,7 @@ async def test_undoing_a_part_reverts_the_steps_from_it_on(world: UndoWorld):
     assert last.info.id == second and [part.type for part in last.parts] == ["step-start", "text"]
 
 
+@pytest.mark.slow
 async def test_a_report_outlives_the_process(world: UndoWorld, environ):
     session, turns = await three_turns(world)
     await world.undo.revert(session.id, turns[1])

@@ -40,6 +40,7 @@ def records(environ: dict[str, str]) -> list[tuple[Path, int]]:
     return sorted((path, path.stat().st_mtime_ns) for path in Path(environ["XDG_DATA_HOME"]).rglob("storage/**/*.json"))
 
 
+@pytest.mark.fast_cases("fake")
 @pytest.mark.parametrize("provider", ["fake", "fake-anthropic"])
 async def test_the_request_that_is_shown_is_the_one_that_is_sent(
     provider: str, environ: dict[str, str], folder: Path
@@ -80,6 +81,7 @@ async def test_an_idle_session_shows_what_comes_before_the_next_prompt(environ: 
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 async def test_the_items_add_up_to_what_the_provider_counts(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder, window=Window()) as world:
         session_id = await read_and_answer(world)
@@ -120,6 +122,7 @@ async def test_an_unknown_session_is_named(environ: dict[str, str], folder: Path
             await world.client.context.items("ses_0000000000000000000000000")
 
 
+@pytest.mark.slow
 async def test_a_view_writes_nothing_and_calls_no_model(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session_id = await read_and_answer(world)
@@ -130,6 +133,7 @@ async def test_a_view_writes_nothing_and_calls_no_model(environ: dict[str, str],
         assert records(environ) == before and not world.server.requests
 
 
+@pytest.mark.slow
 async def test_the_demo_shows_a_body_without_an_address(environ: dict[str, str], folder: Path) -> None:
     async with opened(environ, folder) as world:
         session = await world.new_session()

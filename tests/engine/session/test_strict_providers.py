@@ -68,6 +68,7 @@ def settings(server: ModelServer) -> dict[str, object]:
     return {"provider": {**provider_config(server.base_url), **providers}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", MODELS)
 async def test_no_field_is_rejected_before_and_after_a_switch_of_the_model(environ, tmp_path, provider):
     (tmp_path / "a.txt").write_text("inside")
@@ -106,6 +107,7 @@ async def test_no_field_is_rejected_before_and_after_a_switch_of_the_model(envir
     assert [check(body) if check else strict_chat.violations(provider, body) for body in own] == [[]] * 6
 
 
+@pytest.mark.fast_cases("moonshotai")
 @pytest.mark.parametrize("provider", ["deepseek", "moonshotai"])
 async def test_each_request_has_a_thought_of_each_answer_and_begins_with_the_request_before(
     environ, tmp_path, provider

@@ -32,6 +32,7 @@ async def test_the_answer_comes_in_the_form_that_was_asked_for(environ, tmp_path
         assert len(server.bodies) == 1
 
 
+@pytest.mark.fast_cases("claude-sonnet-5-5-None", "claude-fable-5-choice6")
 @pytest.mark.parametrize(
     ("model", "choice"),
     [
@@ -69,6 +70,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again(environ, tmp_path)
         assert "does not match" in str(server.bodies[1]["messages"])
 
 
+@pytest.mark.fast_cases("0-1")
 @pytest.mark.parametrize(("retries", "requests"), [(0, 1), (1, 2), (2, 3), (None, 3)])
 async def test_a_model_that_never_gives_a_valid_answer_ends_with_an_error(environ, tmp_path, retries, requests):
     answers = [Answer(calls=(BAD,)), Answer(calls=(BAD, BAD)), *[Answer(calls=(BAD,))] * 5]
@@ -91,6 +93,7 @@ async def test_steps_without_an_answer_are_no_attempts(environ, tmp_path):
 LOOP = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}, "properties": {"n": {"$ref": "#/$defs/a"}}}
 
 
+@pytest.mark.fast_cases("schema4-is not a 'regex'", "schema6-refers to itself without an ..")
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
@@ -120,6 +123,7 @@ async def test_a_schema_that_cannot_be_used_ends_the_turn_with_its_problem(envir
             assert (len(server.bodies), fetched) == (1, [])
 
 
+@pytest.mark.fast_cases("schema0")
 @pytest.mark.parametrize(
     "schema",
     [

@@ -65,6 +65,7 @@ async def test_an_agent_works_in_a_child_session_and_its_report_comes_back(envir
         assert server.bodies[1]["messages"][-1]["content"] in ("look for x", [{"type": "text", "text": "look for x"}])
 
 
+@pytest.mark.slow
 async def test_an_earlier_task_is_continued(environ, tmp_path):
     async with opened(environ, tmp_path, Answer(calls=(TASK,)), Answer(text="one"), Answer(text="ok")) as (
         server,
@@ -79,6 +80,7 @@ async def test_an_earlier_task_is_continued(environ, tmp_path):
         assert len(await client.messages.list(child.id)) == 4
 
 
+@pytest.mark.fast_cases("prompt")
 @pytest.mark.parametrize("form", ["prompt", "command", "shell"])
 async def test_a_request_in_its_session_that_names_no_agent_is_for_it(environ, tmp_path, form):
     environ["XDG_CONFIG_HOME"] = str(tmp_path / "config")
@@ -120,6 +122,7 @@ async def test_a_parents_denial_holds_in_the_child(environ, tmp_path):
         assert "denies read" in part.state.error
 
 
+@pytest.mark.slow
 async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(environ, tmp_path):
     (tmp_path / "a.txt").write_text("x")
     read = Answer(calls=(Call("read", {"filePath": "a.txt"}),))
@@ -145,6 +148,7 @@ async def test_while_an_agent_works_its_caller_shows_where_and_with_which_tools(
         assert part.state.metadata["tools"] == ["read"]
 
 
+@pytest.mark.slow
 async def test_a_denial_holds_in_the_childs_child_too(environ, tmp_path):
     (tmp_path / "a.txt").write_text("secret")
     agent = tmp_path / "home" / ".config" / "opencode-tui" / "agents" / "middle.md"

@@ -41,6 +41,7 @@ async def test_a_title_delays_nothing(environ: dict[str, str], tmp_path: Path) -
         assert (await titled(world, session)).title == "a slow one"
 
 
+@pytest.mark.slow
 async def test_only_the_first_request_names_a_session(environ: dict[str, str], tmp_path: Path) -> None:
     async with opened(environ, tmp_path) as world:
         world.server.title_answers.append(Answer(text="\n"))

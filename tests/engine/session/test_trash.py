@@ -33,6 +33,7 @@ def folder(tmp_path):
     return repo.path
 
 
+@pytest.mark.slow
 async def test_a_restored_session_is_listed_read_and_undone_as_before(environ, folder, paths):
     async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
         sessions = world.client.sessions
@@ -60,6 +61,7 @@ async def test_a_restored_session_is_listed_read_and_undone_as_before(environ, f
         assert (folder / "new.txt").exists()
 
 
+@pytest.mark.slow
 async def test_a_restored_session_and_its_fork_stay_independent(environ, folder):
     async with opened(environ, folder, Answer(text="one"), Answer(text="two"), policy=AUTO) as world:
         session = await world.prompt("first")
@@ -127,6 +129,7 @@ async def test_a_killed_deletion_is_completed_when_a_folder_is_opened(environ, f
         assert trashed_files(paths)[entry.name] == family.files
 
 
+@pytest.mark.slow
 def test_of_two_processes_one_moves_a_session(environ, folder, paths):
     family = write_family(paths, directory=str(folder), project=asyncio.run(_project(environ, folder)))
     others = {name: data for name, data in files_in(paths.storage).items() if name not in family.files}
@@ -159,6 +162,7 @@ async def test_a_change_that_waits_for_a_deletion_does_not_bring_the_record_back
         assert not list(paths.storage.glob(f"session/*/{session.id}.json"))
 
 
+@pytest.mark.slow
 async def test_the_trash_is_emptied_after_the_days_of_the_settings(environ, folder, paths, monkeypatch):
     settings = {"trash": {"days": 3}}
     async with opened(environ, folder, settings=settings) as world:

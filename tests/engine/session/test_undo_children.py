@@ -63,6 +63,7 @@ START = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.fast_cases("in the background")
 @START
 async def test_the_files_of_a_child_session_are_undone_with_the_turn_that_started_it(world: UndoWorld, start):
     session = await world.session()
@@ -109,6 +110,7 @@ async def test_a_child_that_was_called_twice_loses_only_the_later_work(world: Un
     assert await world.ids(child) == kept
 
 
+@pytest.mark.fast_cases("in the background")
 @START
 async def test_a_request_of_the_user_to_a_child_session_is_not_part_of_the_turn(world: UndoWorld, start):
     session = await world.session()
@@ -167,6 +169,7 @@ async def test_the_work_of_a_deleted_child_session_stays_and_is_named(world: Und
     assert await world.ids(session) == []
 
 
+@pytest.mark.fast_cases("awaited")
 @START
 async def test_a_fork_names_the_work_of_agents_whose_sessions_went_with_its_source(world: UndoWorld, start):
     session = await world.session()

@@ -17,6 +17,8 @@ from tests.engine.session.test_undo_crash import die_at
 from tests.support.sessions.stored import read_store
 from tests.support.undo.sessions import UndoWorld, undo_world
 
+pytestmark = pytest.mark.slow
+
 
 async def play(world: UndoWorld) -> SessionInfo:
     world.write("a", "a0")()

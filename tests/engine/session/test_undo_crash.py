@@ -14,6 +14,8 @@ from tests.support.sessions.stored import read_store
 from tests.support.snapshot.worktree import Death
 from tests.support.undo.sessions import UndoWorld, undo_world
 
+pytestmark = pytest.mark.slow
+
 
 async def play(world: UndoWorld) -> SessionInfo:
     world.write("a", "a0")()

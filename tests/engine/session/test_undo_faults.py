@@ -80,6 +80,7 @@ def check_told(world: UndoWorld, report: RevertReport | None, *, begun: Facts, w
             assert name in named and files.get(name) == begun.get(name), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("is_undo", [True, False])
 async def test_a_call_on_the_files_that_fails_costs_its_path_and_the_next_undo_completes(
@@ -108,6 +109,7 @@ async def test_a_call_on_the_files_that_fails_costs_its_path_and_the_next_undo_c
             at += 7
 
 
+@pytest.mark.fast_cases("5")
 @pytest.mark.parametrize("code", CODES)
 async def test_a_call_on_the_records_that_fails_leaves_files_and_record_in_step(environ, tmp_path: Path, code: int):
     files = FaultyFiles()

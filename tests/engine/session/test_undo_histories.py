@@ -1,8 +1,12 @@
 """Random histories of a session: nothing is lost, undo is exact, redo restores everything."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.undo.machine import UndoMachine
+
+pytestmark = pytest.mark.slow
+
 
 UndoMachine.TestCase.settings = settings(
     max_examples=10,

@@ -49,6 +49,7 @@ async def test_a_failed_check_starts_the_next_turn_with_its_output(environ, tmp_
         assert [(one.exit, one.turn, one.turns) for one in failures] == [(1, 1, 10)]
 
 
+@pytest.mark.slow
 async def test_a_check_that_has_passed_does_not_run_again(environ, tmp_path):
     async with opened(environ, tmp_path, SAY, SAY) as world:
         session = await with_check(world, "echo once >> ran; true")
@@ -57,6 +58,7 @@ async def test_a_check_that_has_passed_does_not_run_again(environ, tmp_path):
         assert (tmp_path / "ran").read_text() == "once\n"
 
 
+@pytest.mark.slow
 async def test_no_more_turns_than_wanted_are_started_for_one_prompt(environ, tmp_path):
     async with opened(environ, tmp_path, *[SAY] * 3) as world:
         session = await with_check(world, "date +%N; echo $RANDOM$RANDOM; false", turns=2)
@@ -65,6 +67,7 @@ async def test_no_more_turns_than_wanted_are_started_for_one_prompt(environ, tmp
         assert (done.end, done.turn, len(world.server.bodies)) == ("turns", 2, 3)
 
 
+@pytest.mark.slow
 async def test_the_same_failure_three_times_in_a_row_ends_it(environ, tmp_path):
     async with opened(environ, tmp_path, *[SAY] * 4) as world:
         session = await with_check(world, 'echo "1 failed in 0.$(date +%N)s at 0x$(date +%N)"; exit 3')
@@ -86,6 +89,7 @@ async def test_a_check_that_a_rule_denies_ends_it_and_names_the_reason(environ, 
         assert "denies bash" in call.state.error
 
 
+@pytest.mark.slow
 async def test_a_rule_that_asks_is_answered_by_the_user_having_typed_the_command(environ, tmp_path):
     settings = {"permission": {"bash": "ask"}}
     async with opened(environ, tmp_path, SAY, settings=settings, policy=RefuseQuestions()) as world:
@@ -94,6 +98,7 @@ async def test_a_rule_that_asks_is_answered_by_the_user_having_typed_the_command
         assert (await last_check(world, session)).end == "passed"
 
 
+@pytest.mark.slow
 async def test_a_check_runs_without_the_model_and_sends_its_failure_only_when_asked_to(environ, tmp_path):
     async with opened(environ, tmp_path, SAY) as world:
         session = await with_check(world, "echo bad; exit 4", turns=1)
@@ -108,6 +113,7 @@ async def test_a_check_runs_without_the_model_and_sends_its_failure_only_when_as
             await world.client.prompts.run_check(session.id, RunCheck())
 
 
+@pytest.mark.slow
 async def test_an_interruption_ends_the_command_and_the_turns(environ, tmp_path):
     async with opened(environ, tmp_path, SAY) as world:
         session = await with_check(world, "echo begun; sleep 4907")
@@ -137,6 +143,7 @@ def test_the_model_reads_the_end_of_a_long_output():
     assert len(tail_of("x" * 50_000)) <= TAIL_CHARACTERS + 1
 
 
+@pytest.mark.slow
 async def test_a_check_holds_after_a_restart_and_until_it_is_removed(environ, tmp_path):
     async with opened(environ, tmp_path) as world:
         session = await with_check(world, "echo ran >> log; false", turns=1)

@@ -10,6 +10,9 @@ from opencode_tui.schema.model import ModelRef
 from tests.support.provider.model_script import Answer
 from tests.support.world.engine import opened
 
+pytestmark = pytest.mark.slow
+
+
 MODEL = ModelRef(provider_id="fake", model_id="fake-model")
 
 

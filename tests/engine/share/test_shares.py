@@ -30,6 +30,7 @@ def _texts(data) -> list[str]:
     return [item["data"]["text"] for item in data if item["type"] == "part" and item["data"]["type"] == "text"]
 
 
+@pytest.mark.slow
 async def test_a_shared_session_is_sent_whole_and_kept_up_to_date(environ, tmp_path: Path):
     async with (
         recorded_server(tmp_path) as server,
@@ -52,6 +53,7 @@ async def test_a_shared_session_is_sent_whole_and_kept_up_to_date(environ, tmp_p
         assert again.share == shared.share
 
 
+@pytest.mark.slow
 async def test_the_secret_is_in_the_share_record_only(environ, tmp_path: Path):
     async with (
         recorded_server(tmp_path) as server,
@@ -89,6 +91,7 @@ async def test_unshare_removes_the_session_from_the_server(environ, tmp_path: Pa
         ).exists()
 
 
+@pytest.mark.slow
 async def test_unshare_without_the_server_says_so_sends_nothing_more_and_can_be_repeated(environ, tmp_path: Path):
     async with (
         recorded_server(tmp_path) as server,
@@ -110,6 +113,7 @@ async def test_unshare_without_the_server_says_so_sends_nothing_more_and_can_be_
         assert await server.data(shared.share.url) == []
 
 
+@pytest.mark.slow
 async def test_changes_while_the_server_is_away_are_sent_when_it_is_back(environ, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(shares_module, "GATHER_S", 0.05)
     async with (
@@ -130,6 +134,7 @@ async def test_changes_while_the_server_is_away_are_sent_when_it_is_back(environ
         assert _texts(data) == ["hello", "one", "while away", "two"]
 
 
+@pytest.mark.slow
 async def test_what_was_not_sent_before_the_end_is_sent_by_the_next_process(environ, tmp_path: Path):
     async with recorded_server(tmp_path) as server:
         async with opened(
@@ -160,6 +165,7 @@ async def test_the_last_changes_are_sent_at_the_end(environ, tmp_path: Path):
         assert _texts(await server.data(shared.share.url)) == ["hello", "the end"]
 
 
+@pytest.mark.slow
 async def test_new_sessions_are_shared_with_the_setting_auto_but_not_those_of_agents(environ, tmp_path: Path):
     async with recorded_server(tmp_path) as server:
         async with opened(
@@ -210,6 +216,7 @@ async def test_the_first_share_makes_the_server_known(environ, tmp_path: Path):
         assert (await world.client.sharing.status()).is_known
 
 
+@pytest.mark.slow
 async def test_nothing_that_redaction_removes_reaches_the_server(environ, tmp_path: Path):
     home = environ["HOME"]
     secrets = [secret for _, secret in SECRETS.values()]
@@ -239,6 +246,7 @@ async def test_nothing_that_redaction_removes_reaches_the_server(environ, tmp_pa
         assert home not in sent and "ada-l" not in sent and "value-of-a-known-key-7" not in sent
 
 
+@pytest.mark.slow
 async def test_changed_instructions_stay_here_like_the_system_text(environ, tmp_path: Path):
     (tmp_path / "AGENTS.md").write_text("Say please.\n")
     async with (
@@ -256,6 +264,7 @@ async def test_changed_instructions_stay_here_like_the_system_text(environ, tmp_
         assert b"private word" not in server.sent and b"the last prompt" in server.sent
 
 
+@pytest.mark.slow
 async def test_a_growing_text_is_sent_by_lines_while_the_turn_runs(environ, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(shares_module, "GATHER_S", 0.05)
     secret = "glpat-" + "q7Zr2Vx9Kd4Tn8Bs6Wm1"
@@ -318,6 +327,7 @@ async def test_an_open_page_shows_a_turn_while_it_runs(environ, tmp_path: Path, 
             await asyncio.to_thread(page.wait, lambda: page.value(ended) == "No longer shared")
 
 
+@pytest.mark.slow
 async def test_four_thousand_parts_are_sent_in_few_requests_while_the_loop_goes_on(environ, tmp_path: Path, paths):
     messages = []
     for number in range(200):
@@ -353,6 +363,7 @@ async def test_four_thousand_parts_are_sent_in_few_requests_while_the_loop_goes_
         assert ticks > 10
 
 
+@pytest.mark.slow
 async def test_a_share_that_the_server_lost_is_cleared(environ, tmp_path: Path, monkeypatch):
     monkeypatch.setattr(shares_module, "GATHER_S", 0.05)
     async with (
@@ -387,6 +398,7 @@ async def test_a_deleted_session_is_removed_from_the_server(environ, tmp_path: P
                 await asyncio.sleep(0.05)
 
 
+@pytest.mark.slow
 async def test_after_lost_events_the_other_sessions_are_sent_though_one_was_deleted(
     environ, tmp_path: Path, monkeypatch
 ):

@@ -75,6 +75,7 @@ def change_deepest(root: Path, levels: int) -> None:
         os.mkfifo("pipe", dir_fd=descriptors[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_nested_calls")
 async def test_folders_beyond_the_longest_path_are_undone_and_made_again(world: World):
     world.write("a")
@@ -93,6 +94,7 @@ async def test_folders_beyond_the_longest_path_are_undone_and_made_again(world: 
     await world.snapshots.revert([patch])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_nested_calls")
 async def test_a_file_beyond_the_longest_path_is_restored(world: World):
     world.write(".gitignore", "*.log\n")
@@ -129,6 +131,7 @@ class CountingDisk(Disk):
         return super().wrap(path, descriptor)
 
 
+@pytest.mark.slow
 async def test_each_folder_is_opened_a_few_times_and_few_are_open_at_once(world: World):
     levels = 300
     patch = await world.step(lambda: make_chain(world.root, levels))

@@ -10,6 +10,9 @@ from opencode_tui.storage.paths import Paths
 from tests.support.snapshot.worktree import World
 from tests.support.undo.discards import Outcome, discard, make_project
 
+pytestmark = pytest.mark.slow
+
+
 TARGETS = (
     "src/app.py",
     "README.md",

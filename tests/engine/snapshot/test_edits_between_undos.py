@@ -211,6 +211,7 @@ async def turns_of(world: World, turns: tuple[Files, ...]) -> list[Patch]:
     return [await world.step(lambda turn=turn: put(world, turn)) for turn in turns]
 
 
+@pytest.mark.fast_cases("an edit that is a redo by hand", "a smaller undo after it")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_a_redo_leaves_what_the_user_made_and_brings_back_the_rest(world: World, case: Case):
     put(world, case.files)

@@ -57,6 +57,7 @@ def temporaries(world: World) -> list[str]:
     return [name for _, _, names in os.walk(world.root) for name in names if name.endswith(".tmp")]
 
 
+@pytest.mark.slow
 async def test_an_undo_killed_at_any_call_is_rolled_back(world: World):
     patch, _, after = await play(world)
     calls = await count_calls(world, patch)
@@ -84,6 +85,7 @@ async def test_the_rollback_can_be_killed_as_well(world: World):
         assert world.facts() == after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES, errno.EROFS])
 async def test_every_failed_call_is_reported_and_a_second_undo_completes(world: World, code: int):
     patch, before, _ = await play(world)

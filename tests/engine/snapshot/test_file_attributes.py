@@ -81,6 +81,7 @@ IDS = ["an attribute", "several attributes", "an access control list", "the grou
 EDITS = [by_command, with_mode, of_mode_alone, by_tool]
 
 
+@pytest.mark.fast_cases("an attribute-by_tool", "the owner-by_tool")
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.__name__)
 @pytest.mark.parametrize("give", SETS, ids=IDS)
 async def test_an_edited_file_keeps_what_it_has_beside_content_and_mode(world: World, give, edit):

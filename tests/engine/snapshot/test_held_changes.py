@@ -221,6 +221,7 @@ TURNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("user", ["root", "user"])
 @pytest.mark.parametrize("turn", TURNS.values(), ids=TURNS)
 async def test_undo_brings_back_what_was_there_and_redo_what_the_turn_left(turn: Turn, user: str):
@@ -317,6 +318,7 @@ async def test_a_second_step_cannot_hide_what_the_first_one_closed():
         assert (kept(world, report), closed_facts(world.root)) == ([], before)
 
 
+@pytest.mark.fast_cases("13", "31")
 @pytest.mark.parametrize("at", range(1, 40, 3))
 async def test_folders_that_a_killed_undo_had_opened_are_closed_again(at: int):
     with world_of("user") as world:

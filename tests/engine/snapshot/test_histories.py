@@ -1,8 +1,12 @@
 """Random histories: nothing that somebody made is ever lost, and the repository stays untouched."""
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.snapshot.machine import SnapshotMachine
+
+pytestmark = pytest.mark.slow
+
 
 SnapshotMachine.TestCase.settings = settings(
     max_examples=25,

@@ -48,6 +48,7 @@ def by_git(root: Path, paths: list[str]) -> set[str]:
     return {os.fsdecode(name) for name in done.stdout.split(b"\0") if name}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(top=st.lists(PATTERNS, max_size=4), inner=st.lists(PATTERNS, max_size=2))
 def test_the_same_paths_are_ignored_as_by_git(tmp_path: Path, top: list[str], inner: list[str]):

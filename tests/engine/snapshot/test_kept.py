@@ -26,6 +26,7 @@ async def undone(world: World, *acts) -> list[str]:
     return named
 
 
+@pytest.mark.fast_cases(".gradle", ".output", ".angular", ".dart_tool")
 @pytest.mark.parametrize("name", sorted(MADE_BY))
 async def test_an_ignored_folder_that_tools_make_again_is_left_out(world, name):
     world.write(".gitignore", f"{name}\n")

@@ -73,6 +73,7 @@ async def turn_in(world: World, act: Callable[[Path], object]) -> list[str]:
     return named
 
 
+@pytest.mark.fast_cases("another folder of the same name", "a folder of the user for a file")
 @pytest.mark.parametrize("case", USERS.values(), ids=USERS)
 async def test_what_the_user_put_there_is_kept_and_named(world: World, case: Case):
     assert await turn_in(world, case.act) == sorted(case.kept)
@@ -109,6 +110,7 @@ def mounts() -> None:
         pytest.skip(f"no mounts in a namespace of its own: {tried.stderr.strip()}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", MOUNTS)
 def test_what_is_mounted_there_is_kept_and_named(mounts: None, tmp_path: Path, what: str):
     done = in_a_namespace(sys.executable, "-m", __name__, what, str(tmp_path))

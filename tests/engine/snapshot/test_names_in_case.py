@@ -69,6 +69,7 @@ def start(world: World, *, ignores_case: bool) -> None:
         world.write(name, f"{name}\n")
 
 
+@pytest.mark.fast_cases("renamed in a folder-case ignored", "renamed and edited-case ignored")
 @pytest.mark.parametrize("ignores_case", [True, False], ids=["case ignored", "case matters"])
 @pytest.mark.parametrize("case", [case for case in CASES if not case.user], ids=lambda case: case.name)
 async def test_renames_in_case_are_undone_and_redone(world: World, case: Case, *, ignores_case: bool):

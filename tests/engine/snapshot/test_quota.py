@@ -81,6 +81,7 @@ async def test_many_small_packs_become_few(world: World):
     assert (await world.snapshots.verify()).damaged == ()
 
 
+@pytest.mark.slow
 async def test_packs_are_merged_when_they_become_many_and_lose_nothing(world: World):
     world.write("a", "0")
     first = await world.snapshots.track()

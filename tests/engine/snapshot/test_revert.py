@@ -122,6 +122,7 @@ async def test_a_file_that_never_existed_is_no_error(world: World):
     assert (world.inside(report.deleted), report.kept) == (["a"], [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", list(itertools.permutations(range(5), 3)), ids=str)
 async def test_a_path_that_is_a_file_then_a_folder_is_exact_after_any_undo_of_an_undo(
     world: World, order: tuple[int, ...]
@@ -332,6 +333,7 @@ async def test_a_folder_stays_for_what_the_user_had_put_into_it(world: World):
     assert {name: fact[0] for name, fact in world.facts().items()} == {"d": "folder", "d/mine": "file"}
 
 
+@pytest.mark.slow
 async def test_such_a_folder_is_the_agents_file_again_after_a_kill(world: World):
     patches = await made_filled_and_replaced(world)
     after = world.facts()

@@ -48,6 +48,7 @@ async def test_an_empty_folder_is_recorded_because_it_can_be_restored(project: W
     assert await changed_by(project, lambda: (project.root / "empty" / "er").mkdir(parents=True)) == ["empty/er"]
 
 
+@pytest.mark.fast_cases("with space", ".hidden")
 @pytest.mark.parametrize(
     "name",
     ["with space", "-dash_and_", "文件/名.txt", "🦀", "é", "кириллица", "n" * 200, '"quo\tted"\\', ".hidden", "a\nb"],

@@ -24,6 +24,9 @@ from tests.support.snapshot.worktree import World
 from tests.support.world.repo import make_repo
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 FILE = ((0o100644, 1, 0, 0, 1), "100644", "0" * 40)
 
 

@@ -153,6 +153,7 @@ def test_unpacking_anything_else_says_that_it_is_damaged(data: bytes):
 _NAMES = st.text(st.characters(exclude_characters="/\0", exclude_categories=("Cs",)), min_size=1, max_size=8)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(_NAMES, st.tuples(st.sampled_from((PLAIN, EXECUTABLE, LINK, FOLDER)), st.just("ab" * 20))))
 def test_a_tree_reads_back_as_it_was_written(tree: dict[str, tuple[str, str]]):
     assert decode(encode(tree)) == tree

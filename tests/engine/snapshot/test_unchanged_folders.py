@@ -31,6 +31,20 @@ def _is_listed(world: World, name: str) -> bool:
     return opened.worktree._cache.folders[name].listing is not None
 
 
+@pytest.mark.fast_cases(
+    "the mode of a folder-plain",
+    "the mode of the folder itself-plain",
+    "the mode of a file-plain",
+    "a link for a file-plain",
+    "a folder is removed-plain",
+    "a file further down-plain",
+    "a pipe-plain",
+    "a file that many names have-plain",
+    "a file of the same size and time-plain",
+    "a file is added-plain",
+    "a file is renamed-plain",
+    "a folder for a file-plain",
+)
 @pytest.mark.parametrize("rules", ["", "top/\n"], ids=["plain", "ignored"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 async def test_every_change_is_found_and_undone(world: World, change: Callable[[Path], object], rules: str):

@@ -67,6 +67,7 @@ class Command:
             await self.step.end_background(self._window)
 
 
+@pytest.mark.fast_cases("redo-foreground-two processes", "redo-background-one process")
 @pytest.mark.parametrize("is_elsewhere", [False, True], ids=["one process", "two processes"])
 @pytest.mark.parametrize("is_background", [False, True], ids=["foreground", "background"])
 @pytest.mark.parametrize("is_redo", [False, True], ids=["undo", "redo"])

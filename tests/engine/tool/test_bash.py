@@ -69,6 +69,7 @@ async def test_a_time_limit_below_a_second_is_one_in_seconds(shell: ShellBench) 
     assert "timeout of 100 ms" in (await shell.run("sleep 60", timeout_ms=100)).output
 
 
+@pytest.mark.slow
 async def test_a_timeout_is_reported_with_the_output_so_far(shell: ShellBench) -> None:
     result = await shell.run("echo begun; sleep 60", timeout=1000)
     assert result.output == (
@@ -101,6 +102,7 @@ async def test_output_shows_while_the_command_runs(shell: ShellBench) -> None:
     assert shell.shown[-1] == {"output": "early\n", "description": "Tries something"}
 
 
+@pytest.mark.slow
 async def test_the_screen_is_updated_at_most_15_times_a_second(shell: ShellBench) -> None:
     begin = time.monotonic()
     await shell.run("for i in $(seq 200); do echo $i; sleep 0.002; done")

@@ -27,6 +27,7 @@ def token() -> str:
     return new_token()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for place, name in enumerate(TREES) if place % 2 == 0 or place < 4])
 async def test_a_command_that_ends_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
     result = await shell.run(TREES[name].format(n=token))
@@ -34,6 +35,7 @@ async def test_a_command_that_ends_leaves_nothing_running(name: str, shell: Shel
     assert result.metadata["exit"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["setsid", "TERM ignored", "daemon", "stopped"])
 async def test_a_timeout_leaves_nothing_running(name: str, shell: ShellBench, token: str) -> None:
     result = await shell.run(f"({TREES[name].format(n=token)}); sleep {token}", timeoutMs=300)
@@ -51,6 +53,7 @@ async def test_a_cancel_leaves_nothing_running(name: str, shell: ShellBench, tok
     assert survivors(token) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["background", "nohup", "setsid", "double fork", "daemon", "own group"])
 @pytest.mark.parametrize("end", ["by itself", "timeout", "cancel"])
 async def test_what_left_the_group_is_found_without_what_only_linux_has(
@@ -71,6 +74,7 @@ async def test_what_left_the_group_is_found_without_what_only_linux_has(
     assert survivors(token) == []
 
 
+@pytest.mark.slow
 async def test_what_escaped_gets_no_second_grace(shell: ShellBench, token: str, monkeypatch) -> None:
     """The group uses up the grace; whatever left it has no time to do more than to die."""
     monkeypatch.setattr(process, "CANCEL_GRACE_S", 1.0)

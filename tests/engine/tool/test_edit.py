@@ -305,6 +305,7 @@ def text_file(data: bytes) -> TextFile:
     return TextFile(Path("a"), text, form, Stamp(0, 0, 0))
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.text("ab ", max_size=4), st.sampled_from([b"\n", b"\r\n"])), min_size=1, max_size=12),
     st.integers(0, 11),

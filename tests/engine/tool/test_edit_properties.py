@@ -37,6 +37,7 @@ def file_of(data: bytes) -> TextFile:
     return TextFile(Path("a"), text, form, Stamp(0, 0, 0))
 
 
+@pytest.mark.slow
 @given(
     before=LINES,
     block=LINES,
@@ -72,6 +73,7 @@ def test_nothing_outside_of_the_matched_lines_changes(
     assert len(found) - head - tail <= written.replace("\\n", "\n").count("\n") + 1
 
 
+@pytest.mark.slow
 @given(block=LINES, rest=LINES, new=LINES, slip=SLIPS)
 def test_an_edit_of_lines_cannot_be_made_twice(block: list[str], rest: list[str], new: list[str], slip: object) -> None:
     assert callable(slip)
@@ -87,6 +89,7 @@ def test_an_edit_of_lines_cannot_be_made_twice(block: list[str], rest: list[str]
         replace_text(file.path, file_of(text.encode()), old, written, replace_all=False)
 
 
+@pytest.mark.slow
 def test_edits_of_the_samples_are_refused_the_second_time() -> None:
     tried = 0
     for case in all_cases(sample_hunks()):

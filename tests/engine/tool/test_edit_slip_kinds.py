@@ -57,6 +57,7 @@ def test_no_slip_in_an_edit_is_wrong(number: int) -> None:
     assert counts(cases(islice(recorded_hunks(), number, number + 1), 1)).total() > len(SLIPS) // 2
 
 
+@pytest.mark.slow
 def test_slips_in_edits_of_models_and_of_other_languages_are_corrected_or_refused() -> None:
     found = counts(cases((hunk for hunks in (recorded_hunks(), sample_hunks()) for hunk in hunks), 1))
     assert {kind for kind, _ in found} >= {slip.name for slip in SLIPS} - {"backslashes halved"}
@@ -64,6 +65,7 @@ def test_slips_in_edits_of_models_and_of_other_languages_are_corrected_or_refuse
         assert found[kind, "refused"] * 3 <= found[kind, "right"] + 3, kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_slips_in_edits_of_our_own_modules_are_corrected_or_refused(seed: int) -> None:
     hunks = [*own_hunks(Path(opencode_tui.__file__).parent, seed)]

@@ -18,6 +18,7 @@ def edit(content: str, old: str, new: str) -> str:
     return replace_text(Path("a"), TextFile(Path("a"), text, form, Stamp(0, 0, 0)), old, new, replace_all=False)[0]
 
 
+@pytest.mark.slow
 def test_edits_of_our_own_modules_land_however_they_are_quoted() -> None:
     cases = make_cases(own_hunks(Path(opencode_tui.__file__).parent), 1_000)
     outcomes = [(outcome_of(case), case.kind, case.name) for case in cases]
@@ -26,6 +27,7 @@ def test_edits_of_our_own_modules_land_however_they_are_quoted() -> None:
     assert sum(one[0] == "refused" for one in outcomes) <= len(outcomes) // 100
 
 
+@pytest.mark.slow
 def test_edits_in_other_languages_land_however_they_are_quoted() -> None:
     outcomes = [(outcome_of(case), case.kind, case.name) for case in all_cases(sample_hunks())]
     assert len({name for _, _, name in outcomes}) == 5

@@ -214,6 +214,7 @@ def start_swapping(first: Path, second: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-c", SWAP, first, second])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="exchanging two names in one step is a Linux call")
 async def test_swapping_a_folder_and_a_link_all_the_time_never_leads_out(bench: Workbench, tmp_path: Path) -> None:
     outside, inside, link = tmp_path / "outside", bench.folder / "sub", bench.folder / "link"

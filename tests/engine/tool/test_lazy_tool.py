@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from opencode_tui.engine.tool.registry import read_specs
 from opencode_tui.engine.tool.tool import TOOL_FILES
 from opencode_tui.schema.tools import TOOLS
@@ -18,6 +20,7 @@ def test_the_stored_specs_are_those_of_the_tools():
         assert list(spec.parameters.get("properties", {})) == list(parameters.get("properties", {})), name
 
 
+@pytest.mark.slow
 def test_no_tool_is_loaded_before_it_is_called():
     program = """import sys
 import opencode_tui.engine.engine

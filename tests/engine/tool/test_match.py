@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ def test_every_exact_occurrence_is_found(content: str, old: str) -> None:
     assert [(item.start, item.end) for item in found] == [(at, at + len(old)) for at in expected]
 
 
+@pytest.mark.slow
 @given(content=WORDS.map(" ".join), extra=WORDS.map(" ".join), old=WORDS)
 def test_words_match_whatever_white_space_is_between_them(content: str, extra: str, old: list[str]) -> None:
     line = f"({content} {extra})"
@@ -80,6 +82,7 @@ HARD = {
 }
 
 
+@pytest.mark.slow
 @each("name", HARD)
 def test_no_texts_take_long(name: str) -> None:
     content, old = HARD[name]

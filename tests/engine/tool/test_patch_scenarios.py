@@ -101,6 +101,7 @@ SCENARIOS: dict[str, tuple[Files, str, Files | None]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @each(("before", "after"), [("", ""), (" ", " "), ("", "\n\n"), ("\n", " \n")])
 @each("name", SCENARIOS)
 async def test_a_patch_is_applied_as_a_whole_or_not_at_all(row_path: Path, name: str, before: str, after: str) -> None:

@@ -121,6 +121,7 @@ def fill(folder: Path, name: str) -> None:
         path.write_text("old\n")
 
 
+@pytest.mark.slow
 @each("write", [*CHANGES, *CREATIONS])
 @each("name", PATHS)
 async def test_a_write_to_a_protected_file_must_be_asked(row_path: Path, write: Write, name: str) -> None:
@@ -189,6 +190,7 @@ async def test_other_files_may_be_allowed_by_rules(row_path: Path, write: Write,
     assert "protected" not in asked.metadata
 
 
+@pytest.mark.slow
 @each("write", [*CHANGES, *CREATIONS])
 async def test_a_write_to_a_folder_of_hooks_that_the_settings_name_must_be_asked(row_path: Path, write: Write) -> None:
     bench = bench_in(row_path)

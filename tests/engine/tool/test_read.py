@@ -126,6 +126,7 @@ async def test_long_lines_and_many_bytes_are_cut(bench: Workbench) -> None:
     assert result.metadata["truncated"] is True
 
 
+@pytest.mark.slow
 async def test_line_of_many_megabytes_costs_little_memory(bench: Workbench) -> None:
     with (bench.folder / "huge").open("wb") as file:
         file.write(b"a\n")

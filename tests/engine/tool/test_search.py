@@ -344,6 +344,7 @@ def reference(pattern: str) -> re.Pattern[str]:
     return re.compile("".join(meanings.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)
 
 
+@pytest.mark.slow
 @given(
     pattern=st.text("ab/", min_size=1, max_size=1).flatmap(
         lambda first: st.lists(st.sampled_from(["a", "b", "/", "*", "**", "**/", "?"]), max_size=7).map(

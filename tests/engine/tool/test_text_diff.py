@@ -2,6 +2,7 @@ import difflib
 import subprocess
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ def test_hunks_are_those_of_a_unified_diff() -> None:
     assert (diff.additions, diff.deletions) == (1, 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(TEXTS, TEXTS)
 def test_patch_makes_the_one_text_of_the_other(tmp_path_factory, before: str, after: str) -> None:
@@ -41,6 +43,7 @@ def test_patch_makes_the_one_text_of_the_other(tmp_path_factory, before: str, af
     assert (folder / "a").read_text() == after
 
 
+@pytest.mark.slow
 def test_unlike_large_texts_are_one_block_at_once() -> None:
     before = "".join(f"a{number}\n" for number in range(200_000))
     after = "".join(f"b{number}\n" for number in range(200_000))

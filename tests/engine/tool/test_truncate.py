@@ -59,6 +59,7 @@ def test_one_huge_line_leaves_a_preview() -> None:
     assert cut("é" * 600, "tail", Limits(size_bytes=101)) == Cut("é" * 50, 1100, "bytes")
 
 
+@pytest.mark.slow
 @given(
     st.text(alphabet="aé\n😀", max_size=80), st.integers(1, 8), st.integers(4, 60), st.sampled_from(["head", "tail"])
 )

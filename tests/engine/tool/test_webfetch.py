@@ -129,6 +129,7 @@ def site() -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 async def test_page_becomes_markdown(bench: Workbench, site: str) -> None:
     result = await bench.call(WebfetchTool(), url=f"{site}/page")
     assert result.output == "T\n\n# Head\n\nA [link](/x)"
@@ -141,6 +142,7 @@ async def test_page_as_html_is_as_it_came(bench: Workbench, site: str) -> None:
     assert (await bench.call(WebfetchTool(), url=f"{site}/page", format="html")).output == HTML
 
 
+@pytest.mark.slow
 def test_plain_text_has_no_markup() -> None:
     assert convert(HTML, "text") == "T\nHead\nA\nlink"
 
@@ -149,6 +151,7 @@ async def test_charset_of_the_answer_is_used(bench: Workbench, site: str) -> Non
     assert (await bench.call(WebfetchTool(), url=f"{site}/latin")).output == "größe"
 
 
+@pytest.mark.fast_cases("no type", "a name of Python: raw-unicod..")
 @pytest.mark.parametrize("name", TEXTS)
 async def test_a_page_is_read_in_its_encoding(bench: Workbench, site: str, name: str) -> None:
     assert (await bench.call(WebfetchTool(), url=f"{site}/{quote(name)}", format="text")).output == TEXTS[name][2]
@@ -190,6 +193,7 @@ async def test_redirect_to_another_host_is_asked_for(bench: Workbench, site: str
     assert bench.asked[-1].patterns == [f"{site.replace('127.0.0.1', 'localhost')}/page"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "word"),
     [
@@ -292,6 +296,7 @@ def test_what_a_name_resolves_to_is_checked(address: str, is_local: bool) -> Non
     assert is_local_address(address) is is_local
 
 
+@pytest.mark.slow
 async def test_a_name_is_resolved_once_and_asked_for_when_it_leads_here(
     bench: Workbench, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,8 @@ from opencode_tui.extras.dask.pool import DaskWorkers, serve_worker
 from tests.extras.dask.test_session_imports import exported
 from tests.support.world.repo import Repo, make_repo
 
+pytestmark = pytest.mark.slow
+
 
 class Recorder:
     """Workers that answer with the folder and its files at once, or when they are canceled; `export` is each task's session."""

@@ -21,6 +21,7 @@ def repo(tmp_path: Path) -> Repo:
     return repo
 
 
+@pytest.mark.slow
 async def test_a_bundle_becomes_a_clone_with_the_commit_and_its_history(
     repo: Repo, tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -45,6 +46,7 @@ async def test_a_bundle_becomes_a_clone_with_the_commit_and_its_history(
         assert content(clone) == same and not tree.top.exists()
 
 
+@pytest.mark.slow
 async def test_a_bundle_is_cloned_once_and_unused_clones_are_bounded(repo: Repo, tmp_path: Path) -> None:
     folder = tmp_path / "clones"
     clones = ClonedRepositories(folder, environ=os.environ, max_clones=1)

@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from opencode_tui.batch.task import TaskResult
 from opencode_tui.client.local import open_client
 from opencode_tui.extras.dask.imports import SessionImports
@@ -39,6 +41,7 @@ async def test_a_worker_moves_and_changes_no_session_of_the_user(environ: dict[s
         assert await client.sessions.get(mine.id) == mine
 
 
+@pytest.mark.slow
 async def test_a_session_of_a_worker_gets_the_folder_of_its_task_and_no_grant(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

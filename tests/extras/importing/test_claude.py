@@ -46,6 +46,7 @@ def blocks_of(rows: list[dict[str, Any]], kind: str) -> list[dict[str, Any]]:
     return [block for content in contents if isinstance(content, list) for block in content if block["type"] == kind]
 
 
+@pytest.mark.slow
 def test_every_call_and_its_result_is_there(folder: Path):
     found = read_all(folder / "steps")
     rows = rows_of(next((folder / "steps").glob(f"*/{STEPS}.jsonl")))
@@ -59,6 +60,7 @@ def test_every_call_and_its_result_is_there(folder: Path):
     assert failed and errors - failed <= commands  # a command with another exit code has an output, not an error
 
 
+@pytest.mark.slow
 def test_texts_and_thoughts_are_there(folder: Path):
     found = read_all(folder / "steps")
     rows = rows_of(next((folder / "steps").glob(f"*/{STEPS}.jsonl")))
@@ -113,6 +115,7 @@ def test_a_compaction_is_a_marker_with_its_summary(folder: Path):
     assert summary == "1. The user wants the steps run.\n2. Steps were run; step files exist.\nNext: go on."
 
 
+@pytest.mark.slow
 def test_a_second_import_changes_nothing(folder: Path, desk: Desk):
     first = desk.run_from([ClaudeSource(folder / "steps"), ClaudeSource(folder / "screen")])
     before = desk.records()
@@ -122,6 +125,7 @@ def test_a_second_import_changes_nothing(folder: Path, desk: Desk):
     assert desk.records() == before
 
 
+@pytest.mark.slow
 def test_task_tools_are_one_todo_list(folder: Path):
     _, session, messages = read_all(folder / "steps")[STEPS]
     plans = [call for call in calls_of(messages) if call.tool in ("todowrite", "todoread")]
@@ -146,6 +150,7 @@ def test_rejected_and_interrupted_calls_are_told_apart(folder: Path):
     assert failed == [(None, "rejected"), ("rm a.txt", "rejected"), ("sleep 30", "interrupted")]
 
 
+@pytest.mark.slow
 def test_one_file_is_read_with_its_subagents(folder: Path, desk: Desk):
     path = next((folder / "steps").glob(f"*/{STEPS}.jsonl"))
     report = desk.run_from(desk.sources.open("claude", path))

@@ -113,6 +113,7 @@ def test_the_subagent_is_a_child_session(folder: Path):
     assert child[1].info.parent_id == found[STEPS][0].session_id
 
 
+@pytest.mark.slow
 def test_encrypted_thoughts_are_named(folder: Path):
     problems = read_all(folder / "steps")[STEPS][1].problems
     assert [problem.reason for problem in problems] == [
@@ -120,6 +121,7 @@ def test_encrypted_thoughts_are_named(folder: Path):
     ]
 
 
+@pytest.mark.slow
 def test_a_second_import_changes_nothing(folder: Path, desk: Desk):
     first = desk.run_from([CodexSource(folder / "steps"), CodexSource(folder / "screen")])
     before = desk.records()

@@ -70,6 +70,7 @@ def call_ids(messages: Iterable[MessageWithParts]) -> set[str]:
     return {part.call_id for message in messages for part in message.parts if isinstance(part, ToolPart)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["claude", "codex"])
 @pytest.mark.parametrize("seed", range(4))
 def test_hostile_lines_cost_themselves(tmp_path: Path, desk: Desk, tool: str, seed: int):
@@ -103,6 +104,7 @@ def test_a_cycle_of_parents_ends(tmp_path: Path):
     assert len(list(ClaudeSource(tmp_path).read(found).messages)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["claude", "codex"])
 def test_a_line_above_the_limit_costs_itself(tmp_path: Path, tool: str):
     folder = unpack_sessions(tmp_path) / tool / "screen"
@@ -120,6 +122,7 @@ def test_a_line_above_the_limit_costs_itself(tmp_path: Path, tool: str):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["claude", "codex"])
 def test_a_line_that_is_being_written_waits_for_its_end(tmp_path: Path, desk: Desk, tool: str):
     folder = unpack_sessions(tmp_path / "sessions") / tool / ("screen" if tool == "claude" else "steps")

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import opencode_tui
 
 PROGRAM = """
@@ -18,6 +20,7 @@ print([source.tool for source in sources.find()], loaded())
 """
 
 
+@pytest.mark.slow
 def test_looking_for_stores_imports_no_reader_and_opening_one_only_its_own(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:

@@ -19,6 +19,9 @@ from tests.support.world.cli import CommandLine
 from tests.support.world.in_process import Commands, in_process
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 SECRET = "sk-ant-api03-" + "a" * 40
 
 

@@ -13,6 +13,9 @@ from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 COMMANDS = (
     ("session", "search", "first"),
     ("snapshot", "size"),

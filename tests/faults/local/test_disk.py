@@ -25,6 +25,9 @@ from tests.support.provider.model_script import Answer, Call
 from tests.support.world.stopwatch import OWN, Stopwatch
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
+
 FAULTS: dict[Fault, str] = {
     "full": "the disk is full; free some space",
     "quota": "your disk quota is used up; free some space",

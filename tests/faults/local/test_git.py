@@ -16,6 +16,9 @@ from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine, kill_session
 from tests.support.world.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.slow
+
+
 STALLS = "sleep 600"
 FAULTS = {
     "fails": ("echo 'fatal: no luck' >&2; exit 128", "git rev-list failed in .*: exit code 128"),

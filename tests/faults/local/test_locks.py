@@ -17,6 +17,9 @@ from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import opened
 from tests.support.world.waiting import suspend
 
+pytestmark = pytest.mark.slow
+
+
 HOLDS = """
 import os, sys, time
 from opencode_tui.storage.locks import Locks

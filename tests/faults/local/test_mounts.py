@@ -14,6 +14,9 @@ from opencode_tui.storage.paths import Paths
 from tests.support.provider.model_server import ModelServer
 from tests.support.world.cli import CommandLine
 
+pytestmark = pytest.mark.slow
+
+
 SCRIPT = """
 set -e
 data=$1; shift

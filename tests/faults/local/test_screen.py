@@ -17,6 +17,8 @@ from tests.support.terminal.screen_terminal import ScreenTerminal
 from tests.support.world.cli import CommandLine
 from tests.support.world.waiting import PATIENCE_S
 
+pytestmark = pytest.mark.slow
+
 
 def hold_an_answer(server: ModelServer) -> threading.Event:
     """Let the next answer be `begun the-end`, whose end waits for the event."""

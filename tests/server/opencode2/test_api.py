@@ -4,11 +4,16 @@ import asyncio
 import subprocess
 import sys
 
+import pytest
+
 from opencode_tui.server.opencode2.operations import OPERATIONS
 from tests.support.opencode2.client import Newer, kinds, numbers
 from tests.support.opencode2.description import operations
 from tests.support.world.server import http_client
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
+
 
 STEP = ["step.started", "text.started", "text.ended", "step.ended"]
 CALL = ["tool.input.started", "tool.input.ended", "tool.called", "tool.success"]

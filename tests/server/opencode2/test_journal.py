@@ -175,6 +175,7 @@ def test_a_password_that_is_there_stays_and_is_used(tmp_path: Path):
     assert (tmp_path / PASSWORD).read_text() == "theirs\n" and (tmp_path / ADDRESS).exists()
 
 
+@pytest.mark.slow
 async def test_a_session_of_before_has_numbered_events_in_the_described_form(serve):
     async with serve() as face:
         session_id = await face.session()

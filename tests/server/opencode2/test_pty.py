@@ -3,11 +3,15 @@
 import asyncio
 import os
 
+import pytest
 from websockets.asyncio.client import connect
 
 from tests.support.opencode2.client import Newer
 from tests.support.world.server import PASSWORD
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
+
 
 ENVIRON = {"PATH": os.environ["PATH"], "SHELL": "/bin/sh"}
 

@@ -3,9 +3,12 @@
 from typing import Any
 
 import httpx
+import pytest
 
 from opencode_tui import __version__
 from tests.support.opencode2.client import Newer
+
+pytestmark = pytest.mark.slow
 
 
 async def ask(http: httpx.AsyncClient, method: str, path: str, status: int, body: object = None, **params: str) -> Any:

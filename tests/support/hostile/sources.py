@@ -447,11 +447,6 @@ class Shown:
     share: float
     bytes: int
 
-    @property
-    def is_well(self) -> bool:
-        """Whether nothing got through, and enough was there to get through."""
-        return not self.leaks and self.share >= SOURCES[self.name].least
-
 
 def show(world: HostileWorld, name: str) -> Shown:
     """Have the screen show the strings through one source, and look at every byte that reached the terminal."""

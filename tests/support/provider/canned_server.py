@@ -18,6 +18,13 @@ from typing import Self
 _HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 
 
+def provider(base_url: str) -> dict[str, object]:
+    """Return the settings of a provider at this address, which is asked directly."""
+    options = {"baseURL": base_url, "apiKey": "fake-key-for-tests"}
+    models = {"fake-model": {"name": "Canned", "limit": {"context": 200_000, "output": 8_000}, "tool_call": True}}
+    return {"fake": {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}}
+
+
 def answer_packets(deltas: int, *, size: int = 4, a_packet: int = 1) -> list[bytes]:
     """Return an answer in OpenAI's format, so many deltas of so many characters, `a_packet` of them in one packet."""
     piece = "abc def ghi jkl "

@@ -11,8 +11,8 @@ from opencode_tui.engine.search.index import IndexFiles
 from opencode_tui.engine.search.searcher import Searcher
 from opencode_tui.schema.api.search import SearchRequest
 from opencode_tui.storage.paths import Paths
-from tests.benchmarks.search_store import write_store
 from tests.support.search.oracle import Oracle
+from tests.support.search.stored_text import write_store
 from tests.support.world.waiting import PATIENCE_S
 
 WORDS = 12

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.benchmarks.search_store import StoredPart
+from tests.support.search.stored_text import StoredPart
 
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _HUMP = re.compile(r"[A-Z]?[a-z0-9]+")

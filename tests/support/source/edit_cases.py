@@ -1,4 +1,4 @@
-"""Edits as models write them, made of the differences between two releases of a package, or of our own modules.
+"""Edits as models write them, made of the differences between two versions of a text, or of our own modules.
 
 A hunk of a difference with three lines of context is an edit: the old text occurs once in the old file. Each hunk is disturbed
 in one way, as models disturb what they quote; `want` is the file afterwards, None where the edit must be refused.
@@ -16,10 +16,7 @@ from opencode_tui.engine.tool.files.files import Stamp, TextFile
 from opencode_tui.engine.tool.files.text_format import decode
 from opencode_tui.schema.error import ToolError
 
-SUFFIXES = (".py", ".ts", ".tsx", ".js", ".go", ".rs", ".java")
-LARGEST_FILE = 200_000
 MOST_LINES = 30
-_VERSION = re.compile(r"-v?\d+[\w.+~]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +42,6 @@ class Case:
     replace_all: bool = False
 
 
-def read_hunks(package: Path) -> Iterator[Hunk]:
-    """Yield the hunks of a package: files below its folders `old` and `new` whose paths agree but for version numbers."""
-    before, after = _sources(package / "old"), _sources(package / "new")
-    for key in sorted(before.keys() & after.keys()):
-        old, new = _read(before[key]), _read(after[key])
-        if old and new and old != new:
-            yield from _hunks(f"{package.name}/{key}", old, new)
-
-
 _SAMPLES = Path(__file__).with_name("edit_samples.txt")
 """Files in several languages: a line `@@@@ NAME`, the old text, a line `@@@@ new` and the new text, then a line `@@@@ end`."""
 
@@ -64,20 +52,6 @@ def sample_hunks() -> Iterator[Hunk]:
         name, _, texts = piece.removeprefix("@@@@ ").partition("\n")
         old, _, new = texts.partition("@@@@ new\n")
         yield from _hunks(f"{Path(name).suffix[1:]}/{name}", old, new)
-
-
-def _sources(folder: Path) -> dict[str, Path]:
-    return {
-        _VERSION.sub("", path.relative_to(folder).as_posix()): path
-        for path in folder.rglob("*")
-        if path.suffix in SUFFIXES and path.is_file() and not path.name.endswith((".d.ts", ".min.js"))
-    }
-
-
-def _read(path: Path) -> str:
-    if path.stat().st_size > LARGEST_FILE:
-        return ""
-    return path.read_bytes().decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _hunks(name: str, before: str, after: str) -> Iterator[Hunk]:

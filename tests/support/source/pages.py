@@ -35,7 +35,7 @@ class Block:
 
 def names() -> list[str]:
     """Return the pages by their path from the root: README and the like, and all below `docs/`."""
-    top = ["README.md", "SECURITY.md", "AGENTS.md"]
+    top = ["README.md", "SECURITY.md", "AGENTS.md", "CONTRIBUTING.md"]
     return [*top, *sorted(page.relative_to(ROOT).as_posix() for page in (ROOT / "docs").rglob("*.md"))]
 
 

@@ -1,7 +1,6 @@
-"""Writes the pages of `docs/` that list all settings, keys and slow tests: `python -m tests.support.source.reference_pages`.
+"""Writes the pages of `docs/` that list all settings and keys: `python -m tests.support.source.reference_pages`.
 
-The settings come from the docstrings of `config/settings/`, by way of the JSON schema; the keys from `schema/api/keybinds.py`;
-the slow tests, which are the end of their page, from `tests/tiers.txt`.
+The settings come from the docstrings of `config/settings/`, by way of the JSON schema; the keys from `schema/api/keybinds.py`.
 """
 
 import re
@@ -14,7 +13,6 @@ from opencode_tui.config.settings.fields import former_of, has_mark, list_keys
 from opencode_tui.config.settings.marks import Mark
 from opencode_tui.schema.api.keybinds import ACTIONS, LEADER_KEY, NONE, Action
 from opencode_tui.schema.record import JsonObject
-from tests.support.tiers import read_table
 
 PAGES = Path(__file__).resolve().parents[3] / "docs"
 
@@ -47,28 +45,10 @@ The setting `keybinds` changes keys by the name in the last column:
 Row = tuple[str, str, str, str]
 """A key with its values, its default, empty without one, and its meaning."""
 
-_SLOW = f"""## The slow tests
-
-<!-- Written by `{_COMMAND}` from tests/tiers.txt. -->
-"""
-
 
 def derive() -> dict[str, str]:
     """Return the text of each page, by its name in `docs/`."""
-    tests = (PAGES / "internals" / "tests.md").read_text(encoding="utf-8").partition(_SLOW)[0]
-    return {
-        "settings.md": "\n".join(_settings()),
-        "keys.md": "\n".join(_keys()),
-        "internals/tests.md": tests + "\n".join(_slow_tests()),
-    }
-
-
-def _slow_tests() -> Iterator[str]:
-    yield _SLOW
-    yield "| tests | why they are slow | what guards the claims in the fast tier |\n|---|---|---|"
-    for names, reason, guard in read_table():
-        yield f"| `{names}` | {reason} | {guard} |"
-    yield ""
+    return {"settings.md": "\n".join(_settings()), "keys.md": "\n".join(_keys())}
 
 
 def _settings() -> Iterator[str]:

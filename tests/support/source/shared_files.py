@@ -1,4 +1,4 @@
-"""Writes `share/`, which a wheel installs beside the program: `python -m tests.support.source.shared_files`.
+"""Writes `packaging/share/`, which a wheel installs beside the program: `python -m tests.support.source.shared_files`.
 
 It holds the manual page and the completion scripts. Both are derived from the commands; the build only copies them, because
 importing the commands needs all dependencies. man, bash-completion, zsh and fish look in these folders below a prefix.
@@ -15,7 +15,7 @@ from opencode_tui.cli.commands.completion import completion_script
 from opencode_tui.cli.lazy_group import LazyGroup
 from opencode_tui.cli.main import PROGRAM, commands
 
-SHARE = Path(__file__).resolve().parents[3] / "share"
+SHARE = Path(__file__).resolve().parents[3] / "packaging" / "share"
 
 MANUAL = f"man/man1/{PROGRAM}.1"
 
@@ -30,7 +30,7 @@ WRITTEN = (
     "opencode-tui/ci/gitlab-review.yml",
     "opencode-tui/harbor/opencode_tui_agent.py",
 )
-"""The files below `share/` that are not derived: people write them."""
+"""The files below `packaging/share/` that are not derived: people write them."""
 
 _SUMMARY = "a coding agent for the terminal"
 
@@ -57,7 +57,7 @@ _EXIT_CODES = (("0", "Success."), ("1", "Failure."), ("2", "Bad arguments or set
 
 
 def derive() -> dict[str, str]:
-    """Return the content of each file below `share/`, by its path there."""
+    """Return the content of each file below `packaging/share/`, by its path there."""
     return {MANUAL: manual(), **{path: f"{completion_script(shell)}\n" for shell, path in COMPLETIONS.items()}}
 
 

@@ -2,16 +2,12 @@
 
 import ast
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 PACKAGE = "opencode_tui"
-
-When = Literal["load", "typing", "call"]
-"""When an import happens: as the module loads, for type checks only, or inside a function."""
 
 _FORMS = """
     settle settles settled settling settlement unsettled
@@ -62,11 +58,6 @@ class Module:
         """Return whether it is the `__init__` of a package."""
         return self.path.name == "__init__.py"
 
-    @property
-    def lines(self) -> int:
-        """Return how many newlines it has."""
-        return self.source.count("\n")
-
     @cached_property
     def tree(self) -> ast.Module:
         """Return its syntax tree."""
@@ -80,38 +71,14 @@ class SourceTree:
     root: Path
     modules: dict[str, Module] = field(default_factory=dict)
 
-    @property
-    def lines(self) -> int:
-        """Return the lines of all modules."""
-        return sum(module.lines for module in self.modules.values())
-
-    def folders(self) -> dict[Path, int]:
-        """Return how many modules each folder holds itself, `__init__` counted; relative to the root."""
-        counts: dict[Path, int] = {}
-        for module in self.modules.values():
-            folder = module.path.parent.relative_to(self.root)
-            counts[folder] = counts.get(folder, 0) + 1
-        return counts
-
     @cached_property
-    def imports(self) -> dict[str, dict[str, set[When]]]:
-        """Return which modules of the product each module imports, and when it does."""
+    def imports(self) -> dict[str, set[str]]:
+        """Return which modules of the product each module imports: as it loads, for type checks or inside a function."""
         return {name: self._imports_of(module) for name, module in self.modules.items()}
 
-    def importers(self) -> dict[str, set[str]]:
-        """Return by which modules each module is imported, whenever that happens."""
-        found: dict[str, set[str]] = {name: set() for name in self.modules}
-        for name, targets in self.imports.items():
-            for target in targets:
-                found[target].add(name)
-        return found
-
-    def cycles(self, when: Collection[When] = ("load", "typing", "call")) -> list[list[str]]:
-        """Return the strongly connected components of more than one module, over imports of these kinds."""
-        edges = {
-            name: sorted(target for target, kinds in targets.items() if kinds & set(when))
-            for name, targets in self.imports.items()
-        }
+    def cycles(self) -> list[list[str]]:
+        """Return the strongly connected components of more than one module."""
+        edges = {name: sorted(targets) for name, targets in self.imports.items()}
         return sorted(sorted(group) for group in _components(edges) if len(group) > 1)
 
     def definitions(self) -> Iterator[Definition]:
@@ -120,13 +87,11 @@ class SourceTree:
             path = module.path.relative_to(self.root).as_posix()
             yield from _definitions(module.tree, module.name, path, "")
 
-    def _imports_of(self, module: Module) -> dict[str, set[When]]:
-        found: dict[str, set[When]] = {}
-        for target, when in _imported_names(module.tree, module.name if module.is_package else _parent(module.name)):
-            name = target if target in self.modules else _parent(target)
-            if name in self.modules and name != module.name:
-                found.setdefault(name, set()).add(when)
-        return found
+    def _imports_of(self, module: Module) -> set[str]:
+        package = module.name if module.is_package else _parent(module.name)
+        targets = _imported_names(module.tree, package)
+        names = {target if target in self.modules else _parent(target) for target in targets}
+        return {name for name in names if name in self.modules and name != module.name}
 
 
 def read_source_tree(root: Path) -> SourceTree:
@@ -162,26 +127,20 @@ _HOLD_IMPORTS = (ast.stmt, ast.excepthandler, ast.match_case)
 """No expression has an import in it."""
 
 
-def _imported_names(node: ast.AST, package: str, when: When = "load") -> Iterator[tuple[str, When]]:
-    """Yield every name of the product that is imported, `package.module` or `package.module.name`, and when."""
+def _imported_names(node: ast.AST, package: str) -> Iterator[str]:
+    """Yield every name of the product that is imported: `package.module` or `package.module.name`."""
     if isinstance(node, ast.Import):
         for alias in node.names:
-            yield alias.name, when
+            yield alias.name
     elif isinstance(node, ast.ImportFrom):
         above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
         base = ".".join([*above, *([node.module] if node.module else [])])
         for alias in node.names:
-            yield f"{base}.{alias.name}", when
-    elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        for child in node.body:
-            yield from _imported_names(child, package, "typing")
-        for child in node.orelse:
-            yield from _imported_names(child, package, when)
+            yield f"{base}.{alias.name}"
     else:
-        inside: When = "call" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else when
         for child in ast.iter_child_nodes(node):
             if isinstance(child, _HOLD_IMPORTS):
-                yield from _imported_names(child, package, inside)
+                yield from _imported_names(child, package)
 
 
 def _definitions(node: ast.AST, module: str, path: str, prefix: str) -> Iterator[Definition]:
@@ -267,7 +226,12 @@ def files_listing_formats(root: Path) -> list[str]:
     return found
 
 
-def files_of_new_format(root: Path) -> list[str]:
-    """Return what a newcomer changes for a format: the files that list them, and two of its own in the folder of the others."""
-    decode = "engine/provider/decode"
-    return [*files_listing_formats(root), f"{decode}/NAME_request.py", f"{decode}/NAME_stream.py"]
+_READ = (".py", ".md", ".json", ".jsonc", ".toml", ".txt", ".tcss")
+
+
+def files_naming(root: Path, word: str) -> list[str]:
+    """Return the product's files whose text has a word, without the tables of OpenCode 2's names for our settings."""
+    pattern = re.compile(rf"\b{word}\b")
+    paths = [path for path in (root / PACKAGE).rglob("*") if path.suffix in _READ and "__pycache__" not in path.parts]
+    paths = [path for path in paths if path.stem not in ("opencode2", "opencode2_cli")]
+    return sorted(str(one.relative_to(root / PACKAGE)) for one in paths if pattern.search(one.read_text("utf-8")))

@@ -1,6 +1,6 @@
 """Makes the documentation's recording of a day's work: 60 steps in a repository, with keys only, in two terminals.
 
-python -m tests.support.terminal.day docs/assets/day.svg
+python -m tests.support.terminal.day assets/day.svg
 
 The real program in pseudo-terminals, with the scripted model behind it, in a repository with a history, tests and a remote. A step
 presses keys, waits for what the screen must show then, and asserts what it must have done on disk; the program is not left before

@@ -1,6 +1,6 @@
 """Makes the documentation's picture: a real turn of the demo in a terminal of 100 columns, as an SVG in the dark palette.
 
-python -m tests.support.terminal.picture docs/assets/run.svg
+python -m tests.support.terminal.picture assets/run.svg
 """
 
 import argparse

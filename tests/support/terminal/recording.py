@@ -1,6 +1,6 @@
 """Makes the documentation's recording: a turn with its undo, as an SVG that moves without a script.
 
-python -m tests.support.terminal.recording docs/assets/turn.svg
+python -m tests.support.terminal.recording assets/turn.svg
 
 The real app on the real engine with the scripted model, in a repository of its own. The model waits at each point that is recorded,
 so that every run has the same frames; times of day and durations, which differ, are replaced.

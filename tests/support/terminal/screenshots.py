@@ -1,6 +1,6 @@
 """Makes the documentation's pictures of the screen: the real app on the scripted sessions of the tests.
 
-python -m tests.support.terminal.screenshots docs/assets
+python -m tests.support.terminal.screenshots assets
 """
 
 import argparse

@@ -110,11 +110,6 @@ async def recorded_step(world: UndoWorld, session: SessionInfo, request: str, *w
     return message
 
 
-def names_written(works: Sequence[Work]) -> list[str]:
-    """Return the names of the files that tools write."""
-    return [work.name for work in works if isinstance(work, Written)]
-
-
 async def _do(root: Path, work: Work, watch: CallChanges) -> None:
     if isinstance(work, Discarding):
         async with watch.commands([LostPath(work.name)]):

@@ -65,6 +65,7 @@ def hostile_session(count: int):
     return session_info(directory="/p", title=hostile_markup(1)[0] + "<script>"), messages
 
 
+@pytest.mark.slow
 def test_a_page_shows_prompts_answers_calls_changes_and_pictures():
     request = user("Make x two", image(PIXEL))
     answer = assistant(
@@ -112,6 +113,7 @@ def test_a_page_forbids_everything_but_its_styles_and_pictures():
     assert '<script nonce="n0nce" data-events="events">' in live and live.count("<script") == 1
 
 
+@pytest.mark.slow
 def test_no_text_of_a_hostile_session_becomes_markup():
     info, messages = hostile_session(500)
     page = "".join(session_page(info, messages))
@@ -158,6 +160,7 @@ def test_a_part_with_foreign_data_costs_itself_only():
     assert "before" in page and "after" in page and "cannot be shown" in page
 
 
+@pytest.mark.slow
 def test_a_page_is_at_most_its_session_and_60_kb_and_needs_little_memory():
     code = "def f(value: int) -> str:\n    # comment\n    return str(value) + 'x' * 2\n" * 12
     messages = []

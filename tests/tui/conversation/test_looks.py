@@ -163,6 +163,7 @@ SITUATIONS: dict[str, tuple[Callable[[], Story], tuple[int, int], Any, Act]] = {
 }
 
 
+@pytest.mark.fast_cases("failed-edit-bad-exit-and-refused-key-in-60-columns")
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_look(name: str, snap_compare: Callable[..., bool]) -> None:
     make, size, chosen, act = SITUATIONS[name]

@@ -62,6 +62,7 @@ PIECES = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(PIECES, st.randoms(use_true_random=False))
 def test_any_split_of_the_text_gives_the_same_blocks(pieces: list[str], dice) -> None:

@@ -101,6 +101,7 @@ def all_strips(app: ConversationApp) -> list[Strip]:
     return strips
 
 
+@pytest.mark.slow
 async def test_the_view_stays_at_the_end_while_an_answer_grows() -> None:
     story = long_story(5)
     stream = Stream(story)
@@ -208,6 +209,7 @@ async def test_reaching_the_end_by_hand_follows_again() -> None:
         assert app.view.is_following
 
 
+@pytest.mark.fast_cases("18")
 @pytest.mark.parametrize("step", [1, 7, 18])
 async def test_the_whole_history_scrolls_without_a_jump(step: int) -> None:
     app = app_of(long_story())
@@ -342,6 +344,7 @@ async def test_a_link_is_asked_for_when_it_is_clicked() -> None:
         assert [one.href for one in asked(app, requests.LinkRequested)] == ["https://docs.example/a"]  # pyright: ignore[reportAttributeAccessIssue] - links
 
 
+@pytest.mark.slow
 async def test_keys_ask_for_what_the_app_must_do() -> None:
     story = compaction_and_retry()
     app = app_of(story)
@@ -359,6 +362,7 @@ async def test_keys_ask_for_what_the_app_must_do() -> None:
         assert (revert.message_id, revert.part_id) == (pruned.message_id, pruned.id)  # pyright: ignore[reportAttributeAccessIssue] - it is one
 
 
+@pytest.mark.slow
 async def test_the_focus_walks_over_items_and_is_kept_in_sight() -> None:
     app = app_of(long_story(10))
     async with app.run_test(size=SIZE) as pilot:
@@ -462,6 +466,7 @@ def hostile_stories(text: str) -> Iterable[Story]:
 STRINGS = hostile_strings(500)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", [*HOSTILE, *(" ".join(STRINGS[at : at + 25]) for at in range(0, 500, 25)), "\n".join(STRINGS)]
 )
@@ -480,6 +485,16 @@ async def test_hostile_texts_steer_nothing_wherever_they_stand(text: str) -> Non
                 assert strip.cell_length == 100
 
 
+@pytest.mark.fast_cases(
+    "chat_dark-20",
+    "chat_dark-160",
+    "compaction_and_retry-100",
+    "errors-60",
+    "every_tool-40",
+    "every_state-20",
+    "every_state-160",
+    "markdown-100",
+)
 @pytest.mark.parametrize("width", [20, 40, 60, 100, 160])
 @pytest.mark.parametrize("make", [chat_dark, compaction_and_retry, errors, every_tool, every_state, markdown, failures])
 async def test_every_line_is_as_wide_as_the_view(make, width: int) -> None:
@@ -580,6 +595,7 @@ async def test_what_fits_has_no_thumb_and_cannot_be_scrolled_away() -> None:
         assert app.view.viewport.top == 0
 
 
+@pytest.mark.slow
 async def test_the_view_never_starts_with_an_empty_row() -> None:
     app = app_of(long_story(20))
     async with app.run_test(size=SIZE) as pilot:

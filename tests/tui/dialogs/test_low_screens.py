@@ -11,7 +11,7 @@ from tests.support.terminal.screen import Page
 from tests.tui.dialogs.test_permission import asked, question
 from tests.tui.dialogs.test_question import asks
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 SIZES = [(20, 5), (30, 8), (40, 10), (60, 12), (80, 14), (80, 19), (140, 40)]
 KEYED = [size for size in SIZES if size[0] > 20]

@@ -72,6 +72,7 @@ async def question(
 OUTSIDE = asked("outside", "npm install *", reasons=["Accesses the network."])
 
 
+@pytest.mark.fast_cases("request_4-Discards all-keys4-reply4")
 @pytest.mark.parametrize(
     ("request_", "sees", "keys", "reply"),
     [
@@ -106,6 +107,7 @@ async def test_each_key_of_a_commands_question_sends_its_reply(
         assert replies == [reply]
 
 
+@pytest.mark.slow
 async def test_the_edited_rule_is_stored_and_an_empty_one_is_not() -> None:
     async with question(asked("outside", "npm install *")) as (page, replies):
         await page.sees("e edit the rule")
@@ -119,6 +121,7 @@ async def test_the_edited_rule_is_stored_and_an_empty_one_is_not() -> None:
         assert replies == [("always", None, ["npm *"])]
 
 
+@pytest.mark.fast_cases("e")
 @pytest.mark.parametrize("key", ["e", "n"])
 async def test_a_key_right_after_escape_from_what_a_key_opened_answers_the_question(key: str) -> None:
     async with question(asked("outside", "npm install *")) as (page, replies):
@@ -131,6 +134,7 @@ async def test_a_key_right_after_escape_from_what_a_key_opened_answers_the_quest
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.fast_cases("y-a")
 @pytest.mark.parametrize(("first", "second"), [("y", "y"), ("y", "a"), ("a", "escape")])
 async def test_keys_that_come_at_once_answer_once(first: str, second: str) -> None:
     async with question(OUTSIDE) as (page, replies):
@@ -153,6 +157,7 @@ async def test_an_answered_question_is_not_shown_again_while_the_engine_still_ha
         assert len(replies) == 1
 
 
+@pytest.mark.slow
 async def test_a_question_whose_answer_fails_is_shown_again() -> None:
     async with question(OUTSIDE, fault="the server is gone") as (page, replies):
         await page.sees("a always allow")
@@ -164,6 +169,7 @@ async def test_a_question_whose_answer_fails_is_shown_again() -> None:
         assert len(replies) == 2
 
 
+@pytest.mark.slow
 async def test_a_stored_rule_is_named_with_its_undo() -> None:
     async with question(OUTSIDE) as (page, _):
         await page.sees("a always allow")
@@ -171,6 +177,7 @@ async def test_a_stored_rule_is_named_with_its_undo() -> None:
         await page.sees('Always allowed "npm install *"  undo: opencode-tui permission revoke bash "npm install *"')
 
 
+@pytest.mark.slow
 async def test_a_rule_that_is_too_long_for_its_key_is_shown_in_full_before_it_is_stored() -> None:
     rule = f"npm install {'x' * 70} *"
     async with question(asked("outside", rule)) as (page, replies):
@@ -183,6 +190,7 @@ async def test_a_rule_that_is_too_long_for_its_key_is_shown_in_full_before_it_is
         assert replies == [("always", None, [rule])]
 
 
+@pytest.mark.slow
 async def test_a_command_that_discards_can_only_be_allowed_once() -> None:
     async with question(asked("discard", reasons=["Discards all uncommitted changes."])) as (page, replies):
         text = await page.sees("y run once")
@@ -191,11 +199,13 @@ async def test_a_command_that_discards_can_only_be_allowed_once() -> None:
         assert replies == []
 
 
+@pytest.mark.slow
 async def test_a_question_about_the_outside_names_the_folder_of_the_command() -> None:
     async with question(asked("outside", "x *", folder=f"{ROOT}/web", reasons=["Accesses the network."])) as (page, _):
         await page.sees(f"Accesses the network. Working directory: {ROOT}/web")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(60, 30), (140, 34)])
 @pytest.mark.parametrize("kind", ["outside", "refused", "protected", HOSTILE[0]])
 async def test_no_text_of_a_sandbox_question_steers_the_terminal(kind: str, size: tuple[int, int]) -> None:

@@ -41,6 +41,7 @@ async def _panel(script: Script, keys: list[str], sees: str) -> tuple[str, list[
         return text, answers
 
 
+@pytest.mark.fast_cases("keys0-Yes")
 @pytest.mark.parametrize(
     ("keys", "answer"), [(["y"], "Yes"), (["k", "enter"], "No"), (["k", *"less", "enter"], "less")]
 )
@@ -54,6 +55,7 @@ async def test_the_keys_answer_with_the_labels_of_the_question_or_with_words(
     assert answers == [[[answer]]]
 
 
+@pytest.mark.slow
 async def test_the_plan_is_edited_in_the_editor_and_shown_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

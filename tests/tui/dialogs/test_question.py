@@ -50,6 +50,7 @@ async def asks(
         yield page, answers
 
 
+@pytest.mark.fast_cases("down enter-S Q L i t e")
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
@@ -70,6 +71,7 @@ async def test_the_first_option_is_selected_and_each_arrow_moves_by_one(keys: tu
         assert answers == [[[expected]]]
 
 
+@pytest.mark.slow
 async def test_several_answers_are_ticked_in_boxes() -> None:
     asked = Question(question="Which?", header="", options=OPTIONS, multiple=True)
     async with asks(asked) as (page, answers):
@@ -85,6 +87,7 @@ async def test_several_answers_are_ticked_in_boxes() -> None:
         assert answers == [[["SQLite", "Files"]]]
 
 
+@pytest.mark.slow
 async def test_each_of_several_questions_begins_with_its_first_option() -> None:
     first, second = (Question(question=text, header="", options=OPTIONS) for text in ("One?", "Two?"))
     async with asks(first, second) as (page, answers):
@@ -95,6 +98,7 @@ async def test_each_of_several_questions_begins_with_its_first_option() -> None:
         assert answers == [[["SQLite"], ["PostgreSQL"]]]
 
 
+@pytest.mark.fast_cases("60")
 @pytest.mark.parametrize("width", [60, 80, 110, 160])
 async def test_nothing_of_an_option_is_cut(width: int) -> None:
     async with asks(Question(question=ASKED, header="", options=OPTIONS), width=width) as (page, _):
@@ -104,6 +108,7 @@ async def test_nothing_of_an_option_is_cut(width: int) -> None:
         assert [one for one in OPTIONS if one.label not in shown or one.description not in shown] == []
 
 
+@pytest.mark.fast_cases("110")
 @pytest.mark.parametrize("width", [60, 80, 110])
 async def test_an_answered_question_shows_both_in_full(width: int) -> None:
     load_actions()
@@ -120,6 +125,7 @@ async def test_an_answered_question_shows_both_in_full(width: int) -> None:
         assert ASKED in text and answer in text
 
 
+@pytest.mark.slow
 async def test_the_chosen_row_of_a_long_list_stays_in_sight() -> None:
     load_actions()
     story = Story()

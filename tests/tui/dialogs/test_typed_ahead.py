@@ -22,7 +22,7 @@ from tests.support.terminal.conversation import NOON, SESSION, Story
 from tests.support.terminal.screen import Page, look
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 SENTENCE = "please run the tests on this machine and say what happened 1 2"
 """It has the keys of all answers."""

@@ -45,6 +45,7 @@ async def write(page: Page, key: str, title: str, words: str) -> None:
 REASON, ANSWER = "what should the agent do instead?", "Type your answer"
 
 
+@pytest.mark.fast_cases("answer, answered")
 @pytest.mark.parametrize(
     ("asks", "key", "title", "end"),
     [
@@ -74,6 +75,7 @@ async def test_what_is_written_for_a_question_that_ends_elsewhere_is_in_the_prom
         assert page.app.chat.prompt.editor.text == "not so fast, please"
 
 
+@pytest.mark.slow
 async def test_what_was_in_the_prompt_is_behind_it(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, RUN, SO, settings=ASK) as page:
         await page.send("go")
@@ -85,6 +87,7 @@ async def test_what_was_in_the_prompt_is_behind_it(environ: dict[str, str], fold
         assert page.app.chat.prompt.editor.text == "not so fast\nand then this"
 
 
+@pytest.mark.fast_cases("reason")
 @pytest.mark.parametrize(
     ("asks", "key", "title"), [(RUN, "n", REASON), (CHOOSE, "w", ANSWER)], ids=["reason", "answer"]
 )
@@ -106,6 +109,7 @@ async def test_escape_keeps_what_is_written_for_the_next_time(
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 async def test_a_reason_that_is_sent_after_escape_reaches_the_model(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, RUN, SO, settings=ASK) as page:
         await page.send("go")
@@ -119,6 +123,7 @@ async def test_a_reason_that_is_sent_after_escape_reaches_the_model(environ: dic
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 async def test_the_answer_of_the_first_question_is_not_begun_for_the_second(
     environ: dict[str, str], folder: Path
 ) -> None:

@@ -54,6 +54,7 @@ def drawn_by_textual(screen: Layers) -> list[Strip]:
     return compositor.render_strips()
 
 
+@pytest.mark.fast_cases("1", "2")
 @pytest.mark.parametrize("seed", range(30))
 async def test_every_cell_is_as_textual_draws_it(seed: int) -> None:
     dice = random.Random(seed)

@@ -111,6 +111,7 @@ ANY_ABILITIES = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(
     screens=_screens(), abilities=ANY_ABILITIES, widths=st.lists(st.sampled_from([COLUMNS, 17]), min_size=6, max_size=6)
@@ -129,6 +130,7 @@ def test_any_sequence_of_screens_ends_as_a_full_repaint(
         assert (emulator.screen.cursor.x, emulator.screen.cursor.y) == (number % columns, number % ROWS)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(screens=_screens(), stops=st.lists(st.integers(1, 3), min_size=6, max_size=6))
 def test_what_an_interrupted_frame_left_out_is_part_of_the_next(screens: list[list[Strip]], stops: list[int]) -> None:

@@ -3,6 +3,7 @@
 import re
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def decoded(text: str, width: int, height: int) -> bytes:
     return bytes(pixels)
 
 
+@pytest.mark.slow
 @given(st.integers(1, 30), st.integers(1, 15), st.randoms())
 def test_each_pixel_has_its_color(width: int, height: int, random: Random) -> None:
     pixels = bytes(random.randrange(len(_COLORS)) for _ in range(width * height))

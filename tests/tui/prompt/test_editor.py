@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from textual.containers import Vertical
 
 from opencode_tui.tui.prompt.editor import Editor
@@ -16,6 +17,7 @@ async def test_flags_are_drawn_as_letters_and_sent_as_flags(environ: dict[str, s
         assert editor.text == "from 🇩🇪 to 🇫🇷 by rail"
 
 
+@pytest.mark.slow
 async def test_a_frame_between_the_removal_of_an_editor_and_the_next_layout_can_be_drawn(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -35,6 +37,7 @@ async def test_a_frame_between_the_removal_of_an_editor_and_the_next_layout_can_
         assert len(frames) == 1
 
 
+@pytest.mark.slow
 async def test_keys_for_a_line_are_about_all_rows_of_a_wrapped_one(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path, size=(60, 24)) as page:
         editor = page.app.chat.prompt.editor

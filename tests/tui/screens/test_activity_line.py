@@ -5,6 +5,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.tui.chrome.activity import ActivityLine, Kind
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
@@ -12,6 +14,7 @@ from tests.support.terminal.screen import screen
 PATIENCE_S = 20
 
 
+@pytest.mark.slow
 async def test_the_spinner_turns_with_the_frames_of_an_answer_and_without_them(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -46,6 +49,7 @@ async def test_the_spinner_turns_with_the_frames_of_an_answer_and_without_them(
         await page.sees("the-end")
 
 
+@pytest.mark.slow
 async def test_a_text_that_streams_behind_a_tool_is_no_wait_for_the_model(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -62,6 +66,7 @@ async def test_a_text_that_streams_behind_a_tool_is_no_wait_for_the_model(
         await page.sees("the-end")
 
 
+@pytest.mark.slow
 async def test_a_message_that_is_longer_than_the_row_has_a_second_one(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path, size=(60, 20)) as page:
         line = page.app.chat.query_one(ActivityLine)

@@ -27,6 +27,7 @@ async def pasted(page: Page) -> Editor:
     return editor
 
 
+@pytest.mark.slow
 async def test_a_large_paste_is_opened_by_a_key_and_written_out(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         editor = await pasted(page)
@@ -37,6 +38,7 @@ async def test_a_large_paste_is_opened_by_a_key_and_written_out(environ: dict[st
         assert editor.text == TEXT
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_marker_opens_it_and_a_click_removes_it(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         editor = await pasted(page)
@@ -49,6 +51,7 @@ async def test_a_click_on_a_marker_opens_it_and_a_click_removes_it(environ: dict
         assert not page.app.chat.prompt.pop_draft().attachments
 
 
+@pytest.mark.slow
 async def test_escape_leaves_an_opened_attachment_as_it_was(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await pasted(page)
@@ -59,6 +62,7 @@ async def test_escape_leaves_an_opened_attachment_as_it_was(environ: dict[str, s
         assert page.app.chat.prompt.pop_draft().whole == TEXT
 
 
+@pytest.mark.slow
 async def test_an_image_says_what_it_is(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         page.app.chat.prompt.attach(Attachment(data=PNG, mime="image/png", name="shot.png"))
@@ -68,6 +72,7 @@ async def test_an_image_says_what_it_is(environ: dict[str, str], folder: Path) -
         assert "shot.png" in text
 
 
+@pytest.mark.slow
 async def test_delete_and_backspace_take_a_marker_as_a_whole(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         editor = await pasted(page)
@@ -79,6 +84,7 @@ async def test_delete_and_backspace_take_a_marker_as_a_whole(environ: dict[str, 
         assert editor.text == "see  here"
 
 
+@pytest.mark.slow
 async def test_words_in_brackets_that_stand_for_nothing_open_nothing(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         page.app.chat.prompt.editor.put("[Pasted 3 lines]")
@@ -87,6 +93,7 @@ async def test_words_in_brackets_that_stand_for_nothing_open_nothing(environ: di
         await page.sees("Nothing is attached")
 
 
+@pytest.mark.slow
 async def test_a_page_of_a_long_paste_comes_at_once(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         page.app.chat.prompt.editor.post_message(Paste("\n".join(f"row {n}." for n in range(200))))

@@ -69,6 +69,7 @@ async def be_away(page: Page, clock: Clock, ms: int) -> None:
     await page.pilot.pause()
 
 
+@pytest.mark.slow
 async def test_after_ten_minutes_the_other_sessions_have_a_line_each_and_enter_opens_one() -> None:
     clock = Clock()
     async with screen_of(clock) as (page, _, _):
@@ -84,6 +85,7 @@ async def test_after_ten_minutes_the_other_sessions_have_a_line_each_and_enter_o
         assert page.session_id == "ses_release"
 
 
+@pytest.mark.slow
 async def test_text_goes_into_the_prompt_and_closes_the_lines() -> None:
     clock = Clock()
     async with screen_of(clock) as (page, _, _):
@@ -95,6 +97,7 @@ async def test_text_goes_into_the_prompt_and_closes_the_lines() -> None:
         assert page.app.chat.prompt.editor.text == "hi"
 
 
+@pytest.mark.slow
 async def test_nothing_is_shown_when_nothing_happened() -> None:
     clock = Clock()
     async with screen_of(clock) as (page, script, _):
@@ -115,6 +118,7 @@ async def test_a_start_that_continues_shows_what_happened_since_the_last_screen(
         await until(lambda: clock.now - 7200 < seen.stat().st_mtime)  # the screen does not wait for a slow disk
 
 
+@pytest.mark.slow
 async def test_the_first_start_and_one_that_does_not_continue_show_nothing() -> None:
     async with screen_of(Clock(), is_continued=True) as (page, _, _):
         await page.sees("Ask anything")

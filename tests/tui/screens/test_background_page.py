@@ -3,8 +3,13 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.terminal.screen import screen
 from tests.support.world.repo import make_repo
+
+pytestmark = pytest.mark.slow
+
 
 START = {"command": "seq 20000; echo listening on 5173; sleep 4101", "description": "x", "background": True}
 

@@ -29,6 +29,7 @@ def first_line(page: Page) -> str:
     return next(line for line in page.text().splitlines() if line.split()[:1] and line.split()[0].isdigit())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(162, 42), (60, 30)])
 async def test_long_lines_are_wrapped_and_cut_again(size: tuple[int, int]) -> None:
     async with page_of(size) as page:
@@ -51,6 +52,7 @@ async def test_one_column_and_two_are_both_wrapped() -> None:
         assert TAIL in page.text()
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_key_does_what_the_key_does() -> None:
     async with page_of((162, 42)) as page:
         lines = page.text().splitlines()
@@ -61,6 +63,7 @@ async def test_a_click_on_a_key_does_what_the_key_does() -> None:
         await page.sees("file 2 of 3")
 
 
+@pytest.mark.slow
 async def test_the_line_at_the_top_stays_there_in_another_form() -> None:
     async with page_of((162, 20)) as page:
         await page.press("n", "n", "down")

@@ -37,6 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
+@pytest.mark.slow
 async def test_each_part_of_a_command_is_shown_with_its_verdict(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
         await page.send("make it")
@@ -46,6 +47,7 @@ async def test_each_part_of_a_command_is_shown_with_its_verdict(environ: dict[st
         assert "2 of 3 parts need approval. Working directory:" in text
 
 
+@pytest.mark.slow
 async def test_always_stores_the_rule_that_its_key_names(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(TOUCH,)), Answer(text="Made."), settings=ASKS) as page:
         await page.send("make it")
@@ -56,6 +58,7 @@ async def test_always_stores_the_rule_that_its_key_names(environ: dict[str, str]
         assert [one.pattern for one in await page.world.client.rules.grants("bash", None)] == ["touch *"]
 
 
+@pytest.mark.slow
 async def test_a_rejection_takes_a_word_to_the_agent(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(TOUCH,)), Answer(text="I see."), settings=ASKS) as page:
         await page.send("make it")
@@ -73,6 +76,7 @@ async def test_a_rejection_takes_a_word_to_the_agent(environ: dict[str, str], fo
         assert not (folder / "made").exists()
 
 
+@pytest.mark.slow
 async def test_a_turn_that_a_rejection_ended_is_not_done(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(TOUCH,)), settings=ASKS) as page:
         await page.send("make it")
@@ -85,6 +89,7 @@ async def test_a_turn_that_a_rejection_ended_is_not_done(environ: dict[str, str]
         assert [line for line in shown.splitlines() if "Bash" in line and line.rstrip().endswith("rejected")]
 
 
+@pytest.mark.slow
 async def test_a_long_paste_is_written_out_where_the_settings_want_it(environ: dict[str, str], folder: Path) -> None:
     settings = {"experimental": {"disable_paste_summary": True}}
     async with screen(environ, folder, settings=settings) as page:
@@ -93,6 +98,7 @@ async def test_a_long_paste_is_written_out_where_the_settings_want_it(environ: d
         assert "[Pasted" not in shown
 
 
+@pytest.mark.slow
 async def test_several_questions_are_counted(environ: dict[str, str], folder: Path) -> None:
     two = (
         Call("bash", {"command": "touch a", "description": "x"}),
@@ -108,6 +114,7 @@ async def test_several_questions_are_counted(environ: dict[str, str], folder: Pa
         await page.sees("Both.")
 
 
+@pytest.mark.slow
 async def test_an_edit_is_asked_for_with_its_diff(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Ok."), settings=ASKS) as page:
         await page.send("write it")
@@ -135,6 +142,7 @@ async def test_undo_shows_first_what_it_does_and_redo_brings_it_back(environ: di
         assert (folder / "notes.md").read_text() == "# Hi\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("key", "marker"), [("c", "3 messages undone"), ("f", "Files undone · 1 file removed")])
 async def test_the_conversation_or_the_files_can_be_undone_alone(
     environ: dict[str, str], folder: Path, key: str, marker: str
@@ -154,6 +162,7 @@ async def test_the_conversation_or_the_files_can_be_undone_alone(
         await page.sees("Written.")
 
 
+@pytest.mark.slow
 async def test_the_reminder_of_undone_files_is_not_shown(environ: dict[str, str], folder: Path) -> None:
     answers = (Answer(calls=(WRITE,)), Answer(text="Written."), Answer(text="Second answer."))
     async with screen(environ, folder, *answers) as page:
@@ -169,6 +178,7 @@ async def test_the_reminder_of_undone_files_is_not_shown(environ: dict[str, str]
         assert "system-reminder" not in text and "The user undid" not in text and "Files undone" not in text
 
 
+@pytest.mark.slow
 async def test_escape_keeps_everything(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
         await page.send("write it")
@@ -195,6 +205,7 @@ async def test_two_escapes_interrupt_and_one_does_not(environ: dict[str, str], f
         assert [one for one in lines if "■" in one and "interrupted" in one], lines
 
 
+@pytest.mark.slow
 async def test_the_end_of_one_first_press_leaves_another_one(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,6 +232,7 @@ async def test_the_end_of_one_first_press_leaves_another_one(
         await page.sees_no_more("again to quit")
 
 
+@pytest.mark.slow
 async def test_a_prompt_sent_while_it_works_is_queued_and_seen(environ: dict[str, str], folder: Path) -> None:
     it_waits = threading.Event()
     async with screen(environ, folder) as page:
@@ -233,6 +245,7 @@ async def test_a_prompt_sent_while_it_works_is_queued_and_seen(environ: dict[str
         await page.sees("Echo: and then this")
 
 
+@pytest.mark.slow
 async def test_a_line_with_an_exclamation_mark_runs_in_the_shell(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("!echo from-the-shell > out.txt")
@@ -241,6 +254,7 @@ async def test_a_line_with_an_exclamation_mark_runs_in_the_shell(environ: dict[s
         assert (folder / "out.txt").read_text() == "from-the-shell\n"
 
 
+@pytest.mark.slow
 async def test_an_unknown_command_stands_in_the_prompt_again(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("/nonsense here")
@@ -248,6 +262,7 @@ async def test_an_unknown_command_stands_in_the_prompt_again(environ: dict[str, 
         assert page.app.chat.prompt.editor.text == "/nonsense here"
 
 
+@pytest.mark.slow
 async def test_a_large_paste_is_a_marker_and_is_sent_whole(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         page.app.chat.prompt.editor.post_message(events.Paste("\n".join(f"row {n}" for n in range(120))))
@@ -257,6 +272,7 @@ async def test_a_large_paste_is_a_marker_and_is_sent_whole(environ: dict[str, st
         assert "row 119" in page.world.sent(0)
 
 
+@pytest.mark.slow
 async def test_backspace_takes_a_marker_away_as_a_whole(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         page.app.chat.prompt.editor.post_message(events.Paste("x" * 5000))
@@ -265,6 +281,7 @@ async def test_backspace_takes_a_marker_away_as_a_whole(environ: dict[str, str],
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 async def test_up_brings_what_was_asked_before(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("first thing")
@@ -276,6 +293,7 @@ async def test_up_brings_what_was_asked_before(environ: dict[str, str], folder: 
         assert page.app.chat.prompt.editor.text == "draft"
 
 
+@pytest.mark.slow
 async def test_files_are_completed_behind_an_at(environ: dict[str, str], folder: Path) -> None:
     (folder / "src").mkdir()
     (folder / "src" / "parser.py").write_text("x")
@@ -286,6 +304,7 @@ async def test_files_are_completed_behind_an_at(environ: dict[str, str], folder:
         assert page.app.chat.prompt.editor.text == "look at @src/parser.py "
 
 
+@pytest.mark.slow
 async def test_the_list_of_files_covers_no_row_of_a_prompt_that_grew_or_came_back(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -303,6 +322,7 @@ async def test_the_list_of_files_covers_no_row_of_a_prompt_that_grew_or_came_bac
         assert prompt.region.y - 1 <= completions.region.bottom <= prompt.region.y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["/sessions", "/timeline", "/models"])
 async def test_a_key_that_closes_a_page_twice_closes_nothing_else(
     environ: dict[str, str], folder: Path, command: str
@@ -321,6 +341,7 @@ async def test_a_key_that_closes_a_page_twice_closes_nothing_else(
         assert page.app.screen is page.app.chat
 
 
+@pytest.mark.slow
 async def test_a_command_is_completed_and_done(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.type("/mod")
@@ -329,6 +350,7 @@ async def test_a_command_is_completed_and_done(environ: dict[str, str], folder: 
         await page.sees("Filter models")
 
 
+@pytest.mark.slow
 async def test_letters_filter_the_commands_and_enter_does_one(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("hello")
@@ -344,6 +366,7 @@ async def test_letters_filter_the_commands_and_enter_does_one(environ: dict[str,
         await page.sees("My own title")
 
 
+@pytest.mark.slow
 async def test_tab_goes_to_the_next_agent_and_plan_says_so(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.press("tab")
@@ -352,6 +375,7 @@ async def test_tab_goes_to_the_next_agent_and_plan_says_so(environ: dict[str, st
         await page.sees(" build  fake/fake-model")
 
 
+@pytest.mark.slow
 async def test_a_fork_goes_on_in_a_copy(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="Base.")) as page:
         await page.send("hello")
@@ -362,6 +386,7 @@ async def test_a_fork_goes_on_in_a_copy(environ: dict[str, str], folder: Path) -
         assert page.session_id != source
 
 
+@pytest.mark.slow
 async def test_compacting_leaves_its_rule_in_the_chat(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         for number in range(3):
@@ -372,6 +397,7 @@ async def test_compacting_leaves_its_rule_in_the_chat(environ: dict[str, str], f
         await page.sees("≡ Compacted")
 
 
+@pytest.mark.slow
 async def test_deleting_asks_first(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("hello")
@@ -384,6 +410,7 @@ async def test_deleting_asks_first(environ: dict[str, str], folder: Path) -> Non
         assert await page.world.client.sessions.list() == []
 
 
+@pytest.mark.slow
 async def test_export_writes_a_new_file_and_never_over_another(environ: dict[str, str], folder: Path) -> None:
     (folder / "taken.md").write_text("mine")
     async with screen(environ, folder, Answer(text="The answer.")) as page:
@@ -402,6 +429,7 @@ async def test_export_writes_a_new_file_and_never_over_another(environ: dict[str
         assert "The answer." in (folder / "fresh.md").read_text()
 
 
+@pytest.mark.slow
 async def test_the_last_session_is_gone_on_in(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="Stored.")) as page:
         await page.send("hello")
@@ -410,11 +438,13 @@ async def test_the_last_session_is_gone_on_in(environ: dict[str, str], folder: P
         await page.sees("Stored.")
 
 
+@pytest.mark.slow
 async def test_a_prompt_of_the_command_line_is_sent_at_once(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, options=StartOptions(folder, prompt="from outside")) as page:
         await page.sees("Echo: from outside")
 
 
+@pytest.mark.slow
 async def test_what_is_typed_before_the_engine_is_there_is_kept_and_sent(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, is_attached=False) as page:
         await page.type("typed early")
@@ -423,6 +453,7 @@ async def test_what_is_typed_before_the_engine_is_there_is_kept_and_sent(environ
         await page.sees("Echo: typed early")
 
 
+@pytest.mark.slow
 async def test_quitting_while_it_works_asks_and_ends_the_turn(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("<<words 200>> <<slow 30>>")
@@ -435,6 +466,7 @@ async def test_quitting_while_it_works_asks_and_ends_the_turn(environ: dict[str,
         assert page.app.return_value.session_id is not None
 
 
+@pytest.mark.slow
 async def test_quitting_where_another_process_works_says_that_it_goes_on(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,6 +480,7 @@ async def test_quitting_where_another_process_works_says_that_it_goes_on(
         assert page.app.return_value.messages == ("what runs goes on without this terminal",)
 
 
+@pytest.mark.slow
 async def test_work_whose_screen_ends_before_it_begins_is_closed(environ: dict[str, str], folder: Path) -> None:
     began: list[bool] = []
 
@@ -467,6 +500,7 @@ async def test_work_whose_screen_ends_before_it_begins_is_closed(environ: dict[s
     assert began == [True]
 
 
+@pytest.mark.slow
 async def test_quitting_while_a_background_command_runs_asks_and_ends_it(environ: dict[str, str], folder: Path) -> None:
     call = json.dumps({"command": "sleep 4011", "description": "waits", "background": True})
     async with screen(environ, folder) as page:
@@ -485,6 +519,7 @@ async def test_quitting_while_a_background_command_runs_asks_and_ends_it(environ
         assert page.app.return_value is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wanted", ["notify", False])
 async def test_a_newer_version_is_reported_if_the_settings_ask_for_it(
     environ: dict[str, str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: object
@@ -505,6 +540,7 @@ async def test_a_newer_version_is_reported_if_the_settings_ask_for_it(
             assert await page.world.client.settings.newer_version() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_opened", [True, False])
 async def test_newer_models_are_listed_when_the_list_is_opened_or_some_time_after_the_start(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_opened: bool
@@ -527,6 +563,7 @@ async def test_newer_models_are_listed_when_the_list_is_opened_or_some_time_afte
             assert lists.answers == [200]
 
 
+@pytest.mark.slow
 async def test_ctrl_c_clears_the_prompt_first_and_quits_with_a_second_press_only(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -541,6 +578,7 @@ async def test_ctrl_c_clears_the_prompt_first_and_quits_with_a_second_press_only
         await page.ends()
 
 
+@pytest.mark.slow
 async def test_the_context_view_lists_what_the_model_sees(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="Hi.")) as page:
         await page.send("hello there")
@@ -552,6 +590,7 @@ async def test_the_context_view_lists_what_the_model_sees(environ: dict[str, str
         await page.sees("Ask anything")
 
 
+@pytest.mark.slow
 async def test_enter_on_an_item_of_the_context_shows_it_in_the_chat(environ: dict[str, str], folder: Path) -> None:
     long = Answer(text="\n\n".join(f"paragraph {n}" for n in range(60)))
     async with screen(environ, folder, long) as page:
@@ -565,6 +604,7 @@ async def test_enter_on_an_item_of_the_context_shows_it_in_the_chat(environ: dic
         assert "paragraph 59" not in await page.sees("Ask anything")
 
 
+@pytest.mark.slow
 async def test_the_diff_view_shows_what_the_session_changed(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written.")) as page:
         await page.send("write it")
@@ -574,6 +614,7 @@ async def test_the_diff_view_shows_what_the_session_changed(environ: dict[str, s
         await page.sees("# Hi")
 
 
+@pytest.mark.slow
 async def test_the_timeline_undoes_back_to_a_request(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(calls=(WRITE,)), Answer(text="Written."), size=(140, 36)) as page:
         await page.send("write it")
@@ -585,6 +626,7 @@ async def test_the_timeline_undoes_back_to_a_request(environ: dict[str, str], fo
         await page.sees("Undo from here?")
 
 
+@pytest.mark.slow
 async def test_an_error_of_the_provider_says_what_to_do(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("<<error 401 bad key>>")
@@ -592,6 +634,7 @@ async def test_an_error_of_the_provider_says_what_to_do(environ: dict[str, str],
         assert "401" in text
 
 
+@pytest.mark.slow
 async def test_a_theme_is_worn_while_one_looks_and_taken_off_on_escape(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         before = page.app.look.palette.background
@@ -603,6 +646,7 @@ async def test_a_theme_is_worn_while_one_looks_and_taken_off_on_escape(environ: 
         assert page.app.look.palette.background == before
 
 
+@pytest.mark.slow
 async def test_keys_and_theme_of_the_settings_are_in_force(environ: dict[str, str], folder: Path) -> None:
     settings = {"keybinds": {"command_list": "ctrl+o"}, "theme": "nord"}
     async with screen(environ, folder, settings=settings) as page:
@@ -612,6 +656,7 @@ async def test_keys_and_theme_of_the_settings_are_in_force(environ: dict[str, st
         await page.sees("What do you want to do?")
 
 
+@pytest.mark.slow
 async def test_the_agents_own_question_is_answered_by_number(environ: dict[str, str], folder: Path) -> None:
     asked = {
         "questions": [{"question": "Which way?", "header": "Way", "options": [{"label": "Left"}, {"label": "Right"}]}]
@@ -624,6 +669,7 @@ async def test_the_agents_own_question_is_answered_by_number(environ: dict[str, 
         assert any("Right" in json.dumps(body) for body in page.world.server.bodies)
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_session_opens_it(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="One."), size=(140, 40)) as page:
         await page.send("first talk")
@@ -644,6 +690,7 @@ async def click(page: Page, words: str, *, from_column: int = 0) -> None:
     raise AssertionError(f"{words!r} is not on the screen")
 
 
+@pytest.mark.slow
 async def test_the_settings_may_ask_for_plain_signs_that_stand_still(environ: dict[str, str], folder: Path) -> None:
     settings = {"tui": {"ascii": True, "reduced_motion": True}}
     async with screen(environ, folder, settings=settings) as page:
@@ -654,6 +701,7 @@ async def test_the_settings_may_ask_for_plain_signs_that_stand_still(environ: di
         assert page.app.look.is_still
 
 
+@pytest.mark.slow
 async def test_a_queued_prompt_can_be_taken_back_and_is_never_answered(environ: dict[str, str], folder: Path) -> None:
     it_is_back = threading.Event()
     async with screen(environ, folder) as page:
@@ -672,6 +720,7 @@ async def test_a_queued_prompt_can_be_taken_back_and_is_never_answered(environ: 
         assert "second thoughts" not in sent
 
 
+@pytest.mark.slow
 async def test_what_the_agent_has_read_is_not_taken_back(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("hello")
@@ -682,6 +731,7 @@ async def test_what_the_agent_has_read_is_not_taken_back(environ: dict[str, str]
         assert not await page.world.client.prompts.withdraw(first.info.session_id, first.info.id)
 
 
+@pytest.mark.slow
 async def test_a_quit_by_mouse_asks_no_second_time(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.press("ctrl+c")
@@ -691,6 +741,7 @@ async def test_a_quit_by_mouse_asks_no_second_time(environ: dict[str, str], fold
         await page.ends()
 
 
+@pytest.mark.slow
 async def test_a_search_that_another_replaces_leaves_nothing_behind(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         with warnings.catch_warnings(record=True) as caught:
@@ -702,6 +753,7 @@ async def test_a_search_that_another_replaces_leaves_nothing_behind(environ: dic
         assert not [str(one.message) for one in caught]
 
 
+@pytest.mark.slow
 async def test_the_share_of_the_context_is_of_what_the_context_view_says(environ: dict[str, str], folder: Path) -> None:
     narrow = {**environ, "OPENCODE_EXPERIMENTAL_OUTPUT_TOKEN_MAX": "1000"}
     async with screen(narrow, folder) as page:
@@ -713,6 +765,7 @@ async def test_the_share_of_the_context_is_of_what_the_context_view_says(environ
         assert (control.choice.limit, view.usable) == (199_000, 199_000)
 
 
+@pytest.mark.slow
 async def test_a_turn_costs_the_same_after_the_compaction_is_read_anew(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         for number in range(3):
@@ -730,6 +783,7 @@ async def test_a_turn_costs_the_same_after_the_compaction_is_read_anew(environ: 
         assert "tokens" not in next(line for line in told.split("\n") if "✓ Compacted" in line)
 
 
+@pytest.mark.slow
 async def test_the_remedy_of_a_long_warning_is_read(environ: dict[str, str], folder: Path) -> None:
     long = {"server": {"a_key_that_is_long_and_that_nobody_has_ever_heard_of_before": 1}}
     async with screen(environ, folder, settings=long, size=(80, 30)) as page:
@@ -741,6 +795,7 @@ async def test_the_remedy_of_a_long_warning_is_read(environ: dict[str, str], fol
         await page.sees(": it is read-only; set XDG_DATA_HOME to another")
 
 
+@pytest.mark.slow
 async def test_the_persons_own_command_shows_its_output(environ: dict[str, str], folder: Path) -> None:
     (folder / "seen.txt").write_text("x")
     async with screen(environ, folder) as page:
@@ -756,6 +811,7 @@ async def test_the_persons_own_command_shows_its_output(environ: dict[str, str],
         assert "│ 60" not in page.text()
 
 
+@pytest.mark.slow
 async def test_a_key_is_named_only_where_it_acts(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("!seq 40")
@@ -766,6 +822,7 @@ async def test_a_key_is_named_only_where_it_acts(environ: dict[str, str], folder
         await page.sees("│ 28")
 
 
+@pytest.mark.slow
 async def test_the_prompt_says_that_a_plan_edits_nothing(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.press("tab")
@@ -774,6 +831,7 @@ async def test_the_prompt_says_that_a_plan_edits_nothing(environ: dict[str, str]
         await page.sees("Ask anything")
 
 
+@pytest.mark.slow
 async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: dict[str, str], folder: Path) -> None:
     long = Answer(text="\n\n".join(f"paragraph {n}" for n in range(8)))
     async with screen(environ, folder, long, Answer(text="A title."), Answer(text="Short.")) as page:
@@ -793,6 +851,7 @@ async def test_nothing_of_a_longer_session_stays_below_a_shorter_one(environ: di
         assert "paragraph" not in page.text()
 
 
+@pytest.mark.slow
 async def test_what_cannot_be_known_before_it_runs_is_said_once(environ: dict[str, str], folder: Path) -> None:
     call = Call("bash", {"command": "python3 -c 1", "description": "x"})
     settings = {"experimental": {"sandbox": {"mode": "off"}}}
@@ -804,6 +863,7 @@ async def test_what_cannot_be_known_before_it_runs_is_said_once(environ: dict[st
         assert "□ no sandbox" in text
 
 
+@pytest.mark.slow
 async def test_requests_that_are_sent_in_one_breath_are_all_answered(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.send("begin")

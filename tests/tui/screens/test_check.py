@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
+
+pytestmark = pytest.mark.slow
 
 
 async def test_a_check_works_until_it_passes_and_its_row_says_what_it_did(

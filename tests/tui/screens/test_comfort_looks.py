@@ -11,7 +11,7 @@ from tests.support.terminal.conversation import Story, moment
 from tests.support.terminal.scripted_client import SONNET, Script
 from tests.tui.screens.test_looks import DARK, LIGHT, PLAIN, Act, Situation, chat_of, idle, opened_app, press, working
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 ANSWER = """The loop in `rows_from()` ends one row too early. Change it like this:
 

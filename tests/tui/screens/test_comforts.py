@@ -11,6 +11,8 @@ from opencode_tui.tui.keys.keymap import Keymap
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen, screen_lines
 
+pytestmark = pytest.mark.slow
+
 
 async def test_the_keys_after_the_leader_are_listed_after_a_moment(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:

@@ -74,6 +74,7 @@ SITUATIONS: dict[str, Situation] = {
 }
 
 
+@pytest.mark.fast_cases("compaction-and-a-wait")
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_counterpart(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/you")

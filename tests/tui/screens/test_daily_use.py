@@ -8,6 +8,9 @@ import pytest
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
 
+pytestmark = pytest.mark.slow
+
+
 ASKS = {"permission": {"bash": "ask"}}
 TOUCH = Call("bash", {"command": "touch made", "description": "x"})
 

@@ -4,8 +4,12 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
+
+pytestmark = pytest.mark.slow
 
 
 async def start_turn(page: Page) -> None:

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from opencode_tui.tui.output.terminal_output import TerminalOutput
 from tests.support.terminal.screen import Page, screen
 
@@ -50,6 +52,7 @@ async def test_a_character_at_the_end_is_painted_before_the_editor_has_it_and_on
             assert "".join(frame.written for frame in painted) == drawn
 
 
+@pytest.mark.slow
 async def test_elsewhere_the_editor_draws_it(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path) as page:
         painted, editor = await paint_at_once(page), page.app.chat.prompt.editor

@@ -8,6 +8,9 @@ import pytest
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 
+pytestmark = pytest.mark.slow
+
+
 READ = Answer(calls=(Call("read", {"filePath": "large.txt"}),))
 LARGE = "".join(f"a line of the large file, number {n}\n" for n in range(1500))
 PAGE = re.compile(r"Context +([\d.]+ ?k?) of [\d.]+ k tokens · (\d+) %")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from opencode_tui.tui.conversation.find import FoundText
@@ -9,6 +10,9 @@ from opencode_tui.tui.dialogs.text_panel import FindPanel
 from opencode_tui.tui.state.message import AnyItem, TextItem
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
+
+pytestmark = pytest.mark.slow
+
 
 LONG = "\n\n".join(f"Paragraph {n} has no such word." for n in range(60))
 READ = Answer(text="It says needle here.\n", calls=(Call("read", {"filePath": "notes.txt"}),))

@@ -12,6 +12,9 @@ from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.waiting import until
 
+pytestmark = pytest.mark.slow
+
+
 FOCUS = [action for action in ACTIONS if action.scope == "item"]
 FIRST, LAST = "The first **response**.", "The last response."
 

@@ -9,6 +9,8 @@ import pytest
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
 
+pytestmark = pytest.mark.slow
+
 
 async def test_a_command_is_made_in_a_form_and_works_at_once(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, Answer(text="Shown."), size=(130, 40)) as page:

@@ -83,6 +83,7 @@ async def shown(told: Script, keys: tuple[str, ...]) -> str:
         return screen_text(app)
 
 
+@pytest.mark.fast_cases("context")
 @pytest.mark.parametrize("place", PLACES)
 async def test_no_text_steers_the_terminal(place: str) -> None:
     text = await shown(script(), PLACES[place])
@@ -110,6 +111,7 @@ async def test_no_question_steers_the_terminal() -> None:
     assert steering(text) == []
 
 
+@pytest.mark.slow
 async def test_no_question_of_an_agent_and_no_wait_steers_the_terminal() -> None:
     told = script()
     told.statuses = {SESSION: RetryStatus(attempt=1, message=EVIL, next=NOON + 5_000)}
@@ -124,6 +126,7 @@ async def test_no_question_of_an_agent_and_no_wait_steers_the_terminal() -> None
     assert steering(text) == []
 
 
+@pytest.mark.slow
 async def test_a_region_that_cannot_be_drawn_says_so_and_the_rest_goes_on() -> None:
     load_actions()
     told = script()

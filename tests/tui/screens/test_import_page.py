@@ -21,6 +21,7 @@ def store(environ: dict[str, str], tmp_path: Path) -> Path:
     return unpack("1.18.33", data)
 
 
+@pytest.mark.slow
 async def test_the_welcome_page_suggests_the_import_until_something_was_imported(environ, tmp_path: Path, store: Path):
     async with screen(environ, tmp_path) as page:
         await page.sees("Sessions of other programs were found")
@@ -35,6 +36,7 @@ async def test_the_welcome_page_suggests_the_import_until_something_was_imported
         assert await page.world.client.imports.available() is False
 
 
+@pytest.mark.slow
 async def test_one_store_is_chosen_shown_imported_and_its_session_opened(environ, tmp_path: Path, store: Path):
     async with screen(environ, tmp_path, Answer(text="Going on.")) as page:
         await page.send("/import")
@@ -55,6 +57,7 @@ async def test_one_store_is_chosen_shown_imported_and_its_session_opened(environ
         await page.sees("Going on.")
 
 
+@pytest.mark.slow
 async def test_without_a_store_the_page_names_the_command(environ, tmp_path: Path):
     async with screen(environ, tmp_path) as page:
         await page.send("/import")

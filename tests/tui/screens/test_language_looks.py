@@ -13,7 +13,7 @@ from tests.support.terminal.conversation import ROOT, Story, edit
 from tests.support.terminal.scripted_client import Script, ScriptedClient
 from tests.tui.screens.test_looks import DARK, LIGHT, PLAIN, Situation, chat_of, idle, opened_app, press
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 
 def server(name: str, status: ServerStatus, detail: str = "", **fields: Any) -> LanguageServerState:

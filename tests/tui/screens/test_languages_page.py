@@ -3,9 +3,13 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.support.lsp.world import settings
 from tests.support.terminal.screen import screen
 from tests.support.world.waiting import PATIENCE_S
+
+pytestmark = pytest.mark.slow
 
 
 async def test_a_language_server_is_listed_and_restarted(environ: dict[str, str], folder: Path) -> None:

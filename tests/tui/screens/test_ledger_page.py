@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
 
 
+@pytest.mark.slow
 async def test_entries_are_added_changed_removed_and_restored(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path, Answer(text="fine"), size=(120, 30)) as page:
         await page.send("Always use tabs. Then list this folder.")
@@ -38,6 +41,7 @@ async def test_entries_are_added_changed_removed_and_restored(environ: dict[str,
         await page.sees("what that keeps")
 
 
+@pytest.mark.slow
 async def test_the_message_of_an_entry_is_shown_in_the_chat(environ: dict[str, str], tmp_path: Path) -> None:
     async with screen(environ, tmp_path, Answer(text="fine")) as page:
         await page.send("Never push.")

@@ -24,6 +24,7 @@ def _keys_that_wait(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"opencode_tui.tui.prompt.{module}.WRITTEN_S", PATIENCE_S)
 
 
+@pytest.mark.fast_cases("keys0-enter run")
 @pytest.mark.parametrize(("keys", "enter"), [(("ctrl+p",), "enter run"), (("ctrl+x", "m"), "enter use")])
 async def test_letters_typed_behind_the_key_of_a_list_are_its_filter(
     environ: dict[str, str], folder: Path, keys: tuple[str, ...], enter: str
@@ -35,6 +36,7 @@ async def test_letters_typed_behind_the_key_of_a_list_are_its_filter(
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("keys", "seen"), [((), "OpenRouter"), (("enter",), "API key for openrouter")])
 async def test_letters_typed_behind_login_filter_the_providers_that_are_read_meanwhile(
     environ: dict[str, str], folder: Path, keys: tuple[str, ...], seen: str
@@ -45,6 +47,7 @@ async def test_letters_typed_behind_login_filter_the_providers_that_are_read_mea
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 async def test_the_users_commands_join_the_open_list(environ: dict[str, str], folder: Path) -> None:
     commands = folder / ".opencode" / "commands"
     commands.mkdir(parents=True)
@@ -56,6 +59,7 @@ async def test_the_users_commands_join_the_open_list(environ: dict[str, str], fo
         await page.sees("▎ /deploy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "shown", "closing"),
     [
@@ -106,6 +110,7 @@ async def test_enter_directly_behind_the_begun_name_of_a_file_completes_it_and_b
         assert page.app.chat.prompt.editor.text == ""
 
 
+@pytest.mark.slow
 async def test_escape_directly_behind_letters_of_a_slash_command_closes_its_list(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -119,6 +124,7 @@ async def test_escape_directly_behind_letters_of_a_slash_command_closes_its_list
         await page.sees("dracula")
 
 
+@pytest.mark.slow
 async def test_a_choice_behind_letters_in_one_burst_is_that_of_the_filter(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -136,6 +142,7 @@ async def test_a_choice_behind_letters_in_one_burst_is_that_of_the_filter(
         assert page.app.look.palette.name == "dracula"
 
 
+@pytest.mark.slow
 async def test_a_theme_that_cannot_be_stored_is_said_and_used(environ: dict[str, str], folder: Path) -> None:
     settings = Path(environ["XDG_CONFIG_HOME"], "opencode-tui", "opencode.jsonc")
     async with screen(environ, folder) as page:
@@ -147,6 +154,7 @@ async def test_a_theme_that_cannot_be_stored_is_said_and_used(environ: dict[str,
         assert page.app.look.palette.name == "dracula" and settings.read_text() == "{ broken"
 
 
+@pytest.mark.slow
 async def test_the_list_of_commands_grows_with_the_window_and_counts_what_it_hides(
     environ: dict[str, str], folder: Path
 ) -> None:

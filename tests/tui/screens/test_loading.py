@@ -19,6 +19,14 @@ def typed_at_once(page: Page, *keys: str) -> None:
         page._deliver(key)
 
 
+@pytest.mark.slow_cases(
+    "keys2-file 1 of 1",
+    "keys4-Always allowed in this project",
+    "keys5-worktree",
+    "keys1-compacts at",
+    "keys3-Cost",
+    "keys0-Timeline  ",
+)
 @pytest.mark.parametrize(
     ("keys", "title"),
     [
@@ -49,6 +57,7 @@ async def test_keys_behind_one_that_opens_a_page_are_for_the_page(
         assert page.app.screen is page.app.chat
 
 
+@pytest.mark.slow
 async def test_a_wait_that_ends_while_the_screen_is_busy_is_not_shown_for_good(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +74,7 @@ async def test_a_wait_that_ends_while_the_screen_is_busy_is_not_shown_for_good(
         assert "Loading" not in await page.sees("x", timeout=20)
 
 
+@pytest.mark.slow
 async def test_a_prompt_sent_right_behind_the_choice_of_a_session_is_for_that_session(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -78,6 +88,7 @@ async def test_a_prompt_sent_right_behind_the_choice_of_a_session_is_for_that_se
         assert page.session_id == wanted.id
 
 
+@pytest.mark.slow
 async def test_escape_ends_the_wait_for_a_page_and_drops_what_was_typed_for_it(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -104,6 +115,7 @@ async def test_escape_ends_the_wait_for_a_page_and_drops_what_was_typed_for_it(
         assert chat.prompt.editor.text == "y"
 
 
+@pytest.mark.fast_cases("/costenter")
 @pytest.mark.parametrize("keys", [("ctrl+x", "g"), ("ctrl+x", "i"), (*tuple("/cost"), "enter")], ids="".join)
 async def test_escape_right_behind_a_key_that_opens_a_page_leaves_the_keys_to_the_prompt(
     environ: dict[str, str], folder: Path, keys: tuple[str, ...]
@@ -135,6 +147,7 @@ async def test_a_wait_that_is_ended_before_it_begins_keeps_no_keys(environ: dict
         assert begun == []
 
 
+@pytest.mark.slow
 async def test_a_key_that_quits_is_not_kept_for_a_session_that_loads_at_the_start(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -145,6 +158,7 @@ async def test_a_key_that_quits_is_not_kept_for_a_session_that_loads_at_the_star
         release()
 
 
+@pytest.mark.slow
 async def test_a_screen_that_starts_with_the_list_of_sessions_gives_it_what_was_typed_before(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -160,6 +174,7 @@ async def test_a_screen_that_starts_with_the_list_of_sessions_gives_it_what_was_
         assert page.session_id == wanted.id
 
 
+@pytest.mark.slow
 async def test_what_is_typed_behind_the_key_that_sends_is_not_sent_with_it(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -180,6 +195,7 @@ async def test_what_is_typed_behind_the_key_that_sends_is_not_sent_with_it(
         assert "next" not in " ".join(titles)
 
 
+@pytest.mark.slow
 async def test_a_list_for_an_older_text_completes_nothing(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.type("/stat")

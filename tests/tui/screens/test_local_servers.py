@@ -13,7 +13,7 @@ NO_KEY: dict[str, Any] = {"model": "demo/tour", "disabled_providers": ["lmstudio
 ASKS = "GET /api/tags"
 
 
-pytestmark = pytest.mark.usefixtures("patience_with_local_servers")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("patience_with_local_servers")]
 
 
 async def test_only_the_first_start_without_a_key_looks_for_them_and_the_list_of_models(

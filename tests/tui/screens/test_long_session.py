@@ -18,6 +18,9 @@ from tests.support.sessions.records import assistant, session_info, user, write_
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.waiting import until
 
+pytestmark = pytest.mark.slow
+
+
 TURNS = END // 2 + 20
 """Turns of the session, of two messages each: the first 20 are older than what is read."""
 

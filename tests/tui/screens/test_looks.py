@@ -580,6 +580,7 @@ def opened_app(situation: Situation) -> tuple[OpenCodeApp, Act]:
     return app, act
 
 
+@pytest.mark.fast_cases("permission-for-a-command", "working-in-80-columns", "undo-with-its-preview", "models")
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_look(name: str, snap_compare: Callable[..., bool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/you")

@@ -14,7 +14,7 @@ from tests.support.terminal.conversation import ROOT
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import DARK, LIGHT, Act, Situation, asked, chat_of, idle, opened_app, paste, press
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 BEFORE = """\
 import csv

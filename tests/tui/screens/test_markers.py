@@ -15,6 +15,9 @@ from opencode_tui.schema.model import ModelRef
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
 
+pytestmark = pytest.mark.slow
+
+
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )

@@ -4,10 +4,14 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.engine.mcp.conftest import COMMAND
 from tests.engine.mcp.sign_in_world import browser, oauth_server
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
+
+pytestmark = pytest.mark.slow
 
 
 def servers(**variables: dict[str, str]) -> dict[str, Any]:

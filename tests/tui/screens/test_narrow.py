@@ -17,6 +17,9 @@ from tests.tui.screens.test_looks import SITUATIONS, Situation, opened_app, pres
 from tests.tui.screens.test_page_looks import SITUATIONS as PAGES
 from tests.tui.screens.test_panel_looks import SITUATIONS as PANELS
 
+pytestmark = pytest.mark.slow
+
+
 TICKETS = replace(PAGES["mcp-servers"], act=press("slash", *"mcp", "enter", "down", "down"))
 """The page of MCP servers with the row that names a command."""
 

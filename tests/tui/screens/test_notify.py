@@ -4,11 +4,15 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
 from textual import events
 
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.waiting import until
+
+pytestmark = pytest.mark.slow
+
 
 COMMAND = 'printf "%s\\n" "$OPENCODE_TUI_MESSAGE" >> messages; cat >> facts; echo >> facts'
 

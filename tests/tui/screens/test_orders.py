@@ -11,6 +11,9 @@ from opencode_tui.server.routes.screen import ACTIONS
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 
+pytestmark = pytest.mark.slow
+
+
 ENDS_THE_TURN = ("session.interrupt", "session.undo")
 
 

@@ -45,7 +45,7 @@ from tests.tui.screens.test_looks import (
     working,
 )
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 DAY = 24 * HOUR
 

@@ -37,7 +37,7 @@ from tests.tui.screens.test_looks import (
 )
 from tests.tui.screens.test_page_looks import many_sessions
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 OWN = "/home/you/.config/opencode-tui/opencode.json"
 DOCTOR = """\

@@ -11,6 +11,9 @@ from opencode_tui.tui.state.message import AnyItem, TextItem, ToolItem, UserItem
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 
+pytestmark = pytest.mark.slow
+
+
 TWO = "Run this:\n\n```sh\nmake test\n```\n\nand this:\n\n```python\nprint('two')\nprint('lines')\n```\n"
 
 

@@ -9,6 +9,9 @@ from tests.support.terminal.pictures import png
 from tests.support.terminal.screen import screen
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
+
 BLOCKS = "▀" * 8
 
 

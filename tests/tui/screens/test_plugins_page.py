@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.config.installed.store import InstalledStore
 from opencode_tui.storage.paths import find_paths
 from tests.support.terminal.screen import screen
 from tests.support.world.plugins import SKILL, install, servers, write_plugin
 
 
+@pytest.mark.slow
 async def test_plugins_are_listed_with_what_they_bring_and_switched_off_and_on(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

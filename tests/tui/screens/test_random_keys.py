@@ -3,10 +3,14 @@
 import random
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.random_keys import stress
 from tests.support.terminal.random_pages import PageStress
 from tests.support.terminal.screen import screen
+
+pytestmark = pytest.mark.slow
 
 
 async def test_random_keys_while_a_turn_streams(environ: dict[str, str], folder: Path) -> None:

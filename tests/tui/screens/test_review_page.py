@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
 from tests.support.world.repo import Repo, make_repo
 from tests.support.world.waiting import until
+
+pytestmark = pytest.mark.slow
+
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 31))
 

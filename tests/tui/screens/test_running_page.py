@@ -82,6 +82,7 @@ def wait_over(page: Page) -> None:
     panel._await_quiet()
 
 
+@pytest.mark.fast_cases("n-reject")
 @pytest.mark.parametrize(("key", "reply"), [("y", "once"), ("n", "reject")])
 async def test_a_key_answers_the_question_that_is_shown_in_full(key: str, reply: str) -> None:
     async with page_of(running("one", asks("one", "rm notes.txt")), running("two")) as (page, sent, _):
@@ -95,6 +96,7 @@ async def test_a_key_answers_the_question_that_is_shown_in_full(key: str, reply:
         assert sent == [("reply", "per_one", reply)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (60, 18), (60, 16)])
 async def test_a_question_that_does_not_fit_is_read_to_its_end_before_it_is_allowed(size: tuple[int, int]) -> None:
     command = "\n".join(f"rm file{number}" for number in range(40))
@@ -119,6 +121,7 @@ async def test_a_key_stops_the_selected_session() -> None:
         assert sent == [("stop", "ses_two", False)]
 
 
+@pytest.mark.slow
 async def test_a_question_of_a_tool_is_shown_and_answered_in_its_session() -> None:
     question = Question(question="Which color?", options=[QuestionOption(label="red"), QuestionOption(label="blue")])
     request = QuestionRequest(id="que_1", session_id="ses_one", questions=[question])
@@ -129,6 +132,7 @@ async def test_a_question_of_a_tool_is_shown_and_answered_in_its_session() -> No
         assert sent == []
 
 
+@pytest.mark.slow
 async def test_what_was_asked_since_is_seen_without_a_key_and_is_not_answered_by_one_for_another() -> None:
     async with page_of(running("one", asks("one", "rm a"))) as (page, sent, script):
         await page.sees("y run once")
@@ -159,6 +163,7 @@ async def test_what_is_chosen_in_the_help_answers_the_question_it_was_opened_ove
         assert (sent == []) == is_changed
 
 
+@pytest.mark.slow
 async def test_enter_on_a_session_of_a_folder_that_is_gone_says_so() -> None:
     async with page_of(running("one", state="stopped", is_reachable=False)) as (page, _, _):
         assert "enter continue" in await page.sees("Work in one")
@@ -166,6 +171,7 @@ async def test_enter_on_a_session_of_a_folder_that_is_gone_says_so() -> None:
         await page.sees("/home/you/one does not exist anymore")
 
 
+@pytest.mark.slow
 async def test_without_anything_that_runs_the_page_says_so() -> None:
     async with page_of() as (page, _, script):
         await page.sees("Nothing runs")
@@ -173,6 +179,7 @@ async def test_without_anything_that_runs_the_page_says_so() -> None:
         await page.sees("Work in one")
 
 
+@pytest.mark.slow
 async def test_a_wide_screen_shows_long_titles_and_folders_whole() -> None:
     title, folder = "Keep the last row of every file that has no line end", "/home/you/csvkit-of-another-person"
     row = running("a", branch="fix/last")
@@ -185,6 +192,7 @@ async def test_a_wide_screen_shows_long_titles_and_folders_whole() -> None:
         assert f"{folder[:29]}…" in text
 
 
+@pytest.mark.slow
 async def test_what_ended_is_below_what_runs_and_is_seen_when_the_page_is_left() -> None:
     infos = [session(f"Work in {name}", id=f"ses_{name}", updated=NOON) for name in ("red", "blue")]
     ended = [
@@ -204,6 +212,7 @@ async def test_what_ended_is_below_what_runs_and_is_seen_when_the_page_is_left()
         assert script.looks[-1] == (None, NOON - 1)
 
 
+@pytest.mark.slow
 async def test_what_was_interrupted_says_so_in_a_column_that_holds_the_word() -> None:
     infos = [session(title, id=f"ses_{title}") for title in ("Stopped", "Whole")]
     ended = [
@@ -217,6 +226,7 @@ async def test_what_was_interrupted_says_so_in_a_column_that_holds_the_word() ->
         assert stopped.index("Stopped") == whole.index("Whole")
 
 
+@pytest.mark.slow
 async def test_the_shown_session_is_seen_when_it_is_shown() -> None:
     async with page_of() as (_, _, script):
         assert set(script.looks) == {(SESSION, 0)}

@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
+
+pytestmark = pytest.mark.slow
+
 
 ASKS = {"permission": {"bash": {"*": "ask"}}}
 

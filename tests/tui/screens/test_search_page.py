@@ -12,6 +12,8 @@ from tests.support.sessions.records import assistant, call, user
 from tests.support.sessions.searched import SearchStore
 from tests.support.terminal.screen import Page, screen
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

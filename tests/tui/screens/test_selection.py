@@ -2,8 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
+
+pytestmark = pytest.mark.slow
 
 
 async def select_the_answer(page: Page, words: str) -> None:

@@ -13,6 +13,8 @@ from tests.support.terminal.screen import Page, screen
 from tests.support.world.engine import opened
 from tests.support.world.repo import make_repo
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def listing(

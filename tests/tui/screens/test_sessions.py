@@ -63,11 +63,13 @@ DEFAULTS = (
 )
 
 
+@pytest.mark.slow
 async def test_the_usual_keys_stand_below_the_list() -> None:
     async with listed(many_sessions()) as opened:
         assert foot(await opened.text()) == DEFAULTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keybinds", "shown", "keys", "act"),
     [
@@ -87,6 +89,7 @@ async def test_the_keys_of_the_settings_act_and_are_named(
         assert opened.acts == [(act, SESSION)]
 
 
+@pytest.mark.slow
 async def test_a_key_that_the_settings_moved_or_took_away_acts_no_more() -> None:
     async with listed(many_sessions(), {"session_delete": "none", "session_rename": "f4"}) as opened:
         text = foot(await opened.text())
@@ -95,6 +98,7 @@ async def test_a_key_that_the_settings_moved_or_took_away_acts_no_more() -> None
         assert opened.acts == [] and opened.app.screen is opened.page
 
 
+@pytest.mark.slow
 async def test_letters_filter_whatever_the_settings_say() -> None:
     async with listed(many_sessions(), {"session_delete": "d", "session_fork": "escape"}) as opened:
         await opened.pilot.press("q", "j", "backspace", "backspace", "d", "a", "r", "k")
@@ -104,12 +108,14 @@ async def test_letters_filter_whatever_the_settings_say() -> None:
         assert opened.acts == [] and opened.app.screen is not opened.page
 
 
+@pytest.mark.slow
 async def test_an_arrow_goes_one_row_down() -> None:
     async with listed(many_sessions()) as opened:
         await opened.pilot.press("down", "enter")
         assert opened.acts == [("open", "ses_note")]
 
 
+@pytest.mark.slow
 async def test_a_sequence_that_means_nothing_is_used_up_and_said() -> None:
     async with listed(many_sessions()) as opened:
         await opened.pilot.press("ctrl+x")
@@ -119,6 +125,7 @@ async def test_a_sequence_that_means_nothing_is_used_up_and_said() -> None:
         assert "ctrl+x  …" not in text and "Release 0.9" in text and opened.acts == []
 
 
+@pytest.mark.slow
 async def test_a_click_on_a_key_of_the_settings_is_that_key() -> None:
     async with listed(many_sessions(), {"session_fork": "<leader>o"}) as opened:
         lines = (await opened.text()).split("\n")
@@ -134,6 +141,7 @@ def test_help_names_the_keys_of_the_page() -> None:
     assert found == [(f"page session_{name}", keys[name]) for name in ("rename", "fork", "export", "archive", "pin")]
 
 
+@pytest.mark.slow
 async def test_a_cost_is_that_of_the_session_with_its_agents_and_the_sum_counts_each_once() -> None:
     async with listed(many_sessions()) as opened:
         lines = (await opened.text()).splitlines()
@@ -142,6 +150,7 @@ async def test_a_cost_is_that_of_the_session_with_its_agents_and_the_sum_counts_
         assert "14 sessions · $3.13" in lines[1]
 
 
+@pytest.mark.slow
 async def test_what_was_free_costs_nothing_and_a_trifle_is_told_as_one() -> None:
     script = many_sessions()
     script.costs = {"ses_slow": 0.004}
@@ -153,6 +162,7 @@ async def test_what_was_free_costs_nothing_and_a_trifle_is_told_as_one() -> None
         assert " 0.00 " not in "\n".join(lines) and "· $0.0040 " in lines[1]
 
 
+@pytest.mark.slow
 async def test_new_costs_are_seen_while_one_looks() -> None:
     script = many_sessions()
     async with listed(script) as opened:
@@ -247,6 +257,7 @@ async def test_the_filter_finds_titles_first_and_then_sessions_by_their_content(
         assert "in the text" not in await opened.text()
 
 
+@pytest.mark.slow
 async def test_the_preview_counts_the_turns_of_a_long_session() -> None:
     script = many_sessions()
     story = Story()
@@ -263,6 +274,7 @@ async def test_the_preview_counts_the_turns_of_a_long_session() -> None:
         assert "9 turns" in await opened.text()
 
 
+@pytest.mark.fast_cases("80-False")
 @pytest.mark.parametrize(("words", "is_cut"), [(80, False), (4_000, True)])
 async def test_the_preview_shows_as_much_of_the_response_as_fits_and_marks_where_it_is_cut(
     words: int, is_cut: bool

@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import Page, screen
+
+pytestmark = pytest.mark.slow
+
 
 OPEN = ("ctrl+x", "comma")
 

@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from tests.support.provider.model_script import Answer
 from tests.support.share.server import recorded_server
 from tests.support.terminal.screen import screen
+
+pytestmark = pytest.mark.slow
 
 
 def _copied(pilot: Pilot) -> str:

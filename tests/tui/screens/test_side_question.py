@@ -3,8 +3,12 @@
 import threading
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
+
+pytestmark = pytest.mark.slow
 
 
 def records(root: Path) -> dict[str, bytes]:

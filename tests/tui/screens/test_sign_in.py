@@ -21,6 +21,8 @@ from tests.support.terminal.screen import Page, screen
 from tests.support.world.processes import is_listening
 from tests.support.world.waiting import until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def service() -> Iterator[ChatGptService]:

@@ -21,6 +21,9 @@ from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 from tests.support.world.waiting import until
 
+pytestmark = pytest.mark.slow
+
+
 NEW = Call("write", {"filePath": "new.md", "content": "# New\n"})
 ASK = {"permission": {"edit": "ask"}}
 

@@ -26,6 +26,7 @@ async def shows(page: Page, words: str) -> str:
     return line_of(page)
 
 
+@pytest.mark.slow
 async def test_the_branch_is_shown_while_the_sidebar_is_folded(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -55,6 +56,7 @@ async def test_fields_are_shown_in_the_chosen_order(environ: dict[str, str], fol
         assert order == sorted(order)
 
 
+@pytest.mark.slow
 async def test_the_command_gets_the_session_and_its_first_line_is_shown(environ: dict[str, str], folder: Path) -> None:
     log = folder / "given.json"
     command = f"cat > {log}; printf 'mine: %s\\nsecond' \"$(basename $PWD)\""
@@ -70,6 +72,7 @@ async def test_the_command_gets_the_session_and_its_first_line_is_shown(environ:
         assert (given["cwd"], given["model"], given["agent"]) == (str(folder), "fake/fake-model", "build")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -87,12 +90,14 @@ async def test_a_command_that_fails_is_reported_and_does_no_harm(
         await page.sees("still here")
 
 
+@pytest.mark.slow
 async def test_a_command_cannot_steer_the_terminal(environ: dict[str, str], folder: Path) -> None:
     settings = {"tui": {"status_line": {"command": "printf '\\033[2Jred'"}}}
     async with screen(environ, folder, settings=settings) as page:
         assert "\x1b" not in await shows(page, "red")
 
 
+@pytest.mark.slow
 async def test_the_way_to_help_is_there_at_80_columns_with_a_command_in_the_background(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -106,6 +111,7 @@ async def test_the_way_to_help_is_there_at_80_columns_with_a_command_in_the_back
         assert "in the background" not in line
 
 
+@pytest.mark.slow
 async def test_a_click_on_the_approvals_asks_before_it_changes_them(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, size=(120, 34)) as page:
         line = await shows(page, "normal")

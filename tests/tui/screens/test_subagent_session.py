@@ -39,6 +39,7 @@ def shown_agent(page: Page) -> str:
     return page.text().splitlines()[-1].split()[0]
 
 
+@pytest.mark.slow
 async def test_a_subagent_that_only_reads_edits_nothing_because_of_your_prompt(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -53,6 +54,7 @@ async def test_a_subagent_that_only_reads_edits_nothing_because_of_your_prompt(
         assert shown_agent(page) == "explore"
 
 
+@pytest.mark.fast_cases("explore-command", "general-command")
 @pytest.mark.parametrize("typed", ["and there?", "/greet you", "!true"], ids=["prompt", "command", "shell"])
 @pytest.mark.parametrize("name", ["explore", "general", "scout"])
 async def test_what_you_send_in_its_session_is_for_the_subagent(
@@ -70,6 +72,7 @@ async def test_what_you_send_in_its_session_is_for_the_subagent(
         assert len(await page.world.client.sessions.list()) == count  # a command is not one more subagent of its own
 
 
+@pytest.mark.slow
 async def test_a_prompt_during_its_turn_is_for_the_subagent(environ: dict[str, str], folder: Path) -> None:
     goes_on = threading.Event()
     answers = LOOK, Answer(text="I look around", holds=(("around", goes_on),)), Answer(text="And there."), DONE
@@ -85,6 +88,7 @@ async def test_a_prompt_during_its_turn_is_for_the_subagent(environ: dict[str, s
         assert await agents(page) == ["explore", "explore"]
 
 
+@pytest.mark.fast_cases("cycle")
 @pytest.mark.parametrize("keys", [["tab"], ["ctrl+x", "a"]], ids=["cycle", "list"])
 async def test_the_agent_of_its_session_cannot_be_changed_there(
     environ: dict[str, str], folder: Path, keys: list[str]
@@ -101,6 +105,7 @@ async def test_the_agent_of_its_session_cannot_be_changed_there(
         assert shown_agent(page) == "build"
 
 
+@pytest.mark.slow
 async def test_the_rules_that_are_shown_there_are_those_of_the_subagent(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, LOOK, LOOKED, DONE, size=(120, 34)) as page:
         await into_the_session(page)
@@ -108,6 +113,7 @@ async def test_the_rules_that_are_shown_there_are_those_of_the_subagent(environ:
         await page.sees("deny  edit ")
 
 
+@pytest.mark.fast_cases("new session")
 @pytest.mark.parametrize("leaving", [["ctrl+x", "up"], ["ctrl+x", "n"]], ids=["parent", "new session"])
 async def test_elsewhere_what_you_send_is_for_your_agent(
     environ: dict[str, str], folder: Path, leaving: list[str]

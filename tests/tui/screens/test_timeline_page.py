@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.tui.app import OpenCodeApp
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.pages.timeline import TimelineScreen
@@ -11,6 +13,9 @@ from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import Page, look, screen
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session
+
+pytestmark = pytest.mark.slow
+
 
 ONE = Call("write", {"filePath": "one.md", "content": "# The first file\n"})
 TWO = Call("write", {"filePath": "two.md", "content": "# The second file\n"})

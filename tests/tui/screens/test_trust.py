@@ -18,6 +18,7 @@ def folder(tmp_path: Path) -> Path:
     return work
 
 
+@pytest.mark.slow
 async def test_a_yes_puts_in_force_what_was_listed(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder) as page:
         await page.sees("Inactive until you trust this folder")
@@ -39,6 +40,7 @@ async def test_a_no_changes_nothing(environ: dict[str, str], folder: Path) -> No
         assert (await page.world.client.settings.notices()).ignored
 
 
+@pytest.mark.slow
 async def test_what_changes_behind_the_question_is_not_trusted(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, size=(140, 34)) as page:
         await page.press("ctrl+x", "w")
@@ -49,6 +51,7 @@ async def test_what_changes_behind_the_question_is_not_trusted(environ: dict[str
         assert (await page.world.client.settings.notices()).ignored
 
 
+@pytest.mark.slow
 async def test_a_folder_without_such_files_says_so(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "calm").mkdir()
     async with screen(environ, tmp_path / "calm") as page:
@@ -56,6 +59,7 @@ async def test_a_folder_without_such_files_says_so(environ: dict[str, str], tmp_
         await page.sees("Nothing needs your trust")
 
 
+@pytest.mark.slow
 async def test_the_commands_of_a_folder_that_is_trusted_now_are_completed(
     environ: dict[str, str], folder: Path
 ) -> None:

@@ -34,6 +34,7 @@ async def ask(page: Page, *keys: str) -> None:
     assert "Removes 1 prompt" in await page.sees("Undo from here?")
 
 
+@pytest.mark.fast_cases("f")
 @pytest.mark.parametrize("key", ["y", "c", "f"])
 async def test_a_turn_that_came_meanwhile_is_not_undone_unasked(
     environ: dict[str, str], folder: Path, key: str
@@ -52,6 +53,7 @@ async def test_a_turn_that_came_meanwhile_is_not_undone_unasked(
         assert len([one for one in messages if one.info.role == "user"]) == 2
 
 
+@pytest.mark.slow
 async def test_the_second_question_undoes_what_it_shows(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, *write("a.md"), *write("b.md"), size=SIZE) as page:
         await ask(page)
@@ -63,6 +65,7 @@ async def test_the_second_question_undoes_what_it_shows(environ: dict[str, str],
         assert not (folder / "a.md").exists() and not (folder / "b.md").exists()
 
 
+@pytest.mark.slow
 async def test_a_turn_without_changes_that_came_meanwhile_is_asked_about_too(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -74,6 +77,7 @@ async def test_a_turn_without_changes_that_came_meanwhile_is_asked_about_too(
         assert (folder / "a.md").exists()
 
 
+@pytest.mark.slow
 async def test_an_undo_from_the_timeline_is_asked_about_again_too(environ: dict[str, str], folder: Path) -> None:
     async with screen(environ, folder, *write("a.md"), *write("b.md"), size=SIZE) as page:
         await page.send("write it")
@@ -89,6 +93,7 @@ async def test_an_undo_from_the_timeline_is_asked_about_again_too(environ: dict[
         assert (folder / "b.md").exists()
 
 
+@pytest.mark.fast_cases("nothing")
 @pytest.mark.parametrize("what", ["nothing", "an edit of yours", "a turn of another session"])
 async def test_what_the_undo_does_not_change_is_not_asked_about_again(
     environ: dict[str, str], folder: Path, what: str
@@ -106,6 +111,7 @@ async def test_what_the_undo_does_not_change_is_not_asked_about_again(
         assert (folder / "b.md").exists() == (what == "a turn of another session")
 
 
+@pytest.mark.slow
 async def test_a_redo_that_would_restore_more_by_now_is_asked_about_again(
     environ: dict[str, str], folder: Path
 ) -> None:

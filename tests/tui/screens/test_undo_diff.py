@@ -2,10 +2,15 @@
 
 from pathlib import Path
 
+import pytest
+
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import screen
 from tests.support.world.waiting import until
+
+pytestmark = pytest.mark.slow
+
 
 WRITE = Call("write", {"filePath": "notes.md", "content": "# A heading\n"})
 

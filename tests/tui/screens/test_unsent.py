@@ -8,6 +8,8 @@ from textual import events
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.support.provider.model_script import Answer
 from tests.support.terminal.screen import screen
 
 
+@pytest.mark.slow
 async def test_the_prompt_is_edited_and_sent_with_the_keys_of_vim(environ: dict[str, str], folder: Path) -> None:
     answers = Answer(text="first answer"), Answer(text="second answer")
     async with screen(environ, folder, *answers, settings={"tui": {"vim": True}}) as page:
@@ -26,6 +29,7 @@ async def test_the_prompt_is_edited_and_sent_with_the_keys_of_vim(environ: dict[
         assert editor.text == ""
 
 
+@pytest.mark.slow
 async def test_k_and_j_recall_prompts_at_the_edges_and_the_selection_is_shown(
     environ: dict[str, str], folder: Path
 ) -> None:
@@ -50,6 +54,7 @@ async def test_k_and_j_recall_prompts_at_the_edges_and_the_selection_is_shown(
         assert editor.text == "draf", "a key after the leader is no key of vim"
 
 
+@pytest.mark.slow
 async def test_vim_is_switched_by_its_command_and_completes_in_insert_mode_only(
     environ: dict[str, str], folder: Path
 ) -> None:

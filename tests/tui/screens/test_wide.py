@@ -14,7 +14,7 @@ from tests.tui.screens.test_looks import SITUATIONS, Situation, opened_app
 from tests.tui.screens.test_page_looks import SITUATIONS as PAGES
 from tests.tui.screens.test_panel_looks import SITUATIONS as PANELS
 
-pytestmark = pytest.mark.usefixtures("jumping_clock")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("jumping_clock")]
 
 
 async def test_at_200_columns_facts_and_prompt_end_at_one_edge(monkeypatch: pytest.MonkeyPatch) -> None:

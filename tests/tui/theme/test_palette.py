@@ -18,6 +18,7 @@ def worst(palette: Palette) -> tuple[float, str, str]:
     return min((contrast(getattr(palette, text), getattr(palette, area)), text, area) for text, area in pairs)
 
 
+@pytest.mark.slow
 @each("dark", [True, False])
 @each("name", [name for name in Themes([]).names() if name != TERMINAL])
 def test_every_text_of_every_theme_can_be_read_on_every_area(name: str, dark: bool) -> None:

@@ -5,11 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.rows import each
 from tests.support.shell.world import scanned
+
+pytestmark = pytest.mark.slow
+
 
 ROOT = Path(__file__).parents[4]
 

@@ -76,6 +76,7 @@ def test_always_grants_the_kind_of_a_plain_command_and_else_the_exact_text() -> 
     assert scanned("git -C src log; python3 -m pytest -q").always == ["git -C src log", "python3 -m pytest *"]
 
 
+@pytest.mark.fast_cases("git -C n status")
 @pytest.mark.parametrize(
     "command",
     [

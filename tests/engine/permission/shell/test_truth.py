@@ -13,6 +13,7 @@ from tests.support.shell.scripts import World, random_script, unreported
 SCRIPTS = 12
 
 
+@pytest.mark.fast_cases("0")
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is what the scanner is held against")
 @pytest.mark.parametrize("seed", range(3))
 def test_nothing_is_written_outside_unreported(tmp_path: Path, seed: int) -> None:

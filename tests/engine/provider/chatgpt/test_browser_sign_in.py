@@ -22,6 +22,7 @@ def get(url: str) -> int:
         return error.code
 
 
+@pytest.mark.slow
 async def test_the_browser_signs_in_and_the_first_time_says_where_usage_is_managed(
     accounts: Accounts, service: ChatGptService
 ) -> None:

@@ -119,6 +119,7 @@ def expire(accounts: Accounts, paths: Paths) -> None:
     paths.auth.chmod(0o600)
 
 
+@pytest.mark.slow
 def test_eight_processes_that_refresh_at_once_refresh_once(
     sign_in: SignIn, accounts: Accounts, service: ChatGptService, paths: Paths, children: Children
 ) -> None:
@@ -255,6 +256,7 @@ def test_tokens_that_cannot_be_written_are_not_used(
     assert after_kill(accounts, service) == ("signed out" if sent else "signed in")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flow", "first", "last"),
     [

@@ -132,6 +132,7 @@ def wrong_bodies() -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", wrong_bodies())
 def test_the_route_of_the_tests_refuses_what_the_documentation_names(catalog: Catalog, name: str) -> None:
     body = build(asked(catalog))
@@ -151,6 +152,7 @@ async def test_a_rejected_token_is_refreshed_once_then_a_sign_in_is_demanded(
     assert service.count["refresh"] == 2
 
 
+@pytest.mark.fast_cases("user-permission-not valid here", "route-invalid_request-does not have this route")
 @pytest.mark.parametrize(
     ("fault", "kind", "words"),
     [

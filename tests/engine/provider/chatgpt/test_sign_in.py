@@ -303,6 +303,7 @@ WRONG_FORMS: list[tuple[str, dict[str, str | None]]] = [
 ]
 
 
+@pytest.mark.fast_cases("exchange-wrong3", "exchange-wrong6")
 @pytest.mark.parametrize(("kind", "wrong"), WRONG_FORMS)
 def test_the_service_of_the_tests_refuses_another_form_than_ours(
     sign_in: SignIn, accounts: Accounts, service: ChatGptService, kind: str, wrong: dict[str, str | None]

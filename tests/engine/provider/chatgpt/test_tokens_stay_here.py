@@ -52,6 +52,7 @@ def leaked(tokens: list[str], text: str) -> list[str]:
     return [token for token in tokens if token in text]
 
 
+@pytest.mark.slow
 async def test_tokens_that_a_tool_reads_are_in_no_record_page_or_shared_session(
     tokens: list[str], service: ChatGptService, environ: dict[str, str], paths: Paths, tmp_path: Path
 ) -> None:

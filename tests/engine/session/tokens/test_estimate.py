@@ -43,6 +43,7 @@ def trained(folder: Path, *, factor: float = 1.5, model: Model = MODEL) -> Token
     return estimator
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_after_ten_steps_a_request_is_known_within_five_percent(kind: Kind, tmp_path: Path) -> None:
     estimator, session = TokenEstimator(folder=tmp_path), GrowingSession(kind, TokenCounter(), random.Random(7))
@@ -113,6 +114,7 @@ def test_a_step_that_reported_nothing_teaches_nothing(tmp_path: Path) -> None:
     assert estimator.of_model(MODEL).reports == 0 and not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_concurrent_processes_leave_a_valid_file(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.engine.session.tokens.test_estimate import trained; "
@@ -155,6 +157,7 @@ def test_a_report_that_cannot_be_right_changes_nothing() -> None:
         assert Ratios().learned(counts, reported) == Ratios()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0.34, 2.9)), max_size=30))
 def test_no_report_makes_a_ratio_absurd(reports: list[tuple[int, float]]) -> None:
     ratios = Ratios()
@@ -192,6 +195,7 @@ def test_media_are_always_counted(tmp_path: Path) -> None:
     assert TokenEstimator(folder=tmp_path).estimate(picture, beyond=100) > 1_000
 
 
+@pytest.mark.slow
 async def test_turns_teach_what_the_provider_counts(environ: dict[str, str], tmp_path: Path) -> None:
     folder = tmp_path / "project"
     folder.mkdir()

@@ -1,6 +1,6 @@
 """Accepts connections as long as the process may open files.
 
-asyncio's own servers go on to accept at the limit of open files, with one traceback for each place of their backlog, and leave no
+asyncio's own servers keep accepting at the limit of open files, with one traceback for each place of their backlog, and leave no
 file for the work of the sessions.
 """
 
@@ -52,7 +52,7 @@ class Acceptor:
         self._loop.add_reader(listening, self._accept)
 
     def close(self) -> None:
-        """Accept no more, and close the socket. Connections that were accepted go on."""
+        """Accept no more, and close the socket. Connections that were accepted continue."""
         if not self._is_closed:
             self._is_closed = True
             if self._timer is not None:
@@ -94,7 +94,7 @@ class Acceptor:
             return
         self._is_logged = True
         if error is None or error.errno in _SCARCE:
-            limit = "" if (most := open_files_limit()) is None else f", of which the process may have {most}"
+            limit = "" if (most := open_files_limit()) is None else f" (the limit of the process is {most})"
             _logger.warning(
                 "no connections are accepted until others close: there are too many open files%s; raise `ulimit -n`",
                 limit,

@@ -36,15 +36,15 @@ async def run_to_completion(work: Awaitable[T], *, stop: threading.Event | None 
 async def run_on(
     work: Awaitable[T], *, patience_s: float, left: "Callable[[asyncio.Future[T]], object] | None" = None
 ) -> T:
-    """Return the result of `work`. A canceled caller waits for its end too, at most `patience_s` seconds; then the work goes on.
+    """Return the result of `work`. A canceled caller waits for its end too, at most `patience_s` seconds; then the work continues.
 
-    `left` gets work that goes on; what it raises is for `left` to log.
+    `left` gets work that continues; what it raises is for `left` to log.
     """
     return await _run(asyncio.ensure_future(work), stop=None, patience_s=patience_s, left=left)
 
 
 async def on_thread_for(work: Callable[[], object], patience_s: float, *, threads: "Threads | None" = None) -> None:
-    """Do blocking work on a thread, and wait at most `patience_s` seconds for it; then it goes on. Raises its error before that.
+    """Do blocking work on a thread, and wait at most `patience_s` seconds for it; then it continues. Raises its error before that.
 
     `threads` has the thread, by default those of the loop.
     """

@@ -294,9 +294,7 @@ def _checked(route: Route) -> Route:
     """Return a route whose proxy can be used. Raises ConfigError."""
     parts = urlsplit(route.proxy or "")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        problem = (
-            f"{route.source or 'the proxy'} names {_shown(route.proxy)}, which is no proxy that opencode-tui can use"
-        )
+        problem = f"{route.source or 'the proxy'} is set to {_shown(route.proxy)}: unsupported proxy"
         raise ConfigError(
             with_remedy(problem, f"set {route.source} to an address that begins with http:// or https://")
         )

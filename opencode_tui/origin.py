@@ -1,4 +1,4 @@
-"""Where this installation of the program came from, by the files that pip and uv leave beside it."""
+"""Where this installation of the program came from, by the files that pip and uv leave next to it."""
 
 import json
 from importlib.metadata import Distribution, PackageNotFoundError, distribution

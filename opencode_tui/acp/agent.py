@@ -299,7 +299,7 @@ class Agent:
     async def _open(
         self, cwd: str, session_id: str, mcp_servers: McpServers | None, *, is_shown: bool
     ) -> "OpenSession":
-        """Open a stored session, in its own folder where that exists; one that is open goes on as it is."""
+        """Open a stored session, in its own folder where that exists; one that is open continues as it is."""
         folder = await self._folder(cwd)
         from opencode_tui.acp.errors import reporting
 

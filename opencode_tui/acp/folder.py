@@ -97,7 +97,7 @@ class Folder:
                 failed = await self._servers.add(client, session.id, servers)
             finally:
                 session.ready.set()
-            if session.id not in self.sessions:  # it was closed meanwhile
+            if session.id not in self.sessions:  # it was closed in the meantime
                 await self._servers.release(client, session.id)
                 return
             await self._send_commands(client, session)  # with the prompts of the servers
@@ -118,7 +118,7 @@ class Folder:
         )
 
     async def close(self) -> None:
-        """Interrupt the turns of the client, and close the engine unless another terminal goes on with it.
+        """Interrupt the turns of the client, and close the engine unless another terminal continues with it.
 
         An engine that does not answer is not waited for: this process would stay, and keep the folder from being opened.
         """

@@ -81,7 +81,7 @@ class _Sender(MessageSender):
 
 
 class _Messages(NdjsonTransport):
-    """The messages of the client, of which the first can be read before it is received: it decides the version.
+    """The messages of the client. The first can be read before it is received, because it decides the version.
 
     An answer that the library could not read would end the connection, with all turns: it is received as a failure, or not at all.
     """

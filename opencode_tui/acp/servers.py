@@ -58,7 +58,7 @@ class ClientServers:
         except OpencodeError as refused:
             error, has_failed = str(refused), True
         used = self._used.get(name)
-        if used is None or (used.sessions is sessions and has_failed):  # else another session has started it anew
+        if used is None or (used.sessions is sessions and has_failed):  # else another session has restarted it
             await _disconnect(client, name)
             if used is not None and self._used.get(name) is used:
                 del self._used[name]

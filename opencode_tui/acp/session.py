@@ -199,7 +199,7 @@ class OpenSession:
         """Run a turn after those before it; return why it ended. Raises RequestError.
 
         `message_id` is the ID of the request, a new one without it; `begun` is called when those before it have ended. A task
-        that is canceled meanwhile interrupts its turn, and gets the answer too: `$/cancel_request` cancels it.
+        that is canceled in the meantime interrupts its turn, and gets the answer too: `$/cancel_request` cancels it.
         """
         given, cancels = read_prompt(blocks), self._cancels
         async with self._turns:
@@ -394,7 +394,7 @@ class OpenSession:
     async def _ask(self, request: PermissionRequest | QuestionRequest) -> None:
         """Ask the client and send its answer to the engine.
 
-        Without a client nobody has answered: its turns are interrupted elsewhere, and other clients are still asked.
+        Without a client no one has answered: its turns are interrupted elsewhere, and other clients are still asked.
         """
         with suppress(ConnectionError):
             if isinstance(request, PermissionRequest):

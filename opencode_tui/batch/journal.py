@@ -85,7 +85,7 @@ class Journal:
 
 @contextmanager
 def open_journal(path: Path, *, is_resumed: bool) -> Generator[Journal]:
-    """Open a results file for a batch; nobody else writes it meanwhile. Blocks.
+    """Open a results file for a batch; no one else writes it in the meantime. Blocks.
 
     Raises ConfigError when it has results already, unless `is_resumed`, or when another batch writes it, or it cannot be opened.
     """

@@ -80,7 +80,7 @@ class _SafeFormatter(logging.Formatter):
 
         try:
             return Secrets(self._environ, stored=self._auth.keys)
-        except ConfigError:  # the home directory is gone meanwhile
+        except ConfigError:  # the home directory is gone in the meantime
             return Secrets(self._environ)
 
     def format(self, record: logging.LogRecord) -> str:
@@ -103,7 +103,7 @@ _MOST_LINES = 1000
 class _PrivateFile(logging.Handler):
     """Appends to a file with mode 0600, rotated at `MAX_BYTES`; a failed write loses the log line only.
 
-    Lines are written on a thread of their own: one that the disk does not end to write must not stop the event loop.
+    Lines are written on a thread of their own: a write that never finishes must not stop the event loop.
     """
 
     def __init__(self, path: Path) -> None:

@@ -59,7 +59,7 @@ class ProgressLine:
 def progress_line(words: str) -> Generator[ProgressLine]:
     """Show what is done while the block lasts, from the first second on; nothing without a terminal.
 
-    Nothing else may be written meanwhile.
+    Nothing else may be written in the meantime.
     """
     style = style_of(sys.stderr, os.environ)
     line = ProgressLine(words, style)

@@ -104,11 +104,11 @@ class Client(Protocol):
 
     @property
     def can_detach(self) -> bool:
-        """Return whether the engine of this process can go on without a terminal, where others reach it."""
+        """Return whether the engine of this process can continue without a terminal, where others reach it."""
         ...
 
     def detach(self) -> None:
-        """Let what runs, and the calls that wait for it, go on when the screen of this process ends; only where it can."""
+        """Let what runs, and the calls that wait for it, continue when the screen of this process ends; only where it can."""
         ...
 
     def events(self) -> EventReader:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _NEWEST = 200
-"""Messages of a session that are looked at for what it did."""
+"""Messages of a session that are examined for what it did."""
 
 ENDED = 30
 """Sessions that ended which are listed at most."""

@@ -47,7 +47,7 @@ class LocalClient(LocalFacets):
 
     @property
     def can_detach(self) -> bool:
-        """Return whether the engine of this process can go on without a terminal."""
+        """Return whether the engine of this process can continue without a terminal."""
         return False
 
     def detach(self) -> None:
@@ -90,7 +90,7 @@ class LocalClient(LocalFacets):
         return _KILLED
 
     async def stored_messages(self, session_id: str) -> Iterator[MessageWithParts]:
-        """Return all messages of a session, oldest first, read from the disk while the caller goes on: blocking, not on the loop.
+        """Return all messages of a session, oldest first, read from the disk while the caller continues: blocking, not on the loop.
 
         For a command that writes a session of any length; it may read on after the client is closed.
         """

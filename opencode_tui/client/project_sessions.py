@@ -68,7 +68,7 @@ class ProjectSessions:
 
     async def listed(self) -> SessionTable:
         """Return all sessions as lists show them, newest first."""
-        # A table of 100,000 sessions has all that is needed: the columns of this index are not kept beside it.
+        # A table of 100,000 sessions has all that is needed: the columns of this index are not kept as well.
         index = SessionIndex(self._storage)
         found, damaged = await asyncio.to_thread(index.listed, self._project.id)
         _report(damaged)

@@ -61,7 +61,7 @@ class RemoteClient:
 
     @property
     def can_detach(self) -> bool:
-        """Return whether the engine of this process can go on without a terminal."""
+        """Return whether the engine of this process can continue without a terminal."""
         return False
 
     def detach(self) -> None:

@@ -76,7 +76,7 @@ _LOOK_S = 0.03
 """Seconds between two looks for the engine of another terminal."""
 
 _WARM_S = 2.0
-"""Seconds after which a terminal without an engine imports it, so that it can go on soon when the other one ends."""
+"""Seconds after which a terminal without an engine imports it, so that it can continue soon when the other one ends."""
 
 _AGAIN_S = 1.0
 """Seconds after which a lost request is sent again to an engine whose events still arrive."""
@@ -224,16 +224,16 @@ class SharedClient:
 
     @property
     def can_detach(self) -> bool:
-        """Return whether the engine of this process can go on without a terminal, where others reach it."""
+        """Return whether the engine of this process can continue without a terminal, where others reach it."""
         return self._thread is not None and self._record is not None
 
     def detach(self) -> None:
-        """Let what runs, and the calls that wait for it, go on when the screen of this process ends; `stay` follows."""
+        """Let what runs, and the calls that wait for it, continue when the screen of this process ends; `stay` follows."""
         if self._thread is not None:
             self._thread.leave_calls(self._news.set)
 
     async def leave_terminal(self, leaving: Callable[[], object]) -> None:
-        """Call `leaving`, which may suspend this process; meanwhile other terminals wait for it."""
+        """Call `leaving`, which may suspend this process; other terminals wait for it until then."""
         await self._publish(is_leaving=True)
         leaving()
 
@@ -322,7 +322,7 @@ class SharedClient:
 
     async def _late_words(self) -> str:
         """Return what has kept this terminal without an engine for `WAIT_S`, and what to do."""
-        if self._claim is None or self._is_holder:  # nobody else is waited for
+        if self._claim is None or self._is_holder:  # no one else is waited for
             return (
                 f"this process did not open the engine of {self.directory} within {WAIT_S:.0f} s; "
                 "try again, or quit and start opencode-tui again"
@@ -414,7 +414,7 @@ class SharedClient:
                 late = await self._late_words()
                 if self._previous is None:
                     raise OpencodeError(late)
-                logger.warning("%s", late)  # a screen that has had an engine goes on waiting
+                logger.warning("%s", late)  # a screen that has had an engine keeps waiting
                 for reader in self._readers:
                     reader.report(ScreenToastShown.model_validate({"message": late, "variant": "error"}))
                 is_said = True

@@ -25,7 +25,7 @@ __all__ = ["Patch", "Snapshots", "Usage", "clean_unneeded", "list_stores", "open
 
 
 class StoreSize(Struct, frozen=True):
-    """The size of one store in bytes: its snapshots, and the files kept beside; `place` is its worktree, else its own folder."""
+    """The size of one store in bytes: its snapshots and kept files; `place` is its worktree, else its own folder."""
 
     place: str
     bytes: int

@@ -119,7 +119,7 @@ class EngineThread:
         return carried
 
     def leave_calls(self, ended: Callable[[], None]) -> None:
-        """Let the calls that wait now go on in the engine when their callers end; a prompt in the queue is sent by its call.
+        """Let the calls that wait now continue in the engine when their callers end; a prompt in the queue is sent by its call.
 
         `ended` is called at the end of each, in the loop of the engine.
         """
@@ -129,7 +129,7 @@ class EngineThread:
 
     @property
     def has_left_calls(self) -> bool:
-        """Whether calls go on that `leave_calls` has left."""
+        """Whether calls continue that `leave_calls` has left."""
         return not all(future.done() for future in self._left)
 
     def when_ended(self, work: Callable[[], object]) -> None:
@@ -153,7 +153,7 @@ class EngineThread:
         await asyncio.wait({self._ended}, timeout=CLOSE_LIMIT_S)
         if not self._ended.done():
             raise OpencodeError(
-                f"the engine did not end within {CLOSE_LIMIT_S:.0f} s; what it left open is recovered at the next start"
+                f"the engine did not stop within {CLOSE_LIMIT_S:.0f} s; unfinished work is recovered at the next start"
             )
         if isinstance(self._failure, StorageError):
             raise self._failure

@@ -1,4 +1,4 @@
-"""Files that the user asked for: nothing is overwritten, and no link that a command makes meanwhile is followed. Blocks."""
+"""Files that the user asked for: nothing is overwritten, and no link that a command creates concurrently is followed. Blocks."""
 
 import os
 import stat

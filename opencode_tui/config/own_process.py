@@ -85,7 +85,7 @@ def share_heap() -> None:
 
 
 def _overwrite(texts: list[bytes]) -> None:
-    with suppress(OSError, ValueError, IndexError):  # without /proc nobody else can read it there either
+    with suppress(OSError, ValueError, IndexError):  # without /proc no one else can read it there either
         fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
         start, end = int(fields[_ARGUMENTS_START]), int(fields[_ENVIRONMENT_END])
         if not 0 < end - start < _LARGEST_BYTES:

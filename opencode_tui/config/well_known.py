@@ -49,7 +49,7 @@ class Provided(Struct, frozen=True):
 class Accepted(Struct, frozen=True):
     """The settings of an address: as the user accepted them, and as they were fetched last.
 
-    Those `by_administrator` were accepted by nobody: they count while the managed settings name the address.
+    Those `by_administrator` were accepted by no one: they count while the managed settings name the address.
     """
 
     url: str

@@ -1,6 +1,6 @@
 """The newest published version of this program: looked up with pip, in the package index that the user configured for it.
 
-Nothing is installed or changed. Without pip beside this program there is no answer. Nor is there one for an installation that is
+Nothing is installed or changed. Without pip in its environment there is no answer. Nor is there one for an installation that is
 from no index, such as one of a clone: the name could be a stranger's in the index.
 """
 

@@ -27,7 +27,7 @@ def has_shell() -> bool:
 def stop_job() -> None:
     """Stop this process and the others of its job; returns when it is continued. Without a shell it stops alone.
 
-    If it stopped alone below another process of the job, the shell would go on waiting for that one, and the terminal hang.
+    If it stopped alone below another process of the job, the shell would keep waiting for that one, and the terminal hang.
     """
     if not has_shell():
         os.kill(os.getpid(), _signal.SIGSTOP)

@@ -126,7 +126,7 @@ def _key(environ: "Mapping[str, str]", folder: str, size: "tuple[int, int]") -> 
 
 
 def page_path(environ: "Mapping[str, str]", folder: str, size: "tuple[int, int]") -> str:
-    """Return the path of the page of a working folder in a terminal of so many columns and rows."""
+    """Return the path of the page of a working folder in a terminal of this size."""
     number = 0xCBF29CE484222325  # FNV-1a: a name, no protection; the whole key is in the file
     for byte in _key(environ, folder, size).encode():
         number = (number ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF

@@ -103,7 +103,7 @@ class InstantScreen:
     def read_typed(self, least: int = 1) -> bytes:
         """Return what was typed and was not returned before; it is shown here as before.
 
-        None while a key waits or is cut, or while less than so many bytes were typed.
+        Returns b"" until `least` bytes were typed, and while a key waits for the TUI or is incomplete.
         """
         with self._guard:
             is_enough = len(self._typed) - self._handed >= least
@@ -364,7 +364,7 @@ def _die(number: int, _frame: object) -> None:
 
 
 def _stop(_number: int, _frame: object) -> None:
-    """Stop as the shell asks, with the terminal in its original state meanwhile."""
+    """Stop as the shell asks, with the terminal in its original state in the meantime."""
     from opencode_tui.instant.job import stop_job  # rarely needed
 
     screen = live()

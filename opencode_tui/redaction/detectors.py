@@ -31,7 +31,7 @@ _CUT = r"[A-Za-z0-9_\-*.]{6,}"
 _CUT_ENDS = ((ADDRESS, r"://[^\s/@]+:(?!\d*$)[^\s/@]*$"), (EMAIL, r"(?<![\w:/])(?!git@|www@)[\w.%+\-]+@[\w.\-]*$"))
 """What a cut address with a password, and a cut e-mail address look like."""
 _LONGEST_END = 500
-"""Characters of the last word that are looked at: the time grows with their square."""
+"""Characters of the last word that are examined: the time grows with their square."""
 
 _ENTROPY = 3.0
 _BLANK = "␣"

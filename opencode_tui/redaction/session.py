@@ -49,7 +49,7 @@ _LOGIN_FILE = re.compile(
     r"(?:^|[\\/\s\"'=:@<>(),;])(?:(?:\.(?:netrc|pgpass|git-credentials|htpasswd)|_netrc|\.docker[\\/]config\.json|\.kube[\\/]config|"
     r"\.aws[\\/]credentials|etc[\\/]g?shadow)(?![\w.-])|\.envs[\\/]|run[\\/]secrets[\\/])"
 )
-"""A file of which every part can be a secret."""
+"""A file that may be secret as a whole."""
 
 _ASSIGNMENT = re.compile(
     r"(?m)^(?P<head>(?:\d+:\s|[+\- ]|[ \t]*\d+\|)?[ \t]*(?:export[ \t]+)?[A-Za-z_][A-Za-z0-9_.]*[ \t]*=[ \t]*)"

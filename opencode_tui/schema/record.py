@@ -476,7 +476,7 @@ class Reader(Generic[T]):
                 try:
                     threading.Thread(target=self._build, name=f"reader of {self._kind}").start()
                 except RuntimeError:
-                    self._count = 0  # the system has no thread now: this reader goes on
+                    self._count = 0  # the system has no thread now: this reader continues
         return self._plainly(value)
 
     def _build(self) -> "SchemaValidator":

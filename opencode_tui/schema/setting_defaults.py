@@ -17,7 +17,7 @@ SERVER_PORT = 4096
 SIGN_IN_PORT = 19876
 """The local port to which a browser returns from a sign-in to an MCP server."""
 MCP_BACKGROUND_MS = 120_000
-"""Milliseconds after which a call of an MCP server goes on in the background."""
+"""Milliseconds after which a call of an MCP server continues in the background."""
 CHUNK_TIMEOUT_MS = 300_000
 """Milliseconds without data after which the response of a provider fails."""
 COMMAND_PROCESSES = 2_000

@@ -1,4 +1,4 @@
-"""Tables of the program that are texts: files beside the module that reads them, with a row in a line.
+"""Tables of the program that are texts: files next to the module that reads them, one row a line.
 
 A line that begins with `#` is a comment. Columns are separated by `|`. A line `[TITLE] words` begins a section, and the lines
 after it are its rows.
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 
 class Section(Struct, frozen=True):
-    """The rows below one title, and the words beside the title."""
+    """The rows below one title, and the words behind the title."""
 
     title: str
     words: str

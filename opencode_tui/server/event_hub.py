@@ -1,7 +1,7 @@
 """Reading of the engine's events once, and their distribution to all listeners.
 
 Order: a listener gets `server.connected` first, then every event in the order of the bus, with growth merged (`PartMerger`). When
-the hub itself has lost events, all listeners are cut off: they come again and read everything anew. Nothing is replayed.
+the hub itself has lost events, all listeners are cut off: they reconnect and read everything again. Nothing is replayed.
 """
 
 import asyncio

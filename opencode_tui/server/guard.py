@@ -89,7 +89,7 @@ class Refusal(Struct, frozen=True):
 
 
 class BrowserAccess(Struct, frozen=True):
-    """What a server with a page for browsers has beside its password.
+    """What a server with a page for browsers has in addition to its password.
 
     `has` returns whether a path is one of the page, `refuse` why a request to it is refused, and `app` answers it. `own` are the
     credentials of the TUI that it starts for each viewer; `throttle` limits wrong passwords.

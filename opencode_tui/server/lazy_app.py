@@ -1,4 +1,4 @@
-"""OpenCode 2's API beside OpenCode 1's. The first request to one of its paths loads it: a server without one pays nothing."""
+"""OpenCode 2's API next to OpenCode 1's. The first request to one of its paths loads it: a server without one pays nothing."""
 
 import asyncio
 from importlib import import_module

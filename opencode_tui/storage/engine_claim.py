@@ -51,7 +51,7 @@ _logger = logging.getLogger(__name__)
 class EngineRecord(Struct, frozen=True):
     """The process with the engine, the path of its socket (empty without one), and the secret that the socket asks for.
 
-    A process that `is_detached` has left its terminal, and goes on without a screen. While it gives the terminal back it
+    A process that `is_detached` has left its terminal, and continues without a screen. While it gives the terminal back it
     `is_leaving`, and is suspended for a moment.
     """
 
@@ -104,7 +104,7 @@ class EngineClaim:
         try:
             if not lock.try_acquire():
                 return True
-        except StorageError:  # it cannot be locked: nobody has it
+        except StorageError:  # it cannot be locked: no one has it
             return False
         lock.release()
         return False
@@ -131,14 +131,14 @@ class EngineClaim:
     def read(self) -> EngineRecord | None:
         """Return the record of the process that has the claim; None when there is none yet, or when it is damaged.
 
-        While nobody has the claim it may be that of a killed process: `try_acquire` first.
+        While no one has the claim it may be that of a killed process: `try_acquire` first.
         """
         return self._read(self._key)
 
     def holder(self) -> int | None:
         """Return the id of the process of this machine that has the claim, also before it has a record; None where it is not known.
 
-        Reads files only, so it may be called beside the other methods.
+        Reads files only, so it may be called at the same time as the other methods.
         """
         pid = holding_pid(f"{self._folder}/{self._key}{LOCK_SUFFIX}")
         if pid is not None:

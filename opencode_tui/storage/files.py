@@ -91,7 +91,7 @@ class FileSystem:
         return os.listdir(path)
 
     def list_states(self, path: str) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the names in a folder with the status of each, links not followed; those removed meanwhile are left out."""
+        """Yield the names in a folder with the status of each, links not followed; those removed in the meantime are left out."""
         # Through a descriptor the system need not walk the whole path again for each name.
         folder = self.open(path, os.O_RDONLY) if os.scandir in os.supports_fd else path
         try:
@@ -202,7 +202,7 @@ class AtomicWriter:
             self._unsynced_files.add(path)
 
     def create(self, path: str, data: bytes) -> None:
-        """Write a new file in place, that nobody reads before all of them are synced. Raises OSError."""
+        """Write a new file in place, that no one reads before all of them are synced. Raises OSError."""
         try:
             descriptor = self._files.open(path, _NEW)
         except FileNotFoundError:

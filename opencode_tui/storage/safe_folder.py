@@ -1,4 +1,4 @@
-"""Open folders: calls on their entries follow no link, also none that is made meanwhile.
+"""Open folders: calls on their entries follow no link, also none that is made in the meantime.
 
 Every part of a folder's path is opened without following links, and all calls use its descriptor. Everything blocks.
 """
@@ -32,7 +32,7 @@ _NO_LINKS = 0x04
 """`RESOLVE_NO_SYMLINKS` of openat2."""
 _OWNER = stat.S_IRWXU
 _ATTEMPTS = 3
-"""How often a folder is emptied again because something was written to it meanwhile."""
+"""How often a folder is emptied again because something was written to it in the meantime."""
 _KEPT = 64
 _NEIGHBOURS = 24
 _OWN_TRIES = 5
@@ -211,7 +211,7 @@ class OpenFolder:
             if not _is_own(status) or not stat.S_ISREG(status.st_mode) or mode & stat.S_IRUSR:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
             allow(mode, mode | stat.S_IRUSR)
-            path = f"/proc/self/fd/{held}"  # the same file, whatever has its name meanwhile
+            path = f"/proc/self/fd/{held}"  # the same file, whatever has its name in the meantime
             os.chmod(path, mode | stat.S_IRUSR)
             try:
                 descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -593,7 +593,7 @@ def own_child(folder: OpenFolder, name: str, repaired: list[Path]) -> Generator[
             repaired.append(path)
             with suppress(FileNotFoundError, IsADirectoryError):
                 folder.remove(name)
-        except FileNotFoundError:  # a command removed it meanwhile
+        except FileNotFoundError:  # a command removed it in the meantime
             continue
         else:
             break

@@ -1,6 +1,6 @@
 """The records of the worktrees of batch tasks and agents: where each came from, and the process that works in it.
 
-`{cache}/batch/NAME` is a worktree or a clone, `NAME.json` beside it its record, written before the worktree exists. A confined
+`{cache}/batch/NAME` is a worktree or a clone, `NAME.json` next to it is its record, written before the worktree exists. A confined
 command reaches only its own worktree, so a record can be believed.
 """
 

@@ -163,7 +163,7 @@ class WriteBehind:
 
     @property
     def is_behind(self) -> bool:
-        """Return whether a write has failed and is not repeated yet, or goes on although its caller has left."""
+        """Return whether a write has failed and is not repeated yet, or continues although its caller has left."""
         if self.thread.has_left_work:
             return True
         return any(one.has_failed for one in (*self._pending.values(), *self._in_flight.values()))

@@ -20,7 +20,7 @@ def columns(values: Sequence[int], *, marks: str = COLUMNS) -> str:
 
 
 def grouped(values: Sequence[int], most: int) -> list[list[int]]:
-    """Return the positions of the values in at most so many groups of neighbors, in order."""
+    """Return the positions of the values in at most `most` groups of neighbors, in order."""
     count = min(most, len(values))
     edges = [len(values) * at // count for at in range(count + 1)] if count else [0]
     return [list(range(start, end)) for start, end in pairwise(edges)]

@@ -17,7 +17,7 @@ def progress(result: SearchResult) -> str:
 
 
 def found_words(result: SearchResult) -> str:
-    """Return the counts of a result, such as `23 matches in 6 sessions and 2 titles`: sessions of which only the title matches."""
+    """Return the counts of a result, such as `23 matches in 6 sessions and 2 titles`: sessions where only the title matches."""
     if not result.groups:
         return "no matches" if result.is_complete else "no matches so far"
     sessions = sum(bool(group.count) for group in result.groups)
@@ -44,7 +44,7 @@ def correction(result: SearchResult) -> str:
 
 
 def unknown_project(result: SearchResult) -> str:
-    """Return the line about a project of which there are no sessions; empty when there are some."""
+    """Return the line about a project without sessions; empty when there are some."""
     name = result.unknown_project
     return "" if name is None else f"no session is from a project with {name!r} in its folder's name"
 

@@ -53,8 +53,8 @@ class TimeShares(Struct, frozen=True):
 def time_shares(messages: Sequence[MessageWithParts | OutlinedMessage]) -> TimeShares:
     """Return the shares of the steps that have ended.
 
-    A moment at which a tool works is that of tools, also while another call waits. The time between turns is nobody's, nor that of
-    a command that the user ran. The agents of a call are its work.
+    A moment at which a tool works is that of tools, also while another call waits. The time between turns counts for
+    neither, and so does a command that the user ran. The agents of a call are its work.
     """
     spans: list[_Span] = []
     for one in messages:

@@ -431,7 +431,7 @@ async def test_an_engine_that_ends_late_releases_the_folder_although_its_process
             yield count
         await asyncio.to_thread(go_on.wait, PATIENCE_S)
 
-    with pytest.raises(OpencodeError, match="did not end within"):
+    with pytest.raises(OpencodeError, match="did not stop within"):
         async with open_shared(variables, folder, serve=serve_and_hang), opened(variables, folder):
             pass
     monkeypatch.undo()

@@ -218,7 +218,7 @@ async def test_files_and_folders_of_certificates_count_as_for_openssl(
 async def test_a_proxy_of_another_kind_names_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks5://127.0.0.1:9")
     reason, remedy = split_remedy(await failure_of(model(f"https://{HOST}/openai/v1")))
-    assert "ALL_PROXY names socks5://127.0.0.1:9" in reason and "set ALL_PROXY to" in remedy
+    assert "ALL_PROXY is set to socks5://127.0.0.1:9" in reason and "set ALL_PROXY to" in remedy
 
 
 @pytest.mark.parametrize(
@@ -424,7 +424,7 @@ async def test_pages_lists_imports_and_sign_ins_use_both_and_name_what_fails(
     host: str,
 ) -> None:
     monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
-    assert "HTTPS_PROXY names socks5://127.0.0.1:9" in await ask_there(paths)
+    assert "HTTPS_PROXY is set to socks5://127.0.0.1:9" in await ask_there(paths)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     failed = await ask_there(paths)
     assert "through the proxy 127.0.0.1:9 (HTTPS_PROXY)" in failed

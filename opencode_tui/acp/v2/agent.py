@@ -190,7 +190,7 @@ class V2Editor:
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption]
     ) -> RequestPermissionResponse:
-        """Ask the client; the session waits for it meanwhile, unless it is asked without a turn."""
+        """Ask the client; the session waits for the answer, unless it is asked without a turn."""
         self._asking[session_id] = self._asking.get(session_id, 0) + 1
         await self._send_state(session_id)
         try:

@@ -66,7 +66,7 @@ class Activity:
             self._show(text, until=None, after=after, lasted_s=lasted_s)
 
     def update(self, text: str) -> None:
-        """Show another text; the time goes on."""
+        """Show another text; the time continues."""
         if self._timer is None:
             self.start(text)
         elif text != self._text:
@@ -316,7 +316,7 @@ class TerminalReporter:
             self._wait_timer = asyncio.get_running_loop().call_later(seconds, self._print_wait, wait)
 
     def _print_wait(self, wait: Wait) -> None:
-        if self._answer.is_open:  # the answer goes on behind it
+        if self._answer.is_open:  # the answer continues behind it
             self._print(("\n" if self._answer.is_terminal else "") + self._style.words(wait_line(wait)))
         else:
             self._print_line("…", wait_line(wait))

@@ -434,7 +434,7 @@ def _reporter(session: SessionInfo, options: TurnOptions, style: Style) -> "Repo
 
 
 async def _share(client: "Client", session: SessionInfo) -> None:
-    """Share the session and write its link to stderr; when that fails, the reason, and the turn goes on."""
+    """Share the session and write its link to stderr; when that fails, the reason, and the turn continues."""
     try:
         shared = await client.sharing.share(session.id)
     except OpencodeError as error:
@@ -495,7 +495,7 @@ CLOSED = 'the reader closed standard output, so the turn was interrupted; `openc
 
 
 def _has_closed(follower: "asyncio.Task[None]") -> bool:
-    """Return whether the events could not be shown because nobody reads the output any more."""
+    """Return whether the events could not be shown because no one reads the output any more."""
     return follower.done() and not follower.cancelled() and isinstance(follower.exception(), BrokenPipeError)
 
 

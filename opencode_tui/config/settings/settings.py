@@ -271,7 +271,7 @@ class CompactionSettings(Section):
 
 
 class SnapshotLimits(Section):
-    """What undo records beside tracked and small files."""
+    """What undo records in addition to tracked and small files."""
 
     ignored: Count = 1_048_576
     """Bytes of the largest ignored file that counts as a file of the project, 200 MiB of all; 0: none."""

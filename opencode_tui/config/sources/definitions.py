@@ -15,7 +15,7 @@ from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.project_file import find_objection
 
 MAX_FILES = 5000
-"""Most files and folders that are looked at in one folder; more indicate a wrong path."""
+"""Most files and folders that are examined in one folder; more indicate a wrong path."""
 
 _NOT_ENTERED = frozenset({"node_modules", "__pycache__", ".git"})
 

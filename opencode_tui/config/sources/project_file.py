@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 
 ENTRY_LIMIT = 100_000
-"""Most names that the patterns of one request look at: about 0.3 s."""
+"""Most names that the patterns of one request examine: about 0.3 s."""
 
 RULES_FILES = ("AGENTS.md", "CLAUDE.md", "CONTEXT.md")
 """The names of a project's rules files; of one folder the first counts."""
@@ -68,7 +68,7 @@ class PatternSearch:
     """Finds the files of patterns, for one load of settings or one request.
 
     A repository chooses the patterns and the links, so the work is bounded: a link that leads out of the project is a match, but is
-    not entered; each folder is listed once for the same rest of a pattern; and all searches together look at `entries` names.
+    not entered; each folder is listed once for the same rest of a pattern; and all searches together examine `entries` names.
     """
 
     def __init__(self, root: Path, *, entries: int = ENTRY_LIMIT) -> None:

@@ -54,7 +54,7 @@ _ATTACHMENT = re.compile(r"(?<![\w.])@(\S+)")
 _LEADS_OUT = re.compile(r"\.\.(?:/|$)|\.env", re.IGNORECASE)
 _GLOB = re.compile(r"[*?\[]")
 _ENTRY_LIMIT = 5_000
-"""Most names that the patterns of one file look at when settings are loaded."""
+"""Most names that the patterns of one file examine when settings are loaded."""
 
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 

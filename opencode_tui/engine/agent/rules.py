@@ -136,7 +136,7 @@ class AgentRules(Struct, frozen=True):
         return found
 
     async def change(self, permission: str, pattern: str, new_pattern: str) -> Rule:
-        """Give a grant that is on another pattern, and return it; its count begins anew."""
+        """Give a grant that is on another pattern, and return it; its count starts at zero."""
         new = new_pattern.strip()
         if not new:
             raise ConfigError("a grant needs a pattern; revoke it instead")

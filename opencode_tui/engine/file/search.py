@@ -81,7 +81,7 @@ _OPTIONS = ("--no-config", "--json", "--hidden", "--no-require-git", "--no-messa
 
 
 async def search_lines(folder: Path, pattern: str, *, limit: int) -> list[LineMatch]:
-    """Return up to `limit` matching lines of a real folder's files; none that only a link made meanwhile leads to.
+    """Return up to `limit` matching lines of a real folder's files; none that only a link made in the meantime leads to.
 
     Raises ToolError for a wrong pattern, and without ripgrep.
     """

@@ -249,7 +249,7 @@ async def remove_leftovers(environ: Mapping[str, str]) -> int:
 async def left_agents(environ: Mapping[str, str], session_ids: Container[str]) -> AsyncGenerator[Sequence[LeftAgent]]:
     """Yield the clones that killed agents of these sessions left, after the processes that still work in them.
 
-    No other process has them meanwhile. One whose repository is gone, or that an older version made, is left out.
+    No other process has them in the meantime. One whose repository is gone, or that an older version made, is left out.
     """
     paths = find_paths(environ)
     lock = Locks(paths).task_worktrees(_LEFTOVERS)

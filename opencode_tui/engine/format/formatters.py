@@ -169,7 +169,7 @@ class Formatters:
             is_plain=is_part,
             scratch=self._scratch,
         )
-        made: list[FileCopy] = []  # known also where the call is canceled meanwhile
+        made: list[FileCopy] = []  # known also where the call is canceled in the meantime
         try:
             await run_to_completion(asyncio.to_thread(lambda: made.append(make())))
             [copy] = made

@@ -124,7 +124,7 @@ class ServerTable:
         return self._fitting(self.folders().folders)
 
     def folders(self) -> ProjectFolders:
-        """Return the folders of the project that are looked at for markers. Blocks."""
+        """Return the folders of the project that are examined for markers. Blocks."""
         return find_folders(self.directory, self.worktree)
 
     def _fitting(self, folders: Sequence[Path]) -> list[KnownServer]:
@@ -145,8 +145,8 @@ class ServerTable:
     def can_navigate(self) -> bool:
         """Return whether a server that finds definitions is installed for the project, by the markers one folder down.
 
-        Decided before the first prompt of each process, so it looks at few folders, and not at the sandbox, which would be tried
-        for it. Blocks for a few lookups.
+        Decided before the first prompt of each process, so it reads few folders and does not probe the sandbox. Blocks for a
+        few lookups.
         """
         near = [self.directory, *inner_folders(self.directory)[:_NEAR_FOLDERS]]
         programs = replace(self._programs, is_sandboxed=lambda: False)
@@ -210,7 +210,7 @@ def _changed(server: KnownServer, entry: LspSettings) -> KnownServer:
 
 
 _NEAR_FOLDERS = 50
-"""Most folders that are looked at before the first prompt."""
+"""Most folders that are examined before the first prompt."""
 
 
 def _names(folder: Path) -> list[str]:

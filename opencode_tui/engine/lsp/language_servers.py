@@ -115,7 +115,7 @@ class LanguageServers:
         self._is_closed = False
 
     async def table(self) -> ServerTable:
-        """Return the table of servers; the first call looks at the folder."""
+        """Return the table of servers; the first call reads the folder."""
         if self._table is None:
             self._table = await asyncio.to_thread(self._make_table)
         return self._table
@@ -238,7 +238,7 @@ class LanguageServers:
         return [*states, *(one for one in await asyncio.to_thread(_idle, table) if one.id not in known)]
 
     async def describe_left_out(self) -> str:
-        """Return the folders that `states` does not look at for want of time, empty for none."""
+        """Return the folders that `states` does not examine for want of time, empty for none."""
         table = await self.table()
         return (await asyncio.to_thread(table.folders)).describe_left_out()
 

@@ -20,13 +20,13 @@ GENERATED = frozenset({"node_modules", "venv", "build", "dist", "target", "vendo
 
 
 class ProjectFolders(Struct, frozen=True):
-    """The folders that were looked at, nearest first, and the first one for which the limit left no room, if any."""
+    """The folders that were examined, nearest first, and the first one for which the limit left no room, if any."""
 
     folders: list[Path]
     left_out: Path | None = None
 
     def describe_left_out(self) -> str:
-        """Return what was not looked at, empty for nothing."""
+        """Return what was not examined, empty for nothing."""
         if self.left_out is None:
             return ""
         name = self.left_out.relative_to(self.folders[0]).as_posix()

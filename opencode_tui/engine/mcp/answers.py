@@ -28,7 +28,7 @@ NOTHING_ANNOUNCED: JsonObject = {"tools": {}, "prompts": {}, "resources": {}}
 """What a server is asked for that does not say what it has."""
 
 TASK_KEY = "opencode-tui/task"
-"""Where the answer to a call that goes on as a task of the server has its identifier, in `_meta`."""
+"""Where the answer to a call that continues as a task of the server has its identifier, in `_meta`."""
 
 _SHOWN_FAULTS = 3
 """Faults of one schema that are named."""

@@ -1,4 +1,4 @@
-"""A call of a tool of an MCP server: one that lasts long goes on in the background, as a command does that runs there."""
+"""A call of a tool of an MCP server: one that lasts long continues in the background, as a command does that runs there."""
 
 import asyncio
 import json
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from opencode_tui.engine.tool.process.background import BackgroundCommands, BackgroundOutput
 
 LONG_CALL_S = 1_800.0
-"""Seconds without progress after which a call has failed that may go on there, unless the settings say otherwise."""
+"""Seconds without progress after which a call has failed that may continue there, unless the settings say otherwise."""
 
 READER = "bash_output"
-"""The tool with which the model reads the result of such a call; without it no call goes on."""
+"""The tool with which the model reads the result of such a call; without it no call continues."""
 
 
 class CallBackground(Struct, frozen=True):
-    """What lets long calls go on: after `after_s` seconds they are among `commands`, with an output of their own."""
+    """What lets long calls continue: after `after_s` seconds they are among `commands`, with an output of their own."""
 
     commands: "Lazy[BackgroundCommands]"
     make_output: "Callable[[], BackgroundOutput]"
@@ -84,7 +84,7 @@ class ServerCall:
         self._progress = ""
 
     async def run(self) -> ToolResult:
-        """Return the result, or where the call goes on. Raises ToolError."""
+        """Return the result, or where the call continues. Raises ToolError."""
         async with self._context.commands():
             task = asyncio.create_task(self._call(), name=f"call of {self._tool.id}")
             try:
@@ -132,7 +132,7 @@ class ServerCall:
             self._output.progress = self._progress
 
     async def _elicit(self, params: JsonObject, count: int) -> JsonObject:
-        """Return the user's answer to a question; while one is open, the call waits for the user and does not go on alone."""
+        """Return the user's answer to a question; while one is open, the call waits for the user and does not continue alone."""
         self._questions += 1
         self._restart_timer()
         try:
@@ -149,7 +149,7 @@ class ServerCall:
             self._timer.reschedule(None if after_s is None else asyncio.get_running_loop().time() + after_s)
 
     async def _go_on(self, task: asyncio.Task[ToolResult], background: CallBackground) -> BackgroundCommand | None:
-        """Let the call go on in the background; None where too much runs there."""
+        """Let the call continue in the background; None where too much runs there."""
         from opencode_tui.engine.tool.process.background import BackgroundCall
 
         words = json.dumps(self._arguments, ensure_ascii=False) if self._arguments else ""
@@ -171,6 +171,6 @@ class ServerCall:
 
 
 def _may_read(context: ToolContext) -> bool:
-    """Return whether the model of a call could read what goes on in the background."""
+    """Return whether the model of a call could read what continues in the background."""
     rules = context.ask.rules()
     return READER not in context.switched_off and not any(disabled([READER], layer) for layer in rules)

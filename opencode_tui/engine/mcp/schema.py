@@ -383,7 +383,7 @@ def _flatten(root: JsonObject) -> None:
 
 
 def _follow(root: JsonObject, schema: JsonObject) -> JsonObject:
-    """Return the schema that a reference leads to, with the keywords beside it; `{}` for one that leads nowhere, or in a circle."""
+    """Return the schema that a reference leads to, with the keywords next to it; `{}` if it leads nowhere or in a circle."""
     for _ in range(_DEEPEST):
         reference = schema.get("$ref")
         if not isinstance(reference, str):

@@ -124,7 +124,7 @@ class _Flow(TokenStorage):
 
     A sign-in begins without tokens, with the client of the settings or of an earlier sign-in. A client that was registered is
     stored at once, so that a sign-in that is not finished does not register another one the next time. Without `show` there is
-    nobody to ask: `run` ends when the authorization server is known.
+    no one to ask: `run` ends when the authorization server is known.
     """
 
     def __init__(
@@ -243,7 +243,7 @@ class _Flow(TokenStorage):
             await flow.aclose()
 
     async def refresh(self, tokens: Tokens, refresh_token: str) -> Tokens | None:
-        """Return the new tokens, those of a sign-in that ended meanwhile, or None.
+        """Return the new tokens, those of a sign-in that ended in the meantime, or None.
 
         Only `invalid_grant` (RFC 6749, 5.2) says that the refresh token is not accepted any more, which deletes it. Any other
         answer may be that of a proxy, or about the client: the tokens stay. Raises McpError for it, ConnectionLost.
@@ -373,7 +373,7 @@ class TokenAuth(httpx2.Auth):
         lock = self._credentials.refreshing(self._terms.name)
         await lock.acquire(LONGEST_REFRESH_MS)
         try:
-            flow = _Flow(self._terms, self._credentials)  # another process may have refreshed it meanwhile
+            flow = _Flow(self._terms, self._credentials)  # another process may have refreshed it in the meantime
             tokens = flow.entry.tokens
             token = _usable(tokens, refused)
             if token is not None or tokens is None or tokens.refresh_token is None:
@@ -398,7 +398,7 @@ _background: set["asyncio.Task[Any]"] = set()
 
 
 def _in_background(work: Coroutine[Any, Any, T], name: str) -> "asyncio.Task[T]":
-    """Return a task that goes on although what waits for it was canceled; its error is raised there only."""
+    """Return a task that continues although what waits for it was canceled; its error is raised there only."""
     task = asyncio.create_task(work, name=name)
     _background.add(task)
     task.add_done_callback(_background.discard)

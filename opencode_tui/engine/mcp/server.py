@@ -133,13 +133,13 @@ class _Call:
         self._limit_s = limit_s
 
     def extend(self) -> None:
-        """Start the timer anew, unless it is over or the user is asked."""
+        """Restart the timer, unless it is over or the user is asked."""
         if not self.asking:
             with suppress(RuntimeError):
                 self.timer.reschedule(asyncio.get_running_loop().time() + self._limit_s)
 
     async def ask(self, elicit: Elicit, params: JsonObject, count: int) -> JsonObject:
-        """Return the answer of the user; the timer rests meanwhile, and the end of the call cancels the question."""
+        """Return the answer of the user; the timer rests in the meantime, and the end of the call cancels the question."""
         task = asyncio.create_task(elicit(params, count), name="a question of an MCP server")
         self.asking.add(task)
         with suppress(RuntimeError):

@@ -265,7 +265,7 @@ class McpServers:
         return had_any
 
     async def use_new_sign_ins(self) -> None:
-        """Let servers be used again that demanded a sign-in, if another process has signed in meanwhile; starts none."""
+        """Let servers be used again that demanded a sign-in, if another process has signed in since; starts none."""
         for server in self.enabled():
             if await server.use_new_sign_in():
                 self.version += 1

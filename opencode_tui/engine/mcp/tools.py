@@ -69,7 +69,7 @@ class ServerTool:
     parameters = McpArguments
 
     def __init__(self, tool: McpTool, servers: "McpServers", background: "CallBackground | None" = None) -> None:
-        """`background` lets long calls go on; without it each is waited for."""
+        """`background` lets long calls continue; without it each is waited for."""
         self.tool = tool
         self.name = tool.id
         self.description = tool.description

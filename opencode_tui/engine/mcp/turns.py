@@ -81,7 +81,7 @@ class _Turn(Struct, frozen=True):
 class McpTurns(Struct, frozen=True):
     """The tools of servers for the turns of a folder's sessions. `usable` returns the tokens of a model's conversation.
 
-    `background` lets long calls go on; without it each is waited for.
+    `background` lets long calls continue; without it each is waited for.
     """
 
     servers: Lazy[McpServers]

@@ -208,7 +208,7 @@ class _Plan:
         self.reasons = self._reasons()
         unchecked = self._unchecked()
         self.refusal = unchecked or ("" if self.may_edit else self._refusal())
-        self.advice = "Ask the user to do it, or go on without." if self.refusal and not unchecked else ""
+        self.advice = "Ask the user to do it, or continue without it." if self.refusal and not unchecked else ""
         self.notes: dict[str, str] = {}
         self.query = with_forms(self._query(), self._forms)
 
@@ -528,7 +528,7 @@ def _query(
     must_ask: Collection[str] = (),
     by_user: Collection[str] = (),
 ) -> Query:
-    """Return a query; `always_for` are the grants for each pattern, of which those are stored that needed approval."""
+    """Return a query; `always_for` are the grants for each pattern; only those that needed approval are stored."""
     given = always_for or {}
     return Query(
         session_id="",

@@ -1,6 +1,6 @@
 """What is remembered about answers: how often each grant decided, equal answers `once`, grants that are switched off.
 
-Record `permission_memory/{projectID}`, a kind of ours beside the grants, so that no other program and no older version takes a
+Record `permission_memory/{projectID}`, a kind of our own next to the grants, so that no other program and no older version takes a
 grant that is off for one that holds. The worktrees of a project share it and see only their own rows. Nothing here allows
 anything: without the record, or with a damaged one, questions are asked as ever. Source: docs/internals/permissions.md#memory.
 """

@@ -80,7 +80,7 @@ def git_folder_files(folder: Path) -> Iterator[Path]:
     for name in _GIT_FOLDER_FILES:
         if os.path.lexists(folder / name):
             yield folder / name
-    for name in ("remotes", "branches"):  # each file is a remote; git makes the second folder, which nobody uses
+    for name in ("remotes", "branches"):  # each file is a remote; git makes the second folder, which no one uses
         if _entries(folder / name):
             yield folder / name
     for entry in _entries(folder / "worktrees"):

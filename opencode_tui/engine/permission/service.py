@@ -155,7 +155,7 @@ class PermissionService:
         answer = asyncio.get_running_loop().create_future()
         answer.add_done_callback(
             lambda done: done.cancelled() or done.exception()
-        )  # an error that nobody reads is logged
+        )  # an error that no one reads is logged
         pending = _Pending(self._request(query, undecided), undecided, answer)
         self._pending[pending.request.id] = pending
         self._publish(PermissionAsked.model_validate(pending.request.to_dict()))

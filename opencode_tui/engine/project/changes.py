@@ -85,7 +85,7 @@ def copy_regular_file(source: Path, target: Path) -> bool:
 
 
 def _move(source: Path, target: Path) -> None:
-    """Move an entry of one folder to another; what became a link meanwhile is not followed. Blocks. Raises OSError."""
+    """Move an entry of one folder to another; what became a link in the meantime is not followed. Blocks. Raises OSError."""
     with open_folder(source.parent) as folder, open_folder(target.parent) as into:
         folder.move(source.name, into, target.name)
 

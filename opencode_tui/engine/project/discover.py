@@ -79,7 +79,7 @@ def discover(directory: Path, *, paths: Paths, environ: Mapping[str, str]) -> Pr
 
 
 def find_origins(repository: Repository, *origins: str) -> tuple[Path, ...]:
-    """Return the work trees of which that of a repository is a copy: the given ones, and the main one of each. Blocks."""
+    """Return the work trees that a repository's work tree is a copy of: the given ones, and the main one of each. Blocks."""
     found: dict[Path, None] = {}
     for one in (repository, *(find_repository(Path(os.path.realpath(origin))) for origin in origins)):
         if one is not None:

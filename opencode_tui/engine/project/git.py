@@ -1,14 +1,14 @@
 """The only module that starts git. The repository may be hostile: no program that its settings name runs, and no link leads out.
 
 By default git is **confined** (`git_reach.py`): it has no network, and sees the system, the work tree, the git folder and what its
-caller names, so that a link that a command has put there, or puts there meanwhile, leads nowhere. It gets none of the user's
+caller names, so that a link that a command has put there, or puts there in the meantime, leads nowhere. It gets none of the user's
 variables but those for its own work, and the user's settings without credentials.
 
 **On the host** git runs for what the user asked for (`run_for_user`: a commit or a push with the user's hooks, keys and network),
 and where nothing confines it. Before that, the git folder is looked through (`git_entries.py`): with a link, a pipe or the like in
 it git does not start, and the error names the entry. In a folder that no command may write (`is_private`) neither is needed.
 
-What git writes to its standard error reaches nobody: it quotes lines of files (`git_causes.py`).
+What git writes to its standard error is never shown: it quotes lines of files (`git_causes.py`).
 
 Hooks, file-system monitors, pagers, external diffs, checks of signatures, transports, lazy fetches and prompts are off, and
 content filters too with the variables of `without_filters`; only `run_for_user` lets them run, for a commit or a push that the
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from git.cmd import Git
 
 TIMEOUT_S = 30.0
-"""Seconds that a command of git has; then it is killed, and its caller goes on without what it would have said."""
+"""Seconds that a command of git has; then it is killed, and its caller continues without what it would have said."""
 
 VERSION_S = 5.0
 OUTPUT_BYTES = 128 * 1024 * 1024
@@ -216,7 +216,7 @@ class SafeGit:
         descriptors: Sequence[int],
         stop: threading.Event,
     ) -> str:
-        """Return what `run_blocking` returns; an error that git prints and goes on after counts, too, as GitUnavailableError.
+        """Return what `run_blocking` returns; an error that git prints and continues after counts, too, as GitUnavailableError.
 
         `settings` come before those of the user and the repository. Git inherits the descriptors; `stop` ends it within 200 ms.
         """

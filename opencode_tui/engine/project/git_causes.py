@@ -1,7 +1,7 @@
 """Says why git failed without repeating what git wrote: git quotes lines of files, and a command may have led it to any file.
 
 A line that git cannot read, such as one of `packed-refs` that is a link to a key, is in its message. So a message of git reaches
-nobody; what it says is known here by fixed words, and the rest is an exit code.
+no one; what it says is known here by fixed words, and the rest is an exit code.
 """
 
 import errno

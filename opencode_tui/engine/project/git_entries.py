@@ -5,7 +5,7 @@ file, a pipe lets it wait forever, and a second name of a file (a hard link) let
 cannot say where: so all folders are listed, through descriptors that follow no link.
 
 A folder is listed again only when its change time differs, which no command can set back. So looking again costs one call of the
-system for each folder, of which a git folder has some 300. The files in `objects` are not looked at one by one: git writes none of
+system for each folder, of which a git folder has some 300. The files in `objects` are not examined one by one: git writes none of
 them in place.
 
 Hooks are left out: they may be links, git only starts them, and they are protected themselves. So is the socket by which git's own
@@ -26,7 +26,7 @@ from msgspec import Struct
 from opencode_tui.storage.safe_folder import NotAFolderError, OpenFolder, open_folder
 
 FOLDER_LIMIT = 50_000
-"""Folders of a git folder that are looked at; one with more counts as a whole."""
+"""Folders of a git folder that are examined; one with more counts as a whole."""
 
 _TICK_NS = 20_000_000
 """A change this soon after another one may leave the same time behind."""
@@ -39,7 +39,7 @@ _ONLY_READ = ("info/exclude",)
 """What users lead to their own files, and git never writes nor quotes."""
 
 _KEPT = 64
-"""Git folders of which is known what they had."""
+"""Git folders whose content is known."""
 
 _Kind = Literal["repository", "modules", "worktrees", "worktree", "store", "inner"]
 _INSIDE: dict[_Kind, dict[str, _Kind]] = {

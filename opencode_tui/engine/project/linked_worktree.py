@@ -242,7 +242,7 @@ class DetachedWorktrees:
         return await read_changes(self._git, path, base, variables, index=index, objects=objects)
 
     async def make_branch(self, name: str, *, base: str, patch: Path, message: str) -> tuple[str, bool]:
-        """Create a branch with one commit, a patch on top of `base`, beside the work tree; return it, and whether it is new.
+        """Create a branch with one commit, a patch on top of `base`, without the work tree; return it, and whether it is new.
 
         An existing branch with the same files is returned; if it has others, the new one gets a number.
         """

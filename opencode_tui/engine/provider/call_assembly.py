@@ -144,7 +144,7 @@ class CallAssembler:
         if call is None:
             return None
         if piece.id and call.sent_id not in (None, piece.id):
-            # a piece without a name goes on with a call that lacks arguments, whatever its ID is
+            # a piece without a name continues with a call that lacks arguments, whatever its ID is
             return None if piece.name or _is_whole(call) else call
         return None if self._is_other(call, piece) else call
 

@@ -1,4 +1,4 @@
-"""Pure: what a cloud needs to be asked beside a key: its region and profile, its project and location, the name of a resource.
+"""Pure: what a request to a cloud needs in addition to a key: region and profile, project and location, the name of a resource.
 
 The options and variables have OpenCode's names, the arguments those of litellm. Sources: github.com/anomalyco/opencode,
 packages/opencode/src/provider/provider.ts (2026-10); litellm 1.106.2: llms/bedrock/base_aws_llm.py, main.py, and

@@ -1,6 +1,6 @@
 """Newer lists of models than the installed one: the catalog of `models.url`, and the lists of providers that have none here.
 
-A list is asked for once a day at most, with the ETag of the one before, in the background of a screen; nobody waits for it. What is
+A list is asked for once a day at most, with the ETag of the one before, in the background of a screen; no one waits for it. What is
 not a list changes nothing. The requests carry the name and version of this program, and the provider's key where the list is its
 own. The result is one file of the cache folder, which `ModelTable` reads with the installed table.
 """

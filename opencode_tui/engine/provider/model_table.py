@@ -107,7 +107,7 @@ class ModelTable:
         self._nearest: dict[tuple[str, ...], tuple[str, ListedModel] | None] = {}
 
     def reload(self) -> None:
-        """Read it anew at the next access, because lists were fetched."""
+        """Read it again at the next access, because lists were fetched."""
         self._providers, self._models, self._nearest = None, {}, {}
 
     def provider_ids(self) -> list[str]:

@@ -357,7 +357,7 @@ class Provider:
         return model.changed(**found, reasoning=near is not None and near[1].reasoning, unlisted=name)
 
     def _with_own_betas(self, model: Model) -> Model:
-        """Return the model with the provider's beta features beside those that the model needs; one header has them all."""
+        """Return the model with the provider's beta features added to those that the model needs; one header has them all."""
         own = {name.lower(): str(value) for name, value in as_object(self._options.get("headers")).items()}
         needed, given = model.headers.get(_BETA), own.get(_BETA)
         return model.changed(headers={**model.headers, _BETA: f"{given},{needed}"}) if needed and given else model

@@ -1,7 +1,7 @@
 """What a project's own caches get from the user's: links to what never changes, copies of what tools write again.
 
 Everything is made through descriptors in a folder that commands can write; the user's caches are only read. A hard link is never
-made: writing through it would change the user's file. What has come is recorded beside that folder, where no command writes.
+made: writing through it would change the user's file. What has come is recorded next to that folder, where no command writes.
 """
 
 import itertools
@@ -86,7 +86,7 @@ def bring(cache: UserCache, own: Path, folder: str, *, is_stopped: Callable[[], 
         work.write(_tree(chosen), target)
     if is_stopped():
         return []
-    is_done = work.is_done and (is_whole or len(found) >= _MAX_ENTRIES)  # else the next command goes on
+    is_done = work.is_done and (is_whole or len(found) >= _MAX_ENTRIES)  # else the next command continues
     AtomicWriter(FileSystem()).write(str(own / _RECORD), json.encode({**known, cache.target: stamp if is_done else ""}))
     if (is_whole and not left_out and work.is_done) or cache.target in known:
         return []
@@ -196,7 +196,7 @@ def _entries(entry: "os.DirEntry[str]", path: str, part: Part, depth: int) -> It
         for child in _scan(Path(entry.path)):
             yield from _entries(child, f"{path}/{child.name}", part, depth - 1)
         return
-    with suppress(OSError):  # removed meanwhile
+    with suppress(OSError):  # removed in the meantime
         status = entry.stat(follow_symlinks=False)
         if not part.is_copied:
             is_whole = part.is_whole and stat.S_ISDIR(status.st_mode)

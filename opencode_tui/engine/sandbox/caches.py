@@ -197,7 +197,7 @@ class _Finder:
     def add(self, tool: _Tool) -> None:
         """Point a tool to our folder, or to the user's where commands may write it: in the project, or by the settings.
 
-        What commands may write is not read by us: they can put links there meanwhile.
+        What commands may write is not read by us: they can put links there in the meantime.
         """
         theirs = self._find(tool)
         self.names[tool.variable] = str(self._own / tool.folder)

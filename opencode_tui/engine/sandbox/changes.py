@@ -82,7 +82,7 @@ class Change(Struct, frozen=True):
     path: Path
     kind: Literal["created", "changed", "deleted"]
     is_mixed: bool = False
-    """Whether the file was also replaced from outside meanwhile, so that the change may be the user's."""
+    """Whether the file was also replaced from outside in the meantime, so that the change may be the user's."""
     what: str = ""
     """What it is in a git folder that git must not meet, as `a link`; empty for a file."""
 
@@ -199,7 +199,7 @@ class ProjectFiles:
     def record(self) -> ProtectedState:
         """Return the present state of the protected files, those in protected folders included, and of rebases that are under way.
 
-        Of these only new steps that start programs count (`compare`): a command may go on with a rebase.
+        Of these only new steps that start programs count (`compare`): a command may continue with a rebase.
         """
         rebases = (path for one in self._repositories() for path in find_rebases(one))
         files: dict[str, Signature] = {}
@@ -324,7 +324,7 @@ def compare(before: ProtectedState, after: ProtectedState) -> list[Change]:
             continue
         kind = "created" if old is None else "deleted" if new is None else "changed"
         if path in before.planted and new is None:
-            continue  # nobody misses it
+            continue  # no one misses it
         changes.append(Change(Path(path), kind, what=after.planted.get(path, "")))
     return changes
 
@@ -337,7 +337,7 @@ def undo(changes: Iterable[Change], before: ProtectedState, *, keeps_copies: boo
     """Delete the files that were created and restore the others; return those for which that failed, with the reason.
 
     A large file, a link and anything special that was changed cannot be restored, nor can a file whose folder is a link now. With
-    `keeps_copies` what would be lost stays beside, as `NAME.not-approved`. So do new files where an old one cannot be restored for
+    `keeps_copies` what would be lost is kept as `NAME.not-approved`. So do new files where an old one cannot be restored for
     that reason: they may be that file, moved. A folder is never deleted.
     """
     changes = list(changes)

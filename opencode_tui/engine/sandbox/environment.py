@@ -131,10 +131,10 @@ class Secrets:
         return StreamRedactor(tuple(os.fsencode(value) for value in self._current()))
 
     def _current(self) -> tuple[str, ...]:
-        """Return the values, those of keys that were stored meanwhile with them, the longest first."""
+        """Return the values, those of keys that were stored in the meantime with them, the longest first."""
         try:
             stored = self._stored()
-        except OpencodeError:  # the file was damaged meanwhile: what was known is still removed
+        except OpencodeError:  # the file was damaged in the meantime: what was known is still removed
             return self._values
         if stored != self._last:
             found = {*self._values, *(value for value in stored if len(value) >= MIN_SECRET_CHARS)}

@@ -128,7 +128,7 @@ def system_folders() -> tuple[Path, ...]:
 def toolchain_folders(environ: Mapping[str, str], around: Surroundings) -> tuple[Path, ...]:
     """Return the toolchains and libraries outside the system: those of PATH, of known variables, and below the home.
 
-    Blocks: looks at the links in the folders of PATH.
+    Blocks: reads the links in the folders of PATH.
     """
     found: list[Path] = []
     for name in _TOOLCHAINS:

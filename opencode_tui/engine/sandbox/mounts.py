@@ -4,7 +4,7 @@ bubblewrap resolves names again, some milliseconds after they were chosen, and a
 a link meanwhile. So nothing starts before each mount point inside was compared with the path outside: device and inode, with no
 link followed on either side. A mount ends when its file is replaced by a rename outside, as `git config` and editors do: then the
 new file is covered, or the command ends. Both are seen from outside, through descriptors of the held process: a command can trace
-or kill what runs beside it. The open list of mounts stays valid when all processes have ended, so the check at the end is complete.
+or kill what runs next to it. The open list of mounts stays valid after all processes have ended, so the last check is complete.
 """
 
 import errno
@@ -100,7 +100,7 @@ class Mounts:
         return [path for number, path in self._guards.items() if number not in present]
 
     def may_go_on(self) -> bool:
-        """Mount again what has ended and return whether the command may go on; else `uncovered` has the paths.
+        """Mount again what has ended and return whether the command may continue; else `uncovered` has the paths.
 
         It may not where a folder is concerned, or where a protected file now has what `accepts` rejects. A file that was removed
         needs no cover, and a command that is over may. Blocks for about 50 ms.

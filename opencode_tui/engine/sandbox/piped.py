@@ -1,6 +1,6 @@
 """Confined programs with pipes for their standard streams: programs that help with the project, as language servers do.
 
-They need no supervisor (`Launch.is_held`): nobody asks what they leave behind, and bubblewrap's namespace ends with them. In tier A
+They need no supervisor (`Launch.is_held`): no one asks what they leave behind, and bubblewrap's namespace ends with them. In tier A
 they start when their mounts have been compared, and end when a file cannot be hidden from them any more (`mounts.py`).
 """
 

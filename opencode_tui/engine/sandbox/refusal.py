@@ -141,7 +141,7 @@ _HINT = _any(
     *(pattern.pattern for _, pattern in _SERVICES),
     "resolve|lookup|artifact|failed|UnknownHost",
 )  # fmt: skip
-"""What a line has that is looked at."""
+"""What a line has that is examined."""
 
 _QUOTED = re.compile(r"[\"'`\u2018\u201c]([^\"'`\u2018\u2019\u201c\u201d\n]{1,300})[\"'`\u2019\u201d]")
 _ABSOLUTE = re.compile(r"(?<![\w./~-])/[^\s:'\"`,;()<>|\u2018\u2019\u201c\u201d]+")
@@ -161,7 +161,7 @@ class Refusal(Struct, frozen=True):
 
 
 def _real_path(path: str) -> str:
-    """Return a path with all links resolved; as it is where a link on its way is exchanged meanwhile."""
+    """Return a path with all links resolved; as it is where a link on its way is exchanged in the meantime."""
     try:
         return os.path.realpath(path)
     except OSError:

@@ -12,11 +12,11 @@ class RunningCommand(Protocol):
     """A command with all its processes. Both methods may be called on any thread, and block for some milliseconds."""
 
     def pause(self) -> bool:
-        """Stop all processes until `resume`, and return whether none goes on."""
+        """Stop all processes until `resume`, and return whether none still runs."""
         ...
 
     def resume(self) -> None:
-        """Let the processes go on."""
+        """Resume the processes."""
         ...
 
 
@@ -40,7 +40,7 @@ class RunningCommands:
             self._commands.discard(command)
 
     def pause(self, count: Callable[[], int], *, limit_s: float) -> bool:
-        """Stop all when `count` are known, and return whether none goes on; False where they are not known within the limit."""
+        """Stop all when `count` are known, and return whether none still runs; False where they are not known within the limit."""
         deadline = time.monotonic() + limit_s
         with self._guard:
             while len(self._commands) < count():
@@ -51,7 +51,7 @@ class RunningCommands:
         return all([command.pause() for command in self._paused])
 
     def resume(self) -> None:
-        """Let go on what `pause` has stopped."""
+        """Resume what `pause` has stopped."""
         for command in self._paused:
             command.resume()
         self._paused = set()

@@ -291,7 +291,7 @@ class Sandbox:
     async def remove(self, paths: Sequence[Path], *, keeps_copies: bool = False) -> dict[Path, str]:
         """Take changes that `changes` returned back: delete new files, restore others. Returns what failed, with the reasons.
 
-        With `keeps_copies`, and where the change may be the user's, what would be lost stays beside, as `NAME.not-approved`.
+        With `keeps_copies`, and where the change may be the user's, what would be lost is kept as `NAME.not-approved`.
         """
         chosen = [self._undoable.pop(path) for path in paths if path in self._undoable]
         left: dict[Path, str] = {}
@@ -622,7 +622,7 @@ class Sandbox:
 
     @staticmethod
     def _find_gap(files: ProjectFiles) -> str:
-        """Return what of the project was not looked at, and the remedy, in one line; empty where all was."""
+        """Return what of the project was not examined, and the remedy, in one line; empty where all was."""
         return _MANY_FOLDERS if not files.is_complete else "" if files.is_recorded else _MANY_FILES
 
     def _names_what_to_hide(self) -> bool:

@@ -72,7 +72,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _TOOL_ENTRIES = 500
-"""Names that are looked at in one folder of a tool."""
+"""Names that are examined in one folder of a tool."""
 
 
 class SystemSecrets:
@@ -83,7 +83,7 @@ class SystemSecrets:
         self._until = 0.0
 
     def find(self) -> tuple[Path, ...]:
-        """Return their paths. Blocks: for root some 30 ms at first, since all settings of the system are looked at."""
+        """Return their paths. Blocks: for root some 30 ms at first, since all settings of the system are examined."""
         if time.monotonic() >= self._until:
             named = (Path(path) for pattern in _SYSTEM for path in iglob(pattern, include_hidden=True))
             kept = [path for path in named if _is_readable(path)]

@@ -86,7 +86,7 @@ def size_of_folder(folder: Path) -> int:
 def _status(path: str) -> os.stat_result | None:
     try:
         return os.lstat(path)
-    except OSError:  # removed meanwhile
+    except OSError:  # removed in the meantime
         return None
 
 

@@ -99,7 +99,7 @@ def choose(setting: Setting, environ: Mapping[str, str], cache: Path, folder: Pa
     """Return the best tier that works for a folder, or the one that is set; else tier "none" with the reasons. Blocks.
 
     What worked is remembered in the folder `cache` until the machine, the program or the namespace changes; what did not work is
-    probed again, because it may have been installed meanwhile.
+    probed again, because it may have been installed in the meantime.
     """
     reasons: list[str] = []
     for tier in candidates() if setting == "auto" else (setting,):

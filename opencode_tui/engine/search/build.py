@@ -22,13 +22,13 @@ from opencode_tui.programs import python_command, python_environ
 from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
 
 RESCAN_S = 2.0
-"""Least seconds until the store is looked at again for sessions that changed meanwhile, which come first then."""
+"""Least seconds until the store is examined again for sessions that changed in the meantime, which come first then."""
 
 RESCAN_RATIO = 10
 """How many times as long as a look, which takes a second with 100,000 sessions, the work until the next one lasts at least."""
 
 LATEST_S = 60.0
-"""Least seconds until the store is looked at again while no record of a session was written."""
+"""Least seconds until the store is examined again while no record of a session was written."""
 
 REST = 5
 """Sessions that may be left at the end: those that are being written are brought up to date by queries."""
@@ -44,7 +44,7 @@ _CACHE_KB = 16_384
 """Memory for pages of the database: with the 2 MB of SQLite a store of 100,000 sessions has each page written four times."""
 
 _GARBAGE_THRESHOLD = 200_000
-"""New objects until Python looks for cycles, of which there are none: it would go through all sessions of the store each time."""
+"""Threshold of the garbage collector. This process creates no cycles, and a collection would visit all sessions of the store."""
 
 _ENTRY = """import os, sys
 sys.path.append(sys.argv[1])
@@ -163,7 +163,7 @@ def _update(
 
 
 def _until_changed(view: StoreView, folders: Mapping[str, int], seconds: float) -> Callable[[], bool]:
-    """Return a predicate that says when to look at the whole store again, which costs: not within `seconds`.
+    """Return a predicate that says when to examine the whole store again, which costs: not within `seconds`.
 
     After them it becomes true when a folder of sessions has another time than in `folders`, else after `LATEST_S`.
     """

@@ -33,7 +33,7 @@ PARTS = 64
 """Part numbers of a row of `message`; one with more parts has several rows."""
 
 TITLE_ONLY = 0
-"""The version of a session of which no message was written yet; each write adds one."""
+"""The version of a session without messages; each write adds one."""
 
 _TITLE = "title"
 """The beginning of the state of such a session; the rest is the state of its files when the record was read."""
@@ -470,7 +470,7 @@ class _Writes:
 
 
 def _title_state(found: Found) -> str:
-    """Return the state of a session of which only the record was read, empty when that may change with the same time."""
+    """Return the state of a session when only its record was read; empty when that may change with the same time."""
     return "" if found.is_young else f"{_TITLE} {found.state}"
 
 

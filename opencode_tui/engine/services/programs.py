@@ -1,4 +1,4 @@
-"""Builds what works beside the engine on one folder: the sandbox, MCP servers, language servers, formatters."""
+"""Builds what works on a folder together with the engine: the sandbox, MCP servers, language servers, formatters."""
 
 import asyncio
 import logging

@@ -257,7 +257,7 @@ class SessionServices:
     async def _adopt_agent(
         self, session_id: str, words: str, context: "ToolContext", work: "asyncio.Task[ToolResult]"
     ) -> str:
-        """Let the agent of a session go on in the background, and return its ID there. Raises ToolError."""
+        """Let the agent of a session continue in the background, and return its ID there. Raises ToolError."""
         from opencode_tui.engine.tool.process.background import BackgroundCall, BackgroundOutput, program_name
         from opencode_tui.schema.api.background import AGENT_TOOL
 
@@ -755,7 +755,7 @@ class SessionServices:
 
     @service
     def side_questions(self):
-        """Answers questions about a session beside its turns."""
+        """Answers questions about a session outside its turns."""
         from opencode_tui.engine.session.context.side_question import SideQuestions
 
         return SideQuestions(self.context.get(), self._core.store, self._budgets)

@@ -59,7 +59,7 @@ class AgentTree:
         self._working: set[str] = set()
         """Agents that have a place."""
         self._paused: dict[str, int] = {}
-        """For how many agents each agent waits, and needs no place meanwhile."""
+        """For how many agents each agent waits, and needs no place in the meantime."""
         self._freed = asyncio.Event()
 
     def __contains__(self, agent: str) -> bool:

@@ -155,7 +155,7 @@ class Budgets(Struct, frozen=True):
 
     @asynccontextmanager
     async def reserved_if_free(self, session_id: str, request: LlmRequest) -> AsyncGenerator[Llm | None]:
-        """Give the adapter for a request that nobody waits for, None if it passes a budget; its cost is reserved as above.
+        """Give the adapter for a request that no one waits for, None if it passes a budget; its cost is reserved as above.
 
         Asks nothing: a model without a known price is as the user has answered before. Raises AuthError when a key is missing.
         """

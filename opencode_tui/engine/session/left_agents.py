@@ -31,7 +31,7 @@ class LeftAgents(Struct, frozen=True):
         What cannot be read is logged, and stays for the user.
         """
         listed = await asyncio.to_thread(list_left_agents, find_paths(self.environ))
-        if not listed:  # before all sessions of the project are looked at
+        if not listed:  # before all sessions of the project are examined
             return []
         children = {child.id: child for child in await self.store.children(session_id)}
         if not any(one.session_id in children for one in listed):

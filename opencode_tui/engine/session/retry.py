@@ -15,7 +15,7 @@ MAX_DELAY_MS = 30_000
 DOUBTFUL_ATTEMPTS = 3
 """Attempts at a request that a web page answers, that an address of this machine refuses, or that litellm's process does not serve.
 
-A proxy or a server may be restarting; a wrong address, a server that nobody started or an incomplete installation stays so. The
+A proxy or a server may be restarting; a wrong address, a server that no one started or an incomplete installation stays so. The
 waits are 6 s in all.
 """
 

@@ -23,7 +23,7 @@ class SessionLock(Struct, frozen=True):
     async def hold(self, session_id: str, *, is_awaited: bool = False) -> AsyncGenerator[None]:
         """Hold the session's run lock; waits for the end of an interrupted run, for the cleanup of runs, and for forks that read.
 
-        Changes of this process wait for one another, and a run that starts meanwhile waits too: `CHANGE_WAIT_S` at most, or with
+        Changes of this process wait for one another, and a run that starts then waits too: `CHANGE_WAIT_S` at most, or with
         `is_awaited` until the end of the context. Raises NotFoundError, StorageError, and BusyError while the session is running
         in this process or another.
         """
@@ -31,7 +31,7 @@ class SessionLock(Struct, frozen=True):
         while True:
             await self.runs.ensure_idle(session_id)
             await self.runs.wait_released(session_id)
-            if self.runs.is_released(session_id):  # else a run began meanwhile
+            if self.runs.is_released(session_id):  # else a run began in the meantime
                 break
         with self.runs.changing(session_id):
             while self.runs.must_wait_for_change(session_id):

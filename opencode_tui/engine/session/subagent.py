@@ -104,7 +104,7 @@ class SessionSubagents(Struct, frozen=True):
     bus: Bus
     trees: AgentTrees
     adopt: Callable[[str, str, ToolContext, "asyncio.Task[ToolResult]"], Awaitable[str]]
-    """Lets the agent of a session go on in the background under these words, and returns its ID there. Raises ToolError."""
+    """Lets the agent of a session continue in the background under these words, and returns its ID there. Raises ToolError."""
     isolate: Isolate
     worktrees: "Lazy[AgentWorktrees]"
     leaving: Leaving
@@ -132,7 +132,7 @@ class SessionSubagents(Struct, frozen=True):
         return await self._finish(job, context, is_awaited=True)
 
     async def start(self, assignment: SubagentTask, context: ToolContext) -> SubagentStart:
-        """Start an agent in a child session, which goes on after the call."""
+        """Start an agent in a child session, which continues after the call."""
         job = await self._job(assignment, context)
         after = await self._last_message(job.child.id)
 

@@ -67,7 +67,7 @@ class SessionTrash(Struct, frozen=True):
                 await held.enter_async_context(self.locks.session_write(info.id))
             now = await self.sessions.family(await self.sessions.get(session_id))
             if [info.id for info in now] != [info.id for info in family]:
-                raise BusyError(f"the subagent sessions of {session_id} have changed meanwhile; try again")
+                raise BusyError(f"the subagent sessions of {session_id} have changed in the meantime; try again")
             await self.storage.flush()
             await run_to_completion(asyncio.to_thread(self.trash.put, now))
             for info in reversed(now):

@@ -107,7 +107,7 @@ class SessionChecks(Struct, frozen=True):
     async def run(self, run: Run, until: Until, last: UserMessage, agent: AgentInfo) -> CheckRun | None:
         """Run the check and store what it did; a failure that starts a turn is stored as a request too.
 
-        Return its record, None when the check was replaced or removed meanwhile.
+        Return its record, None when the check was replaced or removed in the meantime.
         """
         count = run.checks
         ended = await self._execute(run, until, last, agent)
@@ -174,7 +174,7 @@ class SessionChecks(Struct, frozen=True):
         return _Ended(done, tail)
 
     async def _store(self, session_id: str, until: Until, done: CheckRun) -> bool:
-        """Store a run of the check; return False where the user has set another one meanwhile, or none."""
+        """Store a run of the check; return False where the user has set another one in the meantime, or none."""
         kept = False
 
         def change(info: SessionInfo) -> SessionInfo:

@@ -104,7 +104,7 @@ class Skill(Struct, frozen=True):
     def read(self) -> str:
         """Return the text after the front matter, read from the file. Blocks.
 
-        Raises ToolError, also when the file became a link meanwhile: a command may change the files of a project.
+        Raises ToolError, also when the file became a link in the meantime: a command may change the files of a project.
         """
         from opencode_tui.config.sources.front_matter import (  # imports YAML, so only for a folder with skills
             FrontMatterError,

@@ -535,7 +535,7 @@ def combine(tree: Worktree, active: RevertReport, report: RevertReport) -> Rever
     edited = {path for path in files - own if after.state(path) not in (first.state(path), last.state(path))}
     # Where it is not known how the active one left a path, the second one has found what it had to restore, or kept the path.
     edited -= {path for path in edited - kept if isinstance(last.state(path), Unknown)}
-    # A folder that somebody changed, and in which the second revert changed something, is nobody's to bring back.
+    # A folder that somebody changed, and in which the second revert changed something, must not be restored.
     shared = edited & folders_above(own)
     files, edited = files - shared, edited - shared
     before = tree.overlay(open_view(tree.store, report.before), first, files)

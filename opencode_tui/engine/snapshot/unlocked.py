@@ -1,6 +1,6 @@
 """The paths whose modes are other ones for a moment, because a turn closed them to their owner.
 
-Written down before, so that the next process restores the modes when this one is killed meanwhile.
+Written down before, so that the next process restores the modes when this one is killed in the meantime.
 """
 
 import json

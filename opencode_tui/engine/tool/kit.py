@@ -52,7 +52,7 @@ ReadOutputs = Callable[[str], Awaitable[Sequence[StoredOutput]]]
 
 
 class Excerpt(Struct, frozen=True):
-    """A passage of a session's earlier messages: of whom, when (ms since 1970), of which call if it is of one."""
+    """A passage of a session's earlier messages: its author, its time (ms since 1970), and its call if it has one."""
 
     who: str
     text: str

@@ -51,7 +51,7 @@ _ALIASES: dict[str, tuple[str, ...]] = {
 """Other names of a field, which other agents' tools have for it; a tool without the field does not accept them."""
 
 _NAMES = frozenset(("filePath", "path", "pattern", "url", "name", "id"))
-"""Fields with one text, of which a list with one item is a form."""
+"""Fields with one text; a list with one item is accepted for them."""
 
 _HARMLESS = frozenset(
     (
@@ -66,7 +66,7 @@ _HARMLESS = frozenset(
         "intent",
     )
 )
-"""What a call says about itself. It changes no result, so that nobody misses it."""
+"""What a call says about itself. It changes no result, so that no one misses it."""
 
 _ALWAYS: dict[str, object] = {
     "-n": True,  # lines always have their numbers
@@ -99,7 +99,7 @@ def parse(parameters: type[P], written: Mapping[str, Any]) -> P | list[str]:
 
 
 def unused(parameters: type[Parameters], written: Mapping[str, Any]) -> list[str]:
-    """Return the names of arguments that a call has and that have no effect, without those that nobody misses.
+    """Return the names of arguments that a call has and that have no effect, without those that no one misses.
 
     Those of the objects in a list are named as well, such as `edits.count`.
     """

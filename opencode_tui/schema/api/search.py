@@ -49,7 +49,7 @@ class SearchHit(Record):
 
 
 class SearchGroup(Record):
-    """A session with hits, or whose title matches; `count` is the number of all its hits, of which `hits` are the first.
+    """A session with hits, or whose title matches; `count` is the number of all its hits, `hits` are the first ones.
 
     `title` is one line, not safe for a terminal; `marks` are the matches in it. Times in ms since 1970.
     """

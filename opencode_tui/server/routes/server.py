@@ -77,7 +77,7 @@ async def delete_key(client: FolderClient, provider_id: ProviderId) -> Response:
 
 @instance_router.post("/instance/dispose", response_model=bool)
 async def dispose(client: FolderClient, services: ServerServices) -> Response:
-    """Close the folder's instance; its next use reads settings, keys and trust anew. Refused while something runs there."""
+    """Close the folder's instance; its next use reads settings, keys and trust again. Refused while something runs there."""
     await services.clients.dispose(str(client.directory))
     return answer_value(True)
 

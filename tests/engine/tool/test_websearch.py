@@ -94,7 +94,7 @@ async def test_nothing_is_sent_when_the_user_refuses(bench, url):
         (401, {"detail": {"error": "Unauthorized: bad secret-key-1"}}, "auth login brave"),
         (403, {"error": {"detail": "no"}}, "auth login brave"),
         (429, {"error": {"message": "slow down"}}, "slow down"),
-        (432, {"detail": {"error": "plan limit"}}, "no further searches"),
+        (432, {"detail": {"error": "plan limit"}}, "search quota reached"),
         (500, b"<html>", "failed (HTTP 500)"),
         (302, b"", "failed (HTTP 302)"),
         (200, b"<html>", "sent no JSON object"),

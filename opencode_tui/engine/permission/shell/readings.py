@@ -135,7 +135,7 @@ def _read(words: Sequence[str], groups: Sequence[_Group], options: _Options) -> 
 
 
 def _mixtures(words: Sequence[str], groups: Sequence[_Group]) -> list[list[str]]:
-    """Return the words without the options, for each meaning of those of which it is unknown whether a value follows."""
+    """Return the words without the options, once for each reading of the options that may or may not have a value."""
     unsure = [group for group in groups if group.is_unsure]
     sure = [group for group in groups if not group.is_unsure]
     sizes = (

@@ -148,7 +148,7 @@ def _tilde(piece: str, home: str, folder: str | None) -> str:
 
 
 def home_of(name: str, home: str) -> str:
-    """Return the home of another user, beside the one of this user, as a shell expands `~NAME`."""
+    """Return the home of another user, in the folder of this user's home, as a shell expands `~NAME`."""
     return "/root" if name == "root" else f"{posixpath.dirname(home)}/{name}"
 
 

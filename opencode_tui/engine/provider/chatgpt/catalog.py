@@ -90,7 +90,7 @@ class ChatGptProvider(Provider):
         return next(iter(self.model_ids()), None)
 
     def endpoint(self) -> Endpoint:
-        """Return the address and the access token as it is now. Raises AuthError when nobody is signed in."""
+        """Return the address and the access token as it is now. Raises AuthError when no one is signed in."""
         token = self._stored_key()
         if token is None:
             raise sign_in_again("nobody is signed in who may use a plan")

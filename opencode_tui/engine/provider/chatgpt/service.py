@@ -111,7 +111,7 @@ class NotSentError(Exception):
 
 
 class AnswerLostError(Exception):
-    """The request may have arrived, and its answer did not: nobody knows the outcome."""
+    """The request may have arrived, and its answer did not: no one knows the outcome."""
 
 
 class Answer(Struct, frozen=True):

@@ -103,7 +103,7 @@ def build(request: LlmRequest) -> JsonObject:
         mode = _CHOICES.get(request.tool_choice)
         config: JsonObject = {"functionCallingConfig": {"mode": mode}} if mode and declared else {}
         if searches:
-            # Without it the API rejects its own tools beside functions. Source: Google's guide "Tool combination".
+            # Without it the API rejects its own tools together with functions. Source: Google's guide "Tool combination".
             config["includeServerSideToolInvocations"] = True
         if config:
             body["toolConfig"] = config
@@ -152,7 +152,7 @@ def _name(model: Model) -> str:
 
 
 def _is_new(model: Model) -> bool:
-    """Return whether a model has the rules of Gemini 3; those of names that nobody knows yet have."""
+    """Return whether a model has the rules of Gemini 3; those of names that no one knows yet have."""
     name = _name(model)
     return "gemini" in name and not is_of_group(name, "before gemini 3")
 

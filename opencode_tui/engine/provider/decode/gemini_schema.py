@@ -9,7 +9,7 @@ Source: `Schema` in `google/genai/types.py` (`google-genai` 3.4.0); the rules of
     type [A, B]                                     `anyOf`
     const                                           `enum` of one value
     enum of numbers                                 texts, `format: "enum"`; empty texts are left out, which the API rejects
-    $ref to $defs or definitions                    the definition, with the keywords beside it
+    $ref to $defs or definitions                    the definition, with the keywords next to it
     oneOf                                           `anyOf`
     allOf of objects                                one object
     format                                          only those that the API knows
@@ -79,7 +79,7 @@ class _Converter:
         return {**found, "nullable": True} if is_nullable and found.get("type") != "NULL" else found
 
     def _choice(self, schema: JsonObject, choices: list[Any], names: tuple[str, ...], depth: int) -> JsonObject:
-        """Return a choice, or the only schema of one; a choice has no keywords beside it but a description."""
+        """Return a choice, or the only schema of one; a choice has no other keywords than a description."""
         about = {"description": schema["description"]} if as_text(schema.get("description")) else {}
         if len(choices) == 1:
             beside = {key: value for key, value in _without_choices(schema).items() if key != "type"}

@@ -214,7 +214,7 @@ def _message(block: TextBlock) -> JsonObject:
 
 
 def _add_reasoning(block: ThinkingBlock, items: list[JsonObject]) -> None:
-    """Add a block of reasoning: to the item before it when both are of one item, of which each summary is a block."""
+    """Add a block of reasoning: to the item before it when both belong to one item; each summary of an item is a block."""
     own = _own(block.metadata)
     identifier, encrypted = own.get("itemId"), own.get("reasoningEncryptedContent")
     if not (identifier or encrypted):

@@ -101,7 +101,7 @@ def _next(scripts: list[Script], request: llm.LlmRequest, done: list[Answer], in
 
 
 def _asked(turn: Sequence[llm.ModelMessage]) -> list[str]:
-    """Return the user's texts in a turn: what began it, then what was sent meanwhile, which reminders wrap."""
+    """Return the user's texts in a turn: what began it, then what was sent in the meantime, which reminders wrap."""
     reminders = (reminder for entry in turn for text in _texts(entry) for reminder in split_reminders(text)[1])
     sent = (reminder.partition(_MESSAGE)[2].rpartition(_MESSAGE_END)[0].strip() for reminder in reminders)
     return ["\n".join(_words(turn[0])) if turn else "", *filter(None, sent)]

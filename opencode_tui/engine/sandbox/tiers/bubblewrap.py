@@ -11,7 +11,7 @@ disk, except folders in that temp folder.
   with any capability and in a nested user namespace, and no tool mistakes it for an empty file. A hidden folder is covered by an
   empty one without permissions.
 - **Two stages**: bubblewrap resolves the source and the target of a mount by name, and creates missing targets, while it still
-  reaches the whole disk. Another command may swap what is inside a writable folder with a link meanwhile. A second bubblewrap
+  reaches the whole disk. Another command may swap what is inside a writable folder with a link in the meantime. A second bubblewrap
   inside the first therefore mounts what is there: it reaches nothing but what commands may reach. The first stage is the same for
   all commands of a policy, so it is made once, and entered (`view.py`). Where a system allows only one stage (`Policy.is_flat`),
   the comparison before the start (`mounts.py`) is all that holds.

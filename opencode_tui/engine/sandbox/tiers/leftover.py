@@ -29,7 +29,7 @@ done
 """Ends at a line; when its standard input ends without one, it kills the processes with the word, which its own do not have.
 
 The kernel sends the signals of our end when our last thread is gone, later than it closes our files. One look may miss a process
-that ends meanwhile, or starts another program, and its child: so it looks until it has found nothing three times.
+that ends in the meantime, or starts another program, and its child: so it looks until it has found nothing three times.
 """
 
 

@@ -76,7 +76,7 @@ class Views:
         return None
 
     def drop(self, view: View) -> None:
-        """Remove a view: the next command has it prepared anew."""
+        """Remove a view; the next command prepares a new one."""
         with self._lock:
             for argv in [argv for argv, one in self._found.items() if one is view]:
                 del self._found[argv]

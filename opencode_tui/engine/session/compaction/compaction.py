@@ -3,7 +3,7 @@
 A run stores a marker (a user message with a compaction part), the summary message, and after an automatic compaction a message
 that asks the model to continue. The preserved text is added to the marker while the model writes the summary, since all messages
 may have to be read for it, and before the summary is complete. The history counts as shortened only with a complete summary: an
-interruption or a failure leaves it as it was. `time.compacting` is set on the session meanwhile.
+interruption or a failure leaves it as it was. `time.compacting` is set on the session in the meantime.
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Pure: what a compaction keeps word for word, made by code from the records, without a model.
 
-The records are read anew each time, so that nothing is lost from summary to summary. Rules in files are not included: they are part
+Each time the records are read again, so nothing is lost from summary to summary. Rules in files are not included: they are part
 of every system prompt. The user's changes of the entries apply last. Source: docs/internals/compaction.md#what-is-kept-verbatim.
 """
 

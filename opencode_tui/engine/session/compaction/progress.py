@@ -51,7 +51,7 @@ def _is_new(message: MessageWithParts) -> bool:
 
 
 async def ask_to_continue(questions: QuestionService, session_id: str, policy: Policy) -> None:
-    """Return when the user wants to go on without progress. Raises SessionError when they do not, and without a user."""
+    """Return when the user wants to continue without progress. Raises SessionError when they do not, and without a user."""
     options = [
         QuestionOption(label=_CONTINUE, description="The model may be reading the same things in a circle."),
         QuestionOption(label=_STOP, description="End the turn here."),

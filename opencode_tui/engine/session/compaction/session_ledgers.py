@@ -1,6 +1,6 @@
 """The ledgers of one folder's sessions: what their compactions keep word for word, shown and changed by the user.
 
-A change is stored in the session. Where a compaction has kept a ledger, the text of its marker is written anew, so that the next
+A change is stored in the session. Where a compaction has kept a ledger, the text of its marker is rewritten, so that the next
 request has the change: such a request does not begin with the bytes of the one before, and `prefix_breaks` names that cause.
 """
 
@@ -145,7 +145,7 @@ class SessionLedgers(Struct, frozen=True):
         return await self.view(session_id)
 
     async def _write_kept(self, info: SessionInfo) -> None:
-        """Write the text anew that the newest compaction kept, if there is one of ours."""
+        """Rewrite the text that the newest compaction kept, if it is one of ours."""
         part, kept = await self._kept(info)
         if part is not None and kept is not None:
             text = edited_ledger(kept, ledger_edits_of(info)).text

@@ -1,4 +1,4 @@
-"""Answers questions about a session beside its turns; the session keeps nothing of them but their cost.
+"""Answers questions about a session outside its turns; the session keeps nothing of them but their cost.
 
 The request is the next one of the session with the question at its end, tools and options included, so that a provider finds it in
 its cache. A call in the response is not run; where there is nothing else, the model is asked again and must answer in words: that
@@ -32,7 +32,7 @@ class SideQuestions(Struct, frozen=True):
     budgets: Budgets
 
     async def ask(self, session_id: str, question: SideQuestion) -> SideAnswer:
-        """Return the model's answer; the turn of the session, if one runs, goes on.
+        """Return the model's answer; the turn of the session, if one runs, continues.
 
         Raises NotFoundError, ConfigError, ModelNotFoundError, BudgetError, AuthError, ProviderError.
         """

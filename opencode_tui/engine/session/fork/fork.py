@@ -211,7 +211,7 @@ class SessionForks(Struct, frozen=True):
         return preview.changed(directory=str(chosen.path), branch=chosen.branch, notes=notes)
 
     async def _make(self, source: SessionInfo, request: ForkSession, folder: Path | None) -> SessionInfo | None:
-        """Copy, and write the fork's record; None where a run began meanwhile. Needs the source's fork lock."""
+        """Copy, and write the fork's record; None where a run began in the meantime. Needs the source's fork lock."""
         taken = await self.source.range(source, request.message_id)
         names = await asyncio.to_thread(self.source.names, source, taken)
         if taken.whole and not await self.source.is_free(source.id):
@@ -237,7 +237,7 @@ class SessionForks(Struct, frozen=True):
             self.identifier.observe_made([(names[-1], created)])
 
     async def _prefix_of(self, source_id: str, fork_id: str) -> SessionPrefix | None:
-        """Return the start of the fork's requests, that of its source; in another folder its first request makes it anew."""
+        """Return the start of the fork's requests, that of its source; in another folder, its first request creates a new one."""
         found = await self.store.prefix(source_id)
         return None if found is None else without_last(found, partial(copied_id, fork_id))
 

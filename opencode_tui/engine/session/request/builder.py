@@ -251,7 +251,7 @@ class RequestBuilder(Struct, frozen=True):
     def _searches(self, task: RequestTask, user: UserMessage) -> bool:
         """Return whether the provider searches itself: it can, the message has the tool on, and no rule asks about searches.
 
-        Nobody could answer a question then.
+        No one could answer a question then.
         """
         model = task.model
         if (user.tools or {}).get(WEB_SEARCH) is False:

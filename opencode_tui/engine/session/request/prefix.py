@@ -2,7 +2,7 @@
 
 A provider bills what a request has in common with the start of an earlier one at about a tenth of the price. So what changes later
 (an instruction file, the date, a server's tools, a switched-off tool) is announced once, in a part of the newest request, which is
-stored and therefore the same in all later requests. A compaction freezes anew: what it replaces is paid again anyway.
+stored and therefore the same in all later requests. A compaction freezes a new start, as what it replaces is billed again anyway.
 
 The text of the instruction files is the same for all models and agents of a session; all else is frozen for each of them.
 """

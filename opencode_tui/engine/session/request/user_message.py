@@ -106,7 +106,7 @@ class UserMessages(Struct, frozen=True):
         return agent.name
 
     async def _instead_of(self, session_id: str, model: ModelRef, last: UserMessage) -> ModelRef:
-        """Return the model that goes on with a session whose own is not there, and say so; any other model stays as it is."""
+        """Return the model that continues with a session whose own is not there, and say so; any other model stays as it is."""
         used = [one.info.model for one in await self.store.messages(session_id) if isinstance(one.info, UserMessage)]
         other = (
             last.model if last.model != model and self.catalog.can_ask(last.model) else self.catalog.or_default(model)

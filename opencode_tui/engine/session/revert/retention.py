@@ -27,7 +27,7 @@ PAUSE_S = 60.0
 """Seconds from the first change of a file to the cleaning, so that it does not slow down that step."""
 
 _ATTEMPTS = 3
-"""How often the records are read when sessions are moved meanwhile."""
+"""How often the records are read when sessions are moved in the meantime."""
 
 _DAY_MS = 24 * 60 * 60 * 1000
 _ID = re.compile(rb'"([0-9a-f]{40})"')

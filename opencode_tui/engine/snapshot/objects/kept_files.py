@@ -1,4 +1,4 @@
-"""Whole files that were kept before a command that discards them: one file each, named by its id, beside the packs.
+"""Whole files that were kept before a command that discards them: one file each, named by its id, next to the packs.
 
 They are too large for packs, or beyond the limits of a scan, and do not count for the quota: they have a limit of their own. Each
 is a clone where the file system can make one, which costs no space, else a copy. Writers hold the worktree's lock; readers need
@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 _TEMPORARY = "new-"
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL
 _DISK_SHARE = 10
-"""At most one of so many parts of the free disk is used."""
+"""At most this fraction of the free disk space is used: 1/10."""
 
 
 class KeptFiles:
@@ -74,7 +74,7 @@ class KeptFiles:
     def add(self, source: int, size: int) -> str:
         """Keep an open file of this size, durably with its name, and return its id.
 
-        Raises StorageError, and SnapshotError when the file changes meanwhile.
+        Raises StorageError, and SnapshotError when the file changes in the meantime.
         """
         temporary = f"{self.folder}/{_TEMPORARY}{secrets.token_hex(8)}"
         try:

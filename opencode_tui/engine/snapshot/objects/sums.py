@@ -19,7 +19,7 @@ _left = OWN_BYTES
 
 
 def sha1(data: bytes = b"", *, more: int = 0) -> "HASH":
-    """Return the SHA-1 of bytes, to which about so many `more` will be added."""
+    """Return the SHA-1 of bytes; about `more` further bytes will be added to it."""
     return _function("sha1", len(data) + more)(data, usedforsecurity=False)
 
 

@@ -8,7 +8,7 @@ A background command has a scan of its own before it, one when the run that star
 changed in between, without what file tools wrote and what other commands of the same request were found to change. What changes
 after the run is contested, because the user may have changed it. Other commands that run at the same time get what they may have
 changed, except files that the background command has open for writing: a later step must not revert the database of a server that
-an earlier one started. Steps with such commands record which ones ran beside theirs. Source: docs/internals/snapshots.md#steps.
+an earlier one started. Steps with such commands record which ones ran at the same time. Source: docs/internals/snapshots.md#steps.
 """
 
 import asyncio
@@ -358,7 +358,7 @@ class StepRecording:
         return any(one.step is self for one in self._window.background)
 
     async def finalize(self) -> None:
-        """Record the changes of the step's commands, all of which have ended, and remove the writes that did not happen."""
+        """Record the changes of the step's commands, which have all ended, and remove the writes that did not happen."""
         async with self._window.lock:
             active = self._current_window()
             if active is not None:

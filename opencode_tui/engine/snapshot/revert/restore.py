@@ -1,7 +1,7 @@
 """Execution of a plan: each file is replaced by one rename, directly after its present state was checked.
 
 Order: removal of files and links, removal of folders (deepest first), creation of folders and files, modes of folders. At most one
-temporary file exists at any time. A failed path is reported, and the others go on. Afterwards every path is read again.
+temporary file exists at any time. A failed path is reported, and the others continue. Afterwards every path is read again.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ class Restore:
         """Execute all steps that are possible; raises SnapshotError when a stored object is damaged."""
         with self._open_worktree() as folders:
             self._change(folders)
-        # Read anew: what was open may have been moved meanwhile.
+        # Read again: what was open may have been moved since.
         with self._open_worktree() as folders:
             self._verify(Observer(folders, {*self._plan.paths, *(step.path for step in self._plan.steps)}))
         for path in self._plan.implied:

@@ -28,7 +28,7 @@ from opencode_tui.engine.snapshot.scan.git_index import Tracked
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders, split
 
 LOST_LIMIT = 200_000
-"""Files that are looked at before one command; further ones are not kept."""
+"""Files that are examined before one command; further ones are not kept."""
 
 LostKind = Literal["tracked", "untracked", "ignored"]
 

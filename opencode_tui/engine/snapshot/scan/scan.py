@@ -429,7 +429,7 @@ class Scan:
     ) -> FolderFrame | None:
         """Return the frame of an unchanged folder, as `_list` would leave it; None where the limits no longer admit what is in it.
 
-        `modes` are those of the folders in it, where they were looked at.
+        `modes` are those of the folders in it, where they were examined.
         """
         if self._stop.is_set():
             raise ScanStoppedError

@@ -245,7 +245,7 @@ class CommandRun(Struct, frozen=True):
             return await sandbox.remove(paths)
 
     async def _undo_changes(self, confined: "Confined", sandbox: "Sandbox", facts: SandboxFacts) -> None:
-        """Undo the changes of protected files that nobody could decide on; what they replace stays beside."""
+        """Undo the changes of protected files that no one could decide on; what they replace is kept."""
         changes = await sandbox.changes(confined)
         if not changes:
             return

@@ -66,7 +66,7 @@ class _Page(BeautifulSoup):
 
 
 def _count_ended(name: str, opened: Sequence[str]) -> int:
-    """Return how many of the open elements, of which the last is the innermost, the start of another one ends."""
+    """Return how many open elements the start of another one ends; the last open element is the innermost."""
     ended, stops = (words.split() for words in _ENDS[name])
     count = 0
     for number, one in enumerate(reversed(opened), 1):

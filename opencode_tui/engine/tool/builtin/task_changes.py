@@ -98,7 +98,7 @@ class BranchEdit(Struct, frozen=True):
             more = f", and {len(conflicts) - _NAMED} more" if len(conflicts) > _NAMED else ""
             raise ToolError(
                 f"nothing was applied, {branch.branch} conflicts with the files in {', '.join(conflicts[:_NAMED])}{more}",
-                f"read these with `git show {branch.branch}:PATH` and edit them yourself, or start the task anew",
+                f"read these with `git show {branch.branch}:PATH` and edit them yourself, or start a new task",
             )
         return steps
 

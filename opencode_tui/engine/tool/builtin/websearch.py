@@ -137,8 +137,8 @@ def _read(service: SearchService, status: int, body: bytes, count: int) -> list[
                 f"{service.name} rejected the key (HTTP {status}{said}); ask the user to run `opencode-tui auth login {service.id}`"
             )
         if status in (402, 429, 432, 433):
-            raise ToolError(f"{service.name} allows no further searches now (HTTP {status}{said}); go on without")
-        raise ToolError(f"{service.name} failed (HTTP {status}{said}); try again, or go on without")
+            raise ToolError(f"{service.name}: search quota reached (HTTP {status}{said}); continue without searching")
+        raise ToolError(f"{service.name} failed (HTTP {status}{said}); try again, or continue without it")
     found = as_object(value)
     if value != found:
         raise ToolError(f"{service.name} sent no JSON object; a proxy may have answered")

@@ -111,7 +111,7 @@ def _is_twice(before: str, old: str, new: str, after: str) -> bool:
 def _is_indented_otherwise(old: str, new: str) -> bool:
     """Return whether new lines may have another indentation than the file, as the first quoted line has.
 
-    It lacks indentation, a part or all, and no other quoted line has any: then nobody knows what the indentation of new lines
+    It lacks indentation, a part or all, and no other quoted line has any: then no one knows what the indentation of new lines
     stands for, or that they have none.
     """
     quoted, written = ([line for line in text.split("\n") if line.strip()] for text in (old, new))

@@ -77,7 +77,7 @@ class Reindent(Struct, frozen=True):
 
     def _translate(self, indent: str) -> str | None:
         if (self.delta or self.takes) and set(indent) - set("".join([*self.known, *self.known.values()])):
-            return None  # tabs beside blanks: how wide are they?
+            return None  # tabs and blanks: how wide are the tabs?
         if self.delta is not None:
             return self.delta + indent
         if self.takes is not None:

@@ -279,7 +279,7 @@ def _slipped(content: str, old: str, new: str) -> list[Replacement] | None:
 
 
 def _is_cut_and_deleted(at: int, found: str, wanted: Sequence[str], likeness: Mapping[int, float]) -> bool:
-    """Return whether a line is deleted that is quoted without its beginning, or its end: nobody said what becomes of that."""
+    """Return whether a line is deleted that is quoted without its beginning, or its end: no one said what becomes of that."""
     quoted = wanted[at]
     is_cut = quoted != found and (found.startswith(quoted) or found.endswith(quoted))
     return is_cut and likeness.get(at) == _DELETED_SIMILARITY
@@ -322,7 +322,7 @@ def vote_starts(shown: Sequence[str], wanted: Sequence[str]) -> Counter[int]:
 
 def _least_likeness(old: Sequence[str], new: Sequence[str]) -> dict[int, float]:
     """Return the old lines, by index, in which a slip does no harm, with the similarity that the file's line must have."""
-    written = {line.strip() for line in new}  # a line that is only moved is written anew, with its slip
+    written = {line.strip() for line in new}  # a line that is only moved is written again, with its slip
     return {
         at: _KEPT_SIMILARITY if run.is_equal else _DELETED_SIMILARITY
         for run in runs_of(old, new)

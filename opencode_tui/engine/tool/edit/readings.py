@@ -1,7 +1,7 @@
 """What a model meant by two texts that it quoted in a wrong form: the form is undone in both, or in neither.
 
 A form is a slip that a model makes in all of a text: line numbers, marks of a diff, escapes. Where the new text has it in a part
-only, nobody knows what the rest means, and there is no such reading.
+only, no one knows what the rest means, and there is no such reading.
 """
 
 import html

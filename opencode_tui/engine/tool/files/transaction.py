@@ -126,7 +126,7 @@ class FileTransaction:
                         _discard(prepared.folder, name)
         if not self._committed:
             for folder in reversed(self._made):
-                # Someone else may have put a file there meanwhile: then the folder stays.
+                # Someone else may have put a file there in the meantime: then the folder stays.
                 with contextlib.suppress(OSError), open_folder(folder.parent) as parent:
                     parent.remove_folder(folder.name)
 

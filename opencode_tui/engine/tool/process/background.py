@@ -2,7 +2,7 @@
 
 Each has a task of its own, in which the command runs as a foreground one does: confined, its changes recorded, protected files
 checked. Stopping it lets that task end in order; canceling the task ends the command as an interruption does. A long call of an
-MCP server goes on in the same way; its result is its output.
+MCP server continues in the same way; its result is its output.
 """
 
 from __future__ import annotations  # the method `list` hides the type
@@ -63,7 +63,7 @@ logger = logging.getLogger(__name__)
 
 
 class BackgroundOutput(CommandOutput):
-    """An output with several readers, each of which gets what is new to it; memory holds its last 128 to 256 KB.
+    """An output with several readers; each gets what it has not read yet. Memory holds its last 128 to 256 KB.
 
     `progress` is what a call without an output yet reports about itself.
     """
@@ -127,7 +127,7 @@ class BackgroundStart(Struct, frozen=True):
 
 
 class BackgroundCall(Struct, frozen=True):
-    """A call of a `tool` of an MCP server, or of an agent, that goes on in the background: `task` is the call.
+    """A call of a `tool` of an MCP server, or of an agent, that continues in the background: `task` is the call.
 
     `command` are its words. An agent records its own changes of files.
     """
@@ -190,7 +190,7 @@ class BackgroundJob:
         return await self.owner.follow(self, command, output)
 
     def report_undone(self, files: Sequence[str]) -> None:
-        """Record and show protected files whose changes were undone because nobody decided about them."""
+        """Record and show protected files whose changes were undone because no one decided about them."""
         self.info = self.info.changed(undone=list(files))
         self.owner.warn(self.info.format_undone())
 
@@ -234,7 +234,7 @@ class BackgroundCommands:
         return await self._begin(self._new_job(info, request.output), request.context, request.run)
 
     async def adopt(self, call: BackgroundCall) -> BackgroundCommand:
-        """Let a running call go on, and return it when its changes of files are recorded as those of the background.
+        """Let a running call continue, and return it when its changes of files are recorded as those of the background.
 
         Raises ToolError when too much runs already; the call is then left alone.
         """

@@ -1,6 +1,6 @@
 """Watches what a running command uses, and ends all its processes when it reaches a limit.
 
-A command that ends within the first 20 ms is never looked at. After that, some numbers of the machine are read many times per
+A command that ends within the first 20 ms is never examined. After that, some numbers of the machine are read many times per
 second: its threads, those that run, its memory, the free disk. Only when one of them has changed by a part of a limit, or a second
 has passed, the command's processes are counted.
 
@@ -60,7 +60,7 @@ _CROWDED = 2
 """Running threads for each core from which on this program gets a larger share of the cores, where it may."""
 
 _BUSY = 8
-"""Running threads for each core from which on they are looked at more often."""
+"""Running threads for each core from which on they are examined more often."""
 
 MOST_SESSIONS = 16 * _CORES
 """Running sessions, each with an equal share of the cores, that would leave too little for everything else."""
@@ -327,7 +327,7 @@ def _read_process(pid: int) -> _Process | None:
         identity = os.stat(f"/proc/{pid}").st_ctime_ns  # when the kernel first made it visible to anyone
         memory = sum(int(rows[row].split()[0]) << 10 for row in _PRIVATE if row in rows)
         return _Process(pid, identity, int(rows[b"PPid"]), os.getsid(pid), state, int(rows[b"Threads"]), memory)
-    except (OSError, ValueError, KeyError, IndexError):  # it has ended meanwhile
+    except (OSError, ValueError, KeyError, IndexError):  # it has ended in the meantime
         return None
 
 

@@ -163,11 +163,11 @@ class ShellProcess:
         return self._tree.files_open_for_writing()
 
     def pause(self) -> bool:
-        """Stop its processes until `resume`, and return whether none goes on. For any thread, once it runs; blocks."""
+        """Stop its processes until `resume`, and return whether none still runs. For any thread, once it runs; blocks."""
         return self._tree.pause()
 
     def resume(self) -> None:
-        """Let its processes go on. For any thread; blocks."""
+        """Resume its processes. For any thread; blocks."""
         self._tree.resume()
 
     def run(self) -> Ended:

@@ -81,7 +81,7 @@ class ProcessTree:
         return []
 
     def _scan(self) -> tuple[list[psutil.Process], bool]:
-        """Return the live members, and whether a process died meanwhile, whose child may have started after the listing."""
+        """Return the live members, and whether a process died in the meantime, whose child may have started after the listing."""
         found: list[psutil.Process] = []
         others: list[psutil.Process] = []
         died = False
@@ -135,7 +135,7 @@ class ProcessTree:
         return True
 
     def resume(self) -> None:
-        """Let the members go on."""
+        """Resume the members."""
         _send(self.members(), signal.SIGCONT)
 
     def end(self, *, patience_s: float, grace_s: float) -> list[str]:
@@ -232,7 +232,7 @@ def _is_alive(process: psutil.Process) -> bool:
 
 
 def _send(processes: Iterable[psutil.Process], number: signal.Signals) -> None:
-    """Send a signal; psutil refuses when the id belongs to another process meanwhile."""
+    """Send a signal; psutil refuses when the id belongs to another process in the meantime."""
     for process in processes:
         with suppress(psutil.Error):
             process.send_signal(number)
@@ -255,7 +255,7 @@ def holds(pid: int, identity: str) -> bool:
 
 def _written_files(pid: int) -> Iterator[tuple[int, int]]:
     for number in os.listdir(f"/proc/{pid}/fd"):
-        with suppress(OSError, ValueError):  # it was closed meanwhile
+        with suppress(OSError, ValueError):  # it was closed in the meantime
             facts = os.stat(f"/proc/{pid}/fd/{number}")
             with open(f"/proc/{pid}/fdinfo/{number}") as lines:
                 flags = next((line.split()[1] for line in lines if line.startswith("flags:")), "0")

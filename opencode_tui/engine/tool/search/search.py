@@ -55,7 +55,7 @@ class Match(Struct, frozen=True):
     line: int
     text: str
     is_context: bool = False
-    """Whether it only is beside one that matches."""
+    """Whether it is only context of a line that matches."""
 
 
 class LineSearch(Struct, frozen=True):
@@ -121,7 +121,7 @@ class FileSearch:
     async def lines(self, target: Path, search: LineSearch, *, is_file: bool) -> Matches:
         """Return up to 2,000 matching lines and those around them, cut to 2,000 bytes, of one file or of a folder's files.
 
-        `target` is a real path. Lines that only a link made meanwhile leads to are left out.
+        `target` is a real path. Lines that only a link made in the meantime leads to are left out.
         """
         accept = matcher(search.include) if search.include and not is_file else None
         folder, file = (target.parent, target.name) if is_file else (target, None)

@@ -302,7 +302,7 @@ def _measure_list(paths: Paths, project_id: str, directory: Path, name: str) -> 
         clock=time.time,
     )
     begun = time.process_time()
-    found, _ = SessionIndex(Storage(paths)).listed(project_id, is_short=True)
+    found, _ = SessionIndex(Storage(paths)).listed(project_id)
     control.folder.sessions = SessionMap(found)
     read = time.process_time() - begun
     sessions = SessionList(KnownSessions(control))

@@ -30,7 +30,6 @@ HEAVY = (
     "pydantic",
     "filelock",
     "platformdirs",
-    "yaml",
     "fastapi",
     "uvicorn",
 )
@@ -142,6 +141,10 @@ def test_lists_and_sums_load_no_engine(tmp_path: Path, environ: dict[str, str], 
         "lazy",
         "project",
         "project.discover",
+        "project.git",
+        "project.git_causes",
+        "project.git_entries",
+        "project.git_reach",
         "project.opening",
         "project.projects",
         "project.repository",
@@ -230,9 +233,10 @@ def test_a_turn_loads_no_shapes_of_other_commands(tmp_path: Path, environ: dict[
 def test_a_look_for_stores_of_other_programs_loads_nothing_that_reads_them(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    names = [f"opencode_tui.engine.{name}" for name in ("importing.importer", "importing.source", "snapshot.snapshot")]
+    names = ["extras.importing.importer", "extras.importing.source", "engine.snapshot.snapshot"]
+    names = [f"opencode_tui.{name}" for name in names]
     assert [name for name in names if importlib.util.find_spec(name) is None] == []
-    code = f"import opencode_tui.engine.importing.service\nprint([name for name in {names!r} if name in sys.modules])"
+    code = f"import opencode_tui.extras.importing.places\nprint([name for name in {names!r} if name in sys.modules])"
     assert loaded_after(f"import sys\n{code}", tmp_path, environ)[2] == "[]\n"
 
 
@@ -253,7 +257,6 @@ UNUSED = (
     "git",
     "psutil",
     "platformdirs",
-    "yaml",
 )
 """What a prompt without a tool call has no use for, each imported by something that it does use."""
 

@@ -28,7 +28,7 @@ READERS_OF_STRANGERS = (
     "batch",
     "client",
     "server",
-    "engine/importing",
+    "extras/importing",
     "engine/lsp",
     "engine/mcp",
     "engine/plugin",
@@ -40,13 +40,13 @@ READERS_OF_STRANGERS = (
 
 OWN_DATA = {
     "batch/swebench.py": "bounded there, since its message has the line of the error",
-    "engine/importing/importer.py": "a record of our store",
+    "extras/importing/importer.py": "a record of our store",
     "engine/provider/call_assembly.py": "bounded there, since its message has the place of the error",
     "engine/provider/litellm_child.py": "orders of the program to its child",
     "engine/provider/recent.py": "a file of our state",
     "engine/provider/request_preview.py": "a request of ours",
     "extras/share_server/store.py": "files that the share server wrote",
-    "server/opencode2/journal.py": "a file of our store",
+    "extras/opencode2/journal.py": "a file of our store",
 }
 
 DECODERS = {

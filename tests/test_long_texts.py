@@ -27,7 +27,7 @@ SEARCHES = [
     ("opencode_tui.engine.session.until", "_CHANGING", "findall", "0"),
     ("opencode_tui.extras.importing.claude_messages", "_SUMMARY_TAIL", "findall", "\n"),
     ("opencode_tui.redaction.session", "_ASSIGNMENT", "findall", "\n"),
-    ("opencode_tui.text.math_text", "_FORMULA", "findall", "`"),
+    ("opencode_tui.extras.drawings.math_text", "_FORMULA", "findall", "`"),
 ]
 """Expressions that are searched for in a text, by module and name, and what a text repeats."""
 

@@ -166,7 +166,7 @@ def test_a_lookup_is_found(source: str) -> None:
 
 HOST_GIT = {
     "run_for_user": {"engine/review/commit.py", "engine/review/publish.py"},
-    "is_private=True": {"engine/plugin/install.py", "engine/importing/snapshots.py"},
+    "is_private=True": {"engine/plugin/install.py", "extras/importing/snapshots.py"},
     "run_strictly": {"engine/services/folder.py"},
     "git_command(": {"engine/project/git.py"},
     '"git"': {"engine/project/git.py"},

@@ -42,11 +42,16 @@ from acp.schema import (
 )
 
 from opencode_tui import __version__
+from opencode_tui.acp.choices import MODE, MODEL
 from opencode_tui.acp.editor import Editor, Ended
+from opencode_tui.acp.errors import invalid, reporting
+from opencode_tui.acp.folder import Folder
+from opencode_tui.acp.updates import moment
+from opencode_tui.schema.api.request import CreateSession, ForkSession
 
 if TYPE_CHECKING:
     from opencode_tui.acp.content import Block
-    from opencode_tui.acp.folder import Folder, Opening
+    from opencode_tui.acp.folder import Opening
     from opencode_tui.acp.session import OpenSession
 
 McpServers = list[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
@@ -121,8 +126,6 @@ class Agent:
 
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
         """Use keys that were stored since the start. Raises RequestError for an unknown method."""
-        from opencode_tui.acp.errors import invalid, reporting
-
         if method_id != LOGIN:
             raise invalid(f"unknown method {method_id!r}; the only one is {LOGIN}")
         with reporting():
@@ -141,8 +144,6 @@ class Agent:
     ) -> NewSessionResponse:
         """Create a session in a folder."""
         folder = await self._folder(cwd)
-        from opencode_tui.acp.errors import reporting
-        from opencode_tui.schema.api.request import CreateSession
 
         with reporting():
             info = await (await folder.client()).sessions.create(CreateSession())
@@ -184,8 +185,6 @@ class Agent:
     ) -> ForkSessionResponse:
         """Create a session that begins with the messages of another one; the client has its history."""
         folder = await self._folder(cwd)
-        from opencode_tui.acp.errors import reporting
-        from opencode_tui.schema.api.request import ForkSession
 
         with reporting():
             info = await (await folder.client()).sessions.fork(session_id, ForkSession())
@@ -197,8 +196,6 @@ class Agent:
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
         """Return the sessions of a folder, or of all folders, the last used first."""
         folder = await self._folder(cwd or str(self._directory))
-        from opencode_tui.acp.errors import invalid, reporting
-        from opencode_tui.acp.updates import moment
 
         with reporting():
             sessions = (await folder.client()).sessions
@@ -237,9 +234,6 @@ class Agent:
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
         """Use another agent or model from the next prompt on."""
-        from opencode_tui.acp.choices import MODE, MODEL
-        from opencode_tui.acp.errors import invalid
-
         session = self.opened(session_id)
         match config_id:
             case _ if config_id == MODE:
@@ -283,8 +277,6 @@ class Agent:
     async def _folder(self, cwd: str) -> "Folder":
         """Return the folder; its engine opens. Raises RequestError for a path that is no folder."""
         await self._loaded
-        from opencode_tui.acp.errors import invalid
-        from opencode_tui.acp.folder import Folder
 
         path = Path(cwd)
         if not path.is_absolute() or not await asyncio.to_thread(path.is_dir):
@@ -301,7 +293,6 @@ class Agent:
     ) -> "OpenSession":
         """Open a stored session, in its own folder where that exists; one that is open continues as it is."""
         folder = await self._folder(cwd)
-        from opencode_tui.acp.errors import reporting
 
         with reporting():
             info = await (await folder.client()).sessions.get(session_id)

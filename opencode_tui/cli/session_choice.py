@@ -7,32 +7,17 @@ from opencode_tui.schema.error import ConfigError, NotFoundError, SessionError
 from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.suggest import nearest as similar_names
-from opencode_tui.text.safe_text import are_plain
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
 
 _NEAREST = 3
-_BLOCK = 1_000
 _TITLE_LENGTH = 40
 
 
 def session_title(info: SessionInfo | ListedSession) -> str:
     """Return the title in one line."""
-    return _title(info.title)
-
-
-def session_titles(titles: Sequence[str]) -> list[str]:
-    """Return titles as `session_title` does: there may be 100,000."""
-    shown: list[str] = []
-    for start in range(0, len(titles), _BLOCK):
-        block = titles[start : start + _BLOCK]
-        shown += block if are_plain(block) else [_title(one) for one in block]
-    return shown
-
-
-def _title(title: str) -> str:
-    return " ".join(title.split()) or "(no title)"
+    return " ".join(info.title.split()) or "(no title)"
 
 
 async def choose_session(client: "Client", session_id: str) -> SessionInfo:

@@ -2,15 +2,13 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from itertools import repeat
+from collections.abc import Collection, Sequence
 
 from opencode_tui.cli.style import Style, style_of
 from opencode_tui.text.cells import clip, pad, width
 from opencode_tui.text.safe_text import make_safe
 
 _GAP = "  "
-_BLOCK = 1_000
 _MIN_CELLS = 8
 _READABLE_CELLS = 12
 """Cells of a truncated column that say enough; a column that may be left out gives way to them."""
@@ -30,75 +28,28 @@ def render_table(
     Cells are made safe. In a terminal the columns in `spare` are left out one by one, in their order, while a row does not fit;
     then the widest ones, except those in `whole`, are truncated until it does.
     """
-    columns = [*zip(*rows, strict=True)] if rows else [()] * len(heads)
-    return "".join(_drawn(heads, columns, style, numbers=numbers, whole=whole, spare=spare)).removesuffix("\n")
-
-
-def _drawn(
-    heads: Sequence[str],
-    columns: Sequence[Sequence[str]],
-    style: Style,
-    *,
-    numbers: Collection[str],
-    whole: Collection[str],
-    spare: Sequence[str],
-) -> Iterator[str]:
-    """Yield the head, then some lines at a time: a table may have 100,000, most of them in ASCII."""
-    columns = [_made_safe(cells, style) for cells in columns]
-    titles = _made_safe(heads, style)
-    widths = [max(width(title), _widest(cells)) for title, cells in zip(titles, columns, strict=True)]
+    safe = [[make_safe(style.words(cell)) for cell in row] for row in (heads, *rows)]
+    widths = [max(map(width, cells)) for cells in zip(*safe, strict=True)]
     shown = _shown_columns(heads, widths, style.columns(), whole, spare)
-    heads, widths, columns = [heads[at] for at in shown], [widths[at] for at in shown], [columns[at] for at in shown]
-    _shrink(widths, style.columns(), [column for column, head in enumerate(heads) if head not in whole])
+    rooms = [widths[at] for at in shown]
+    _shrink(rooms, style.columns(), [place for place, at in enumerate(shown) if heads[at] not in whole])
     mark = style.words("…")
 
-    def lines(table: Sequence[Sequence[str]]) -> Iterator[str]:
-        aligned = [
-            _aligned(cells, room, mark, is_right=head in numbers)
-            for cells, room, head in zip(table, widths, heads, strict=True)
-        ]
-        return (_GAP.join(row).rstrip() for row in zip(*aligned, strict=True))
+    def line(cells: Sequence[str]) -> str:
+        aligned = (
+            pad(clip(cells[at], room, mark), room, is_right=heads[at] in numbers)
+            for at, room in zip(shown, rooms, strict=True)
+        )
+        return _GAP.join(aligned).rstrip()
 
-    yield from (f"{style.paint(line, 'muted')}\n" for line in lines([[titles[at]] for at in shown]))
-    for start in range(0, len(columns[0]), _BLOCK):
-        yield "".join(f"{line}\n" for line in lines([cells[start : start + _BLOCK] for cells in columns]))
-
-
-def _blocks(cells: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Yield the cells of a column, some at a time: one look at these together is much faster than one at each."""
-    return (cells[start : start + _BLOCK] for start in range(0, len(cells), _BLOCK))
-
-
-def _made_safe(cells: Sequence[str], style: Style) -> list[str]:
-    safe: list[str] = []
-    for block in _blocks(cells):
-        is_plain = (text := "".join(block)).isascii() and text.isprintable()
-        safe += block if is_plain else [make_safe(style.words(cell)) for cell in block]
-    return safe
-
-
-def _widest(cells: Sequence[str]) -> int:
-    return max((max(map(len if "".join(block).isascii() else width, block)) for block in _blocks(cells)), default=0)
-
-
-def _aligned(cells: Sequence[str], room: int, mark: str, *, is_right: bool) -> list[str]:
-    """Return the cells of a column with `room` cells each."""
-    fill = str.rjust if is_right else str.ljust
-    if "".join(cells).isascii() and max(map(len, cells)) <= room:
-        return [*map(fill, cells, repeat(room))]
-    return [pad(clip(cell, room, mark), room, is_right=is_right) for cell in cells]
+    head, *lines = map(line, safe)
+    return "\n".join([style.paint(head, "muted"), *lines])
 
 
 def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print rows of sessions as a table."""
-    print_columns(heads, [*zip(*rows, strict=True)][: len(heads)])
-
-
-def print_columns(heads: Sequence[str], columns: Sequence[Sequence[str]]) -> None:
-    """Print columns of sessions as a table."""
     style, numbers = style_of(sys.stdout, os.environ), {"USED", "DELETED", "SIZE", "+", "−"}
-    for lines in _drawn(heads, columns, style, numbers=numbers, whole={"ID"}, spare=()):
-        sys.stdout.write(lines)
+    print(render_table(heads, rows, style, numbers=numbers, whole={"ID"}))
 
 
 def _shown_columns(

@@ -5,7 +5,7 @@ services that are built on first use.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from functools import cached_property, partial
 from operator import attrgetter
@@ -20,6 +20,7 @@ from opencode_tui.engine.instance import Instance
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.skill.skills import Skill
+from opencode_tui.entry_points import load
 from opencode_tui.schema.api.folder import CommandSummary, InactiveSetting, Notices
 from opencode_tui.schema.api.project import Places, ProjectInfo
 from opencode_tui.schema.api.question import QuestionRequest
@@ -30,8 +31,8 @@ from opencode_tui.schema.permission import OpenPermission, PermissionRequest
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import AnyStatus, SessionInfo
-from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.system_error import describe
+from opencode_tui.storage.paths import Paths
 
 if TYPE_CHECKING:
     from types import CoroutineType
@@ -156,8 +157,8 @@ class _Sessions:
         self.totals = session.sessions.totals
         self.costs = session.sessions.costs
         self.cost = session.sessions.cost
-        self.family_costs = late(session.costs, lambda one: one.of_families)
-        self.total_cost = late(session.costs, lambda one: one.total)
+        self.family_costs = session.sessions.family_costs
+        self.total_cost = session.sessions.total_cost
         self.usage = session.sessions.usage
         self.todos = instance.folder.todos.read
         self.diff = late(session.summaries, lambda one: one.diff)
@@ -180,11 +181,7 @@ class _Sessions:
     async def listed(self, is_everywhere: bool = False) -> "Sequence[ListedSession]":
         if not is_everywhere:
             return await self._session.sessions.listed()
-        table = SessionTable()
-        for one in await self._core.projects.all():
-            found = await self._core.store.listed(one.id)
-            table.extend(found, 0, len(found))
-        return table
+        return [info for one in await self._core.projects.all() for info in await self._core.store.listed(one.id)]
 
     async def everywhere(self) -> Sequence[SessionInfo]:
         found = [info for one in await self._core.projects.all() for info in await self._core.store.sessions(one.id)]
@@ -332,9 +329,13 @@ class _Imports:
         imports = engine.core.imports
         self._imports = imports
         self._here = str(instance.directory)
-        self.available = late(imports, lambda one: one.available)
+        self._core = engine.core
         self.progress = late(imports, lambda one: one.progress)
         self.cancel = late(imports, lambda one: one.cancel)
+
+    async def available(self) -> bool:
+        can_import = cast("Callable[[Paths, Mapping[str, str]], bool]", load("importing.available"))
+        return await asyncio.to_thread(can_import, self._core.paths, self._core.environ)
 
     async def stores(self, request: "ImportRequest | None" = None) -> Sequence["ImportStore"]:
         return await self._imports.get().stores(request, here=self._here)

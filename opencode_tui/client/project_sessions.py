@@ -14,8 +14,8 @@ from opencode_tui.engine.project.projects import Projects
 from opencode_tui.engine.snapshot.worktree_paths import find_store
 from opencode_tui.schema.error import OpencodeError, StorageError
 from opencode_tui.schema.ids import system_clock
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.session import SessionInfo
-from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.session_index import SessionIndex
@@ -66,11 +66,9 @@ class ProjectSessions:
         _report(listing.damaged)
         return listing.sessions
 
-    async def listed(self) -> SessionTable:
+    async def listed(self) -> list[ListedSession]:
         """Return all sessions as lists show them, newest first."""
-        # A table of 100,000 sessions has all that is needed: the columns of this index are not kept as well.
-        index = SessionIndex(self._storage)
-        found, damaged = await asyncio.to_thread(index.listed, self._project.id)
+        found, damaged = await asyncio.to_thread(self._index.listed, self._project.id)
         _report(damaged)
         return found
 
@@ -84,9 +82,10 @@ class ProjectSessions:
         """Return what the sessions used that were changed since then, in ms since 1970."""
         from opencode_tui.storage.session_sums import SessionSums  # not for a list
 
-        columns, damaged = await asyncio.to_thread(self._index.columns, self._project.id)
+        sums = SessionSums(self._storage, self._index, self._project.id)
+        found, damaged = await asyncio.to_thread(sums.total, since)
         _report(damaged)
-        return await asyncio.to_thread(SessionSums(self._storage, self._project.id).total, columns, since)
+        return found
 
 
 def _report(damaged: Iterable[StorageError]) -> None:

@@ -19,6 +19,8 @@ from opencode_tui.config.check.consistency import check_consistency
 from opencode_tui.config.check.one_source import SourceCheck
 from opencode_tui.config.check.types import describe_unknown, find_unknown_keys, find_unsupported, validate_settings
 from opencode_tui.config.flags import Flags, find_flag_faults
+from opencode_tui.config.installed.layers import layers_of, skills_of, source_of
+from opencode_tui.config.installed.store import InstalledStore
 from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.notice import Notice, dotted
 from opencode_tui.config.settings.settings import Settings
@@ -47,6 +49,7 @@ from opencode_tui.config.sources.substitute import Substitution
 from opencode_tui.config.trust.gate import Gated, RepositoryFolder, is_loosening
 from opencode_tui.config.trust.review import ReviewItem, review_extensions, review_settings
 from opencode_tui.config.trust.store import TrustedFolder, TrustStore, Verdict, judge
+from opencode_tui.config.well_known import AcceptedStore, clean_address, describe_review
 from opencode_tui.schema.error import ConfigError, TrustError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import Paths
@@ -190,7 +193,6 @@ class _Loading:
         self._named = tuple(dict.fromkeys(self._find_named()))
         if not os.path.isdir(self._paths.well_known):
             return self._named
-        from opencode_tui.config.well_known import AcceptedStore, describe_review  # few users have one
 
         store = AcceptedStore(paths=self._paths)
         records = [one for one in store.all() if not one.by_administrator or one.url in self._named]
@@ -214,8 +216,6 @@ class _Loading:
         """
         if not os.path.isdir(self._paths.plugins):
             return []
-        from opencode_tui.config.installed.layers import layers_of, skills_of, source_of  # few users have one
-        from opencode_tui.config.installed.store import InstalledStore
 
         hooks: list[tuple[str, list[Any], str]] = []
         store = InstalledStore(paths=self._paths)
@@ -267,8 +267,6 @@ class _Loading:
                 experimental = layer.value.get("experimental")
                 named: Any = cast("JsonObject", experimental).get(NAMED) if isinstance(experimental, dict) else None
                 for url in cast("list[Any]", named) if isinstance(named, list) else ():
-                    from opencode_tui.config.well_known import clean_address  # few users have one
-
                     try:
                         yield clean_address(str(url))
                     except ConfigError as error:

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any, cast
 
+from opencode_tui.config.settings.fields import all_fields, is_map, is_secret
 from opencode_tui.redaction.cover import COVER, MASK
+from opencode_tui.redaction.detectors import mask_keys
 from opencode_tui.redaction.names import is_secret_setting
 from opencode_tui.schema.record import JsonObject
 
@@ -52,8 +54,6 @@ def _cover(value: Any, key: str) -> Any:
 @cache
 def _secret_keys(*, of_maps: bool) -> frozenset[str]:
     """Return the keys of the fields whose value is a secret, or a map of values that may be."""
-    from opencode_tui.config.settings.fields import all_fields, is_map, is_secret  # most runs redact nothing
-
     secret = {key: field for key, field in all_fields().items() if is_secret(field)}
     return frozenset(key.rpartition(".")[2] for key, field in secret.items() if is_map(field) == of_maps)
 
@@ -65,8 +65,6 @@ def redact_address(text: str) -> str:
 
 def redact_text(text: str, secrets: Iterable[str] = ()) -> str:
     """Return the text with the given secrets, and everything that looks like a key, replaced by `***`."""
-    from opencode_tui.redaction.detectors import mask_keys  # most runs redact nothing
-
     for secret in secrets:
         if len(secret) >= _MIN_SECRET:
             text = text.replace(secret, MASK).replace(repr(secret)[1:-1], MASK)  # libraries quote what they do not send

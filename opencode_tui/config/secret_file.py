@@ -14,6 +14,8 @@ from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import cause_of
+from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 
 _SAFE_MODE = 0o600
@@ -51,8 +53,6 @@ class SecretFile:
 
     def change(self, change: Callable[[dict[str, JsonObject]], None]) -> None:
         """Change the entries under the lock of the store. Raises as `read`, and StorageError if the file cannot be written."""
-        from opencode_tui.storage.locks import Locks  # only needed for writing
-
         with Locks(self._paths).store():
             entries = dict(self.read()[0])
             before = dict(entries)
@@ -84,11 +84,6 @@ class SecretFile:
         return f"{path} had mode {mode:04o}, so others could read your keys; permissions tightened (0600)"
 
     def _write(self, entries: dict[str, JsonObject]) -> None:
-        from opencode_tui.storage.files import (
-            AtomicWriter,  # only needed for writing
-            FileSystem,
-        )
-
         data = json.dumps(entries, indent=2).encode()
         try:
             AtomicWriter(FileSystem()).write(os.path.realpath(self.path), data, durable=True)

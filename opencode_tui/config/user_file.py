@@ -33,6 +33,7 @@ from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.json_text import JsonError, load_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import cause_of
+from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 
@@ -69,8 +70,6 @@ def change_user_settings(
     Raises ConfigError, with the file unchanged, when the change or the settings with it are not valid; StorageError when the file
     cannot be written. Blocks.
     """
-    from opencode_tui.storage.locks import Locks  # only needed for writing
-
     wanted = without_covered(change)
     _check(wanted, directory)
     with Locks(paths).store():
@@ -108,8 +107,6 @@ def change_setting(
     Of a list that joins all sources only the members are written that no other source has. Raises ConfigError, with the file
     unchanged, when the value or the settings with it are not valid; StorageError when the file cannot be written. Blocks.
     """
-    from opencode_tui.storage.locks import Locks  # only needed for writing
-
     path = tuple(change.path)
     if not path:
         raise ConfigError("the change names no setting")
@@ -271,8 +268,6 @@ def read_settings_text(path: Path) -> str:
 
 def write_settings_text(path: Path, text: str) -> None:
     """Replace a file, whose mode is kept; a new one is 0600. Raises StorageError. Blocks."""
-    from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem  # only needed for writing
-
     real = os.path.realpath(path)
     try:
         mode = stat.S_IMODE(os.stat(real).st_mode) if os.path.exists(real) else FILE_MODE

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from opencode_tui import network
 from opencode_tui.config.merge import Merged, without
 from opencode_tui.config.notice import dotted
 from opencode_tui.config.redact import redact_settings
@@ -29,6 +30,7 @@ from opencode_tui.config.sources.text_file import MAX_BYTES, UnreadableFileError
 from opencode_tui.config.trust.gate import Gated, RepositoryFolder, find_gated
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.record import JsonObject
+from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths
 
 FETCH_S = 3.0
@@ -84,8 +86,6 @@ async def fetch(url: str) -> Provided:
     """Return what a server provides; takes 3 s at most. Raises ConfigError."""
     import asyncio
     import importlib
-
-    from opencode_tui import network
 
     httpx = await asyncio.to_thread(importlib.import_module, "httpx")  # takes as long as many frames
     address = f"{url}{_PATH}"
@@ -233,8 +233,6 @@ class AcceptedStore:
             return None
 
     def _write(self, record: Accepted) -> None:
-        from opencode_tui.storage.files import AtomicWriter, FileSystem  # only needed for writing
-
         path = self._file(record.url)
         content: JsonObject = {"url": record.url, "settings": record.settings, "accepted": record.accepted}
         content |= {"by": "administrator"} if record.by_administrator else {}

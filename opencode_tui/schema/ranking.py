@@ -1,9 +1,8 @@
 """Ranks names against what a user types: rows of lists, titles of sessions, paths of files."""
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, pairwise, repeat
-from operator import contains, not_
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _BREAKS = frozenset(" /_-.:@")
@@ -12,9 +11,6 @@ LONG, SLACK = 4, 2
 
 SIMILAR = 80
 """Minimum similarity of a mistyped query in percent: of five characters one may be wrong."""
-
-_BLOCK = 5_000
-"""Names that are marked together: all in one text would need several times their memory."""
 
 SLICE = 1_000
 """Paths that are compared at a time: a caller can do other work in between."""
@@ -31,12 +27,6 @@ _RUN, _AT_START, _FIRST = 1000, 200, 50
 
 _AT_WORDS, _STARTS = 300, 40
 """Points of a query in pieces that each begin a word, and those of each such word."""
-
-_LONG_IN_STARTS = (_RUN - _AT_WORDS) // _STARTS
-"""Characters of a query from which pieces that each begin a word may have more points than one piece."""
-
-_BREAK, _SEPARATOR = "\0", "\n"
-_TO_BREAKS = str.maketrans(dict.fromkeys(_BREAKS, _BREAK))
 
 
 class Match(NamedTuple):
@@ -56,179 +46,27 @@ def ranked(query: str, names: Sequence[str], *, is_short_first: bool = True) -> 
     """
     if not query.strip():
         return [(number, Match(0, ())) for number in range(len(names))]
-    for find in (_contained, _alike):
-        found = _found(query, names, range(len(names)), find, is_short_first=is_short_first)
-        if found:
-            return found
-    return []
-
-
-class _Parts(NamedTuple):
-    """Names by how they have the words of a query: each in one piece, all where a word begins or not; or not all in one piece.
-
-    Of the last, which may overlap, some have each word in pieces, or all words as one in pieces.
-    """
-
-    begun: Sequence[int]
-    within: Sequence[int]
-    in_pieces: Sequence[int]
-    as_one: Sequence[int]
-
-
-class _Found(NamedTuple):
-    """The words of a query and the names that have them, best first; the parts only of a short query without separators."""
-
-    words: tuple[str, ...]
-    names: Sequence[int]
-    parts: _Parts | None
-
-
-class NameFilter:
-    """Filters many names, such as the titles of all sessions, by a query that is typed character by character.
-
-    It finds what `ranked` finds when names that match in the same way count as equal. Names and queries are without control
-    characters. The results for what the query begins with are kept: they narrow the search, and are there when it gets shorter.
-    """
-
-    def __init__(self, count: int, names: Callable[[Sequence[int]], Sequence[str]]) -> None:
-        """`names` returns some of as many names, by their indices."""
-        self._names = names
-        everything = range(count)
-        blocks = (everything[start : start + _BLOCK] for start in range(0, count, _BLOCK))
-        self._marked = [marked for block in blocks for marked in _mark_words(names(block))]
-        self._found: dict[str, _Found] = {"": _Found((), everything, _Parts(everything, (), (), ()))}
-
-    def find(self, query: str) -> Sequence[int]:
-        """Return the indices of the matching names, best first; equal ones keep their order."""
-        self._found = {typed: found for typed, found in self._found.items() if query.startswith(typed)}
-        if query not in self._found:
-            before, words = self._found[max(self._found, key=len)], tuple(query.casefold().split())
-            self._found[query] = before if words == before.words else self._containing(words, before)
-        return self._found[query].names or self._alike(query)
-
-    def _containing(self, words: tuple[str, ...], before: "_Found") -> "_Found":
-        """Return those that contain the words. Most are found by searches in their texts, the others one by one."""
-        joined, parts = "".join(words), before.parts
-        if parts is not None and _BREAKS.isdisjoint(joined) and len(joined) < _LONG_IN_STARTS:
-            for at, word in enumerate(words):
-                if before.words[at : at + 1] != (word,):
-                    parts = self._narrowed(parts, word)
-            parts = parts._replace(
-                as_one=self._with_starts(joined, parts.as_one) if len(words) > 1 else parts.in_pieces
-            )
-            groups, as_one = self._by_word_starts(words, parts), parts.as_one
-            rest = sorted({*parts.in_pieces, *as_one})
-        else:
-            groups, parts = dict[int, list[int]](), None
-            rest = as_one = self._with_letters(joined, sorted(before.names))
-        joined_in = frozenset(as_one) if len(words) > 1 else frozenset[int]()
-        for at, name in zip(rest, self._names(rest), strict=True):
-            if (points := _points(words, name, may_be_joined=at in joined_in)) is not None:
-                groups.setdefault(points // _ALIKE_WITHIN, []).append(at)
-        return _Found(words, [at for group in sorted(groups, reverse=True) for at in sorted(groups[group])], parts)
-
-    def _narrowed(self, parts: "_Parts", word: str) -> "_Parts":
-        """Return the parts by one more word, or by a longer one in the place of the last."""
-        begun, within = self._parted(_BREAK + word, parts.begun)
-        within, missing = self._parted(word, [*parts.within, *within])
-        missing = self._with_end(word, missing)
-        having, without = self._parted(word, parts.in_pieces)
-        in_pieces = [*having, *self._with_starts(word, [*self._with_end(word, without), *missing])]
-        return _Parts(begun, within, in_pieces, [*parts.as_one, *missing])
-
-    def _by_word_starts(self, words: Sequence[str], parts: "_Parts") -> dict[int, list[int]]:
-        """Return those that have each word in one piece, by the hundreds of their points."""
-        begun, within = parts.begun, parts.within
-        if len(words) > 1:
-            more, within = self._parted(_BREAK + "".join(words), within)
-            begun = [*begun, *more]
-        return {(_RUN + _AT_START) // _ALIKE_WITHIN: [*begun], _RUN // _ALIKE_WITHIN: [*within]}
-
-    def _with_starts(self, word: str, among: Sequence[int]) -> Sequence[int]:
-        """Return those that may have a word in pieces that each begin a word, of those that do not have it in one piece."""
-        if len(word) == 1:
-            return ()
-        marked, first = self._marked, _BREAK + word[0]
-        following = [(pair, _BREAK + pair[1]) for pair in map("".join, pairwise(word))]
-        for pair, start in reversed(following[:-1]):  # nearly all have the last letters
-            among = self._having(pair, among, start)
-        return [at for at in self._having(first, among) if _in_order(first, following, marked[at])]
-
-    def _with_end(self, word: str, among: Sequence[int]) -> Sequence[int]:
-        """Return those that may have a word in pieces by its last letters, of those that do not have it in one piece."""
-        if len(word) == 1:
-            return ()
-        start = _BREAK + word[-1]
-        return self._having(start, among) if len(word) == 2 else self._having(word[-2:], among, start)
-
-    def _texts(self, among: Sequence[int]) -> Iterable[str]:
-        return self._marked if isinstance(among, range) else map(self._marked.__getitem__, among)
-
-    def _having(self, piece: str, among: Sequence[int], other: str = "") -> Sequence[int]:
-        """Return those that have a piece of text, or another one."""
-        has = map(contains, self._texts(among), repeat(piece))
-        if other:
-            has = map(bool.__or__, has, map(contains, self._texts(among), repeat(other)))
-        return [*compress(among, has)]
-
-    def _parted(self, piece: str, among: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
-        """Return those that have a piece of text, and the others."""
-        has = [*map(contains, self._texts(among), repeat(piece))]
-        having = [*compress(among, has)]
-        return having, [*compress(among, map(not_, has))] if len(having) < len(among) else ()
-
-    def _with_letters(self, letters: str, among: Sequence[int]) -> Sequence[int]:
-        """Return those that have all the letters somewhere."""
-        for letter in sorted(set(letters.translate(_TO_BREAKS))):
-            among = self._having(letter, among)
-        return among
-
-    def _alike(self, query: str) -> Sequence[int]:
-        """Return those that have something similar to the query, where no name contains it."""
-        words = query.casefold().split()
-        everything = range(len(self._marked))
-        apart: Sequence[int] = everything
-        for word in words:
-            apart = self._with_order(word, apart)
-        among = sorted({*apart, *self._with_order("".join(words), everything)})
-        names = dict(zip(among, self._names(among), strict=True))
-        return [at for at, _ in _found(query, names, among, _alike, is_short_first=False)]
-
-    def _with_order(self, word: str, among: Sequence[int]) -> Sequence[int]:
-        """Return those that have as many letters of a word in their order as similar ones need."""
-        from rapidfuzz import process  # only for a query that no name has
-        from rapidfuzz.distance import LCSseq
-
-        least = len(word) * SIMILAR // 100 if len(word) >= LONG else len(word)
-        texts, letters = [self._marked[at] for at in among], word.translate(_TO_BREAKS)
-        return [
-            among[n] for _, _, n in process.extract_iter(letters, texts, scorer=LCSseq.similarity, score_cutoff=least)
-        ]
-
-
-def _mark_words(names: Sequence[str]) -> Sequence[str]:
-    """Return the case-folded names with a mark before each word, in place of what is between them."""
-    together = _BREAK + f"{_SEPARATOR}{_BREAK}".join(names)
-    folded = together.casefold()
-    if len(folded) == len(together) and max(map(len, names), default=0) <= _FAR:  # fast, and the usual case
-        for letter in _BREAKS:
-            folded = folded.replace(letter, _BREAK)  # six times as fast as `translate`
-        marked = folded.split(_SEPARATOR)
-        if len(marked) == len(names):
-            return marked
-    return [_BREAK + _folded(name).translate(_TO_BREAKS) for name in names]
+    words, texts = query.casefold().split(), [*map(_folded, names)]
+    patterns = [*map(_letters, words)]
+    among = [
+        at for at, text in enumerate(texts) if all(one.match(text) for one in patterns)
+    ]  # most have not even these
+    found = _found(words, [texts[at] for at in among], _contained, is_short_first=is_short_first)
+    if found:
+        return [(among[at], hit) for at, hit in found]
+    return _found(words, texts, _alike, is_short_first=is_short_first)
 
 
 def _found(
-    query: str,
-    names: Mapping[int, str] | Sequence[str],
-    among: Iterable[int],
-    find: Callable[[str, str], Match | None],
-    *,
-    is_short_first: bool,
+    words: Sequence[str], texts: Sequence[str], find: Callable[[str, str], Match | None], *, is_short_first: bool
 ) -> list[tuple[int, Match]]:
-    found = [(number, hit) for number in among if (hit := _match(query, names[number], find)) is not None]
-    return sorted(found, key=lambda one: -_rank(one[1], names[one[0]], is_short_first=is_short_first))
+    found = [(number, hit) for number, text in enumerate(texts) if (hit := _match(words, text, find)) is not None]
+    return sorted(found, key=lambda one: -_rank(one[1], texts[one[0]], is_short_first=is_short_first))
+
+
+def _letters(word: str) -> re.Pattern[str]:
+    """Return an expression for the texts that have the letters of a word in their order."""
+    return re.compile("".join(f"[^{(one := re.escape(letter))}]*+{one}" for letter in word))
 
 
 def ranked_paths(query: str, folded: Sequence[str], limit: int) -> Iterator[Sequence[int]]:
@@ -290,13 +128,11 @@ def is_hidden(path: str) -> bool:
     return path.startswith(".") or "/." in path
 
 
-def _rank(hit: Match, name: str, *, is_short_first: bool) -> int:
-    return hit.score - len(name[:_FAR]) if is_short_first else hit.score // _ALIKE_WITHIN
+def _rank(hit: Match, text: str, *, is_short_first: bool) -> int:
+    return hit.score - len(text) if is_short_first else hit.score // _ALIKE_WITHIN
 
 
-def _match(query: str, name: str, find: Callable[[str, str], Match | None]) -> Match | None:
-    text = _folded(name)
-    words = query.casefold().split()
+def _match(words: Sequence[str], text: str, find: Callable[[str, str], Match | None]) -> Match | None:
     if len(words) < 2:
         return find("".join(words), text)
     hits: list[Match | None] = []
@@ -321,38 +157,6 @@ def _folded(name: str) -> str:
     if len(text) != len(name[:_FAR]):  # a character that folds to two: places would be wrong
         text = name[:_FAR].lower()
     return text
-
-
-def _in_order(first: str, following: Iterable[tuple[str, str]], text: str) -> bool:
-    """Return whether letters may follow each other: from the first at the start of a word, in pairs or at later starts."""
-    at = text.find(first) + 1
-    for pair, start in following:
-        behind, at_start = text.find(pair, at), text.find(start, at)
-        at = min(behind, at_start) if behind >= 0 and at_start >= 0 else max(behind, at_start)
-        if at < 0:
-            return False
-        at += 1
-    return True
-
-
-def _points(words: Sequence[str], name: str, *, may_be_joined: bool) -> int | None:
-    """Return the score of `_match` with `_contained`, of a name that has the words joined to one or not."""
-    text, joined = _folded(name), "".join(words)
-    apart = [_contained_points(word, text) for word in words]
-    lowest = None if None in apart else min(points for points in apart if points is not None)
-    is_less = lowest is not None and joined not in text and _AT_WORDS + _STARTS * len(joined) < lowest
-    if len(words) < 2 or not may_be_joined or is_less:
-        return lowest
-    both = (lowest, _contained_points(joined, text))
-    return max((points for points in both if points is not None), default=None)
-
-
-def _contained_points(wanted: str, text: str) -> int | None:
-    """Return the score of `_contained`."""
-    if (at := _best_run(wanted, text)) >= 0:
-        return _run_points(text, at)
-    hit = _in_starts(wanted, text)
-    return None if hit is None else hit.score
 
 
 def _run_points(text: str, at: int) -> int:

@@ -14,7 +14,6 @@ from starlette.types import Receive, Scope, Send
 
 from opencode_tui.schema.http_headers import MESSAGE_HEADER
 from opencode_tui.schema.record import JsonObject, Record
-from opencode_tui.schema.session.session_table import SessionTable
 
 JSON_TYPE = "application/json"
 
@@ -63,8 +62,6 @@ def answer_structs(structs: Sequence[msgspec.Struct]) -> Response:
 
 def answer_any(value: Any) -> Response:
     """Return a response with a record, a list of records or structs, or plain JSON data."""
-    if isinstance(value, SessionTable):
-        return answer_structs(list(value))
     if isinstance(value, Record):
         return answer_record(value)
     if isinstance(value, list | tuple) and value and isinstance(value[0], Record):

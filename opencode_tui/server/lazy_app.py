@@ -1,11 +1,13 @@
 """OpenCode 2's API next to OpenCode 1's. The first request to one of its paths loads it: a server without one pays nothing."""
 
 import asyncio
-from importlib import import_module
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Protocol, cast
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from opencode_tui.entry_points import load
 from opencode_tui.server.request import Services
 
 if TYPE_CHECKING:
@@ -19,7 +21,20 @@ DESCRIPTION = "/openapi.json"
 PREFIXES = ("/api/", "/experimental/project/", DESCRIPTION)
 """What the paths of OpenCode 2's API begin with; no path of OpenCode 1's does."""
 
-_MODULE = "opencode_tui.server.opencode2.app"
+BuildApi = Callable[[Services, str], "FastAPI"]
+"""What the extra is: it returns the application for the services and the path of the list of its operations."""
+
+
+class OpenCode2Access(Protocol):
+    """How OpenCode 2's programs find the server on this machine: its address and its password, in files of theirs."""
+
+    def choose_password(self, given: str | None) -> str:
+        """Return the password that they send. Raises ConfigError."""
+        ...
+
+    def registered(self, url: str, password: str) -> AbstractContextManager[None]:
+        """Have the files during the context. Raises ConfigError when they cannot be written."""
+        ...
 
 
 class BothApis:
@@ -51,7 +66,5 @@ class BothApis:
             await self._newer.state.feed.close()
 
     async def _build(self) -> "FastAPI":
-        await asyncio.to_thread(import_module, _MODULE)  # which takes long
-        from opencode_tui.server.opencode2.app import build  # few servers need it
-
+        build = cast("BuildApi", await asyncio.to_thread(load, "opencode2"))  # which takes long
         return build(self._services, DESCRIPTION)

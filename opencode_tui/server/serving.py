@@ -28,8 +28,10 @@ from opencode_tui.server.lazy_app import BothApis
 from opencode_tui.server.peer import comes_from_sandbox
 from opencode_tui.server.request import Services
 from opencode_tui.server.screen_requests import ScreenRequests
+from opencode_tui.server.terminals import make_terminals
 from opencode_tui.server.throttle import Throttle
 from opencode_tui.server.turns import Turns
+from opencode_tui.server.web.pages import Pages
 from opencode_tui.tasks import guarded_tasks, task_group
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from opencode_tui.client.local import LocalClients
     from opencode_tui.schema.event.folder_event import FolderEvent
     from opencode_tui.server.terminals import Publish, Terminals
-    from opencode_tui.server.web.pages import Pages, Web
+    from opencode_tui.server.web.pages import Web
 
 logger = logging.getLogger(__name__)
 
@@ -167,16 +169,12 @@ async def _serving(
 
 
 def _make_terminals(publish: "Publish", environ: Mapping[str, str]) -> "Terminals":
-    from opencode_tui.server.terminals import make_terminals  # few servers have them
-
     return make_terminals(publish=publish, environ=environ)
 
 
 def _make_pages(
     web: "Web", address: Address, credentials: Credentials, find_client: "Callable[[], Awaitable[Client]]"
 ) -> "tuple[Pages, BrowserAccess]":
-    from opencode_tui.server.web.pages import Pages  # only for `web`
-
     throttle = Throttle()
     own = Credentials(secrets.token_urlsafe(32), credentials.username)
     pages = Pages(web, address, credentials=credentials, own=own, throttle=throttle, find_client=find_client)

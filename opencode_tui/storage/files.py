@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -149,7 +149,6 @@ def append_line(files: FileSystem, path: str, data: bytes) -> None:
 _TEMPORARY = re.compile(r"\.(\d+)\.\d+\.tmp")
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-_NO_CONTEXT = nullcontext()
 
 
 def temporary_owner(file_name: str) -> int | None:
@@ -167,17 +166,13 @@ class AtomicWriter:
         self._unsynced_files: set[str] = set()
         self._unsynced_folders: set[str] = set()
 
-    def write(
-        self, path: str, data: bytes, *, durable: bool = False, around: AbstractContextManager[object] = _NO_CONTEXT
-    ) -> None:
+    def write(self, path: str, data: bytes, *, durable: bool = False) -> None:
         """Replace or create a file. With `durable` it also survives a power cut, otherwise only after `sync`.
 
-        `around` is entered for each of the two changes of the folder. Raises OSError; then the file is unchanged, and the
-        temporary file is removed if the disk allows it.
+        Raises OSError; then the file is unchanged, and the temporary file is removed if the disk allows it.
         """
         folder = os.path.dirname(path)
-        with around:
-            descriptor, temporary = self._create(folder)
+        descriptor, temporary = self._create(folder)
         try:
             try:
                 self._fill(descriptor, data)
@@ -186,8 +181,7 @@ class AtomicWriter:
             finally:
                 self._files.close(descriptor)
             is_new = not self._files.exists(path)
-            with around:
-                self._files.replace(temporary, path)
+            self._files.replace(temporary, path)
         except BaseException:
             with suppress(OSError):  # report the first error; doctor removes the file
                 self._files.unlink(temporary)

@@ -1,106 +1,44 @@
 """What the messages of each session add up to: steps, tokens and cost by model, calls by tool.
 
-A sum is kept with the state of the folder of the session's messages and made anew when any process has changed that: records are
-replaced, which changes the folder's state. The file `cache/index/{projectID}.sums` keeps them, with the total of the project for as
-long as no state differs. It is read when a sum is not in memory, where only those stay that changed since, or that a list shows: a
-project may have 100,000 sessions. All of it is derived data. Messages of a fork that are older than it were copied from
+A sum is kept in the row of the session in the index file, with the state of the folder of its messages, and made again when any
+process has changed that: records are replaced, which changes the folder. Messages of a fork that are older than it were copied from
 its source, where they count.
 """
 
-import binascii
-import hashlib
 import json
-import logging
 import os
-import sys
+import sqlite3
 import threading
 import time
-from array import array
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
-from struct import Struct as Packing
-from typing import NamedTuple, cast
+from typing import cast
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opencode_tui.schema.api.usage import ModelUsage, ProjectUsage
+from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.record import MOST, JsonObject
-from opencode_tui.schema.session.session import is_own, own_field
-from opencode_tui.storage.files import AtomicWriter
-from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
+from opencode_tui.schema.session.session import SessionInfo, hidden_cost, is_own, own_from
+from opencode_tui.storage.index_file import writing
+from opencode_tui.storage.keys import folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.session_columns import ARCHIVED, FORK, Columns
+from opencode_tui.storage.session_index import SessionIndex, is_old
 from opencode_tui.storage.storage import Storage
-from opencode_tui.storage.sum_table import NO_ROWS, SumTable, TableReader, table_with
-
-_FORMAT = f"opencode-tui session sums 2 {sys.byteorder}".encode()
-
-_TOLERATED_READS = 200
-"""Messages that may be read before the file is written again."""
 
 _REMEMBERED = 8
-"""Sessions for which each message is cached: those that are changing now."""
+"""Sessions for which the sum of each message is cached: those that are changing now."""
 
 _FEW = 1_000
-"""Sessions whose folders are looked at one by one, in place of all."""
+"""Sessions whose folders of messages are looked at one by one, in place of all."""
 
-_MANY = 64
-"""Sessions whose total is written down."""
-
-_SEEN = 4_000
-"""Sums from the file that stay in memory, of those that few are asked for."""
-
-_YOUNG_NS = 100_000_000
-"""A file modified this recently may change again without a new modification time."""
-
-_BLOCK = 1_000
-"""Names that are joined."""
-
-_HEAD_BYTES = 1 << 16
-"""The first line of the file has fewer bytes."""
-
-_logger = logging.getLogger(__name__)
+_BATCH = 500
+"""Sums that are written together."""
 
 
-class _State(NamedTuple):
-    """What changes with a file or folder, and the modification time among it."""
-
-    inode: int
-    size: int
-    changed_ns: int
-
-    def __str__(self) -> str:
-        return " ".join(map(str, self))
-
-
-class _Folders:
-    """The states of all folders of messages: their names in blocks with a slash between them, and three numbers for each.
-
-    So there is no object for each of 100,000.
-    """
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.numbers = array("q")
-
-    @property
-    def newest_ns(self) -> int:
-        """When one of them was modified last."""
-        return max(self.numbers[2::3], default=0)
-
-    def states(self) -> Iterator[tuple[str, _State]]:
-        """Yield the name and the state of each folder."""
-        numbers = iter(self.numbers)
-        names = (name for block in self.names if block for name in block.split("/"))
-        yield from zip(names, map(_State, numbers, numbers, numbers), strict=True)
-
-
-_HEAD = Packing("<Qqqq")
-"""What is before a kept sum: the state of the folder of the messages, and `own_from` of the session."""
-
-
-class _Use(msgspec.Struct, array_like=True, gc=False):
+class _Use(Struct):
     """Steps with one model; the cost in USD."""
 
     model: str
@@ -119,7 +57,7 @@ class _Use(msgspec.Struct, array_like=True, gc=False):
         self.cost += other.cost
 
 
-class _Sum(msgspec.Struct, array_like=True, gc=False):
+class _Sum(Struct):
     """What messages add up to. `tools` is None while their calls are not counted."""
 
     messages: int = 0
@@ -147,62 +85,57 @@ class _Sum(msgspec.Struct, array_like=True, gc=False):
                 self.tools[tool] = self.tools.get(tool, 0) + calls
 
 
-class _Total(msgspec.Struct, frozen=True, array_like=True):
-    """The sum of all sessions while nothing differs from this digest of all states."""
-
-    digest: bytes
-    sum: _Sum
+_USES = msgspec.json.Decoder(list[_Use])
+_TOOLS = msgspec.json.Decoder(dict[str, int] | None)
 
 
-class _Spent(msgspec.Struct, frozen=True):
-    """The USD of the sessions that are not archived, and of those that are, with this digest of all states."""
+class _Row(Struct, frozen=True):
+    """A session in the table: `hidden` are the USD of its calls without a message, `state` is that of what was added up."""
 
-    digest: bytes
-    active: Decimal
-    archived: Decimal
+    id: str
+    parent_id: str
+    is_archived: int
+    own_from: int
+    hidden: str
+    state: str
+    messages: int
+    uses: bytes
+    tools: bytes | None
 
+    def kept(self) -> _Sum | None:
+        """Return what was added up; None for a damaged row."""
+        try:
+            return _Sum(self.messages, _USES.decode(self.uses), _TOOLS.decode(self.tools or b"null"))
+        except msgspec.MsgspecError:
+            return None
 
-class _Memory(msgspec.Struct):
-    """What is in memory; a kept sum is packed, see `_packed`.
-
-    `kept` are the sums that the file lacks, `seen` some of those that it has. `table` is the file's while something is looked up in
-    it. `messages` of some sessions are by file and state.
-    """
-
-    total: _Total | None = None
-    spent: _Spent | None = None
-    kept: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
-    seen: dict[str, bytes] = msgspec.field(default_factory=dict[str, bytes])
-    table: TableReader | None = None
-    messages: dict[str, dict[str, _Sum]] = msgspec.field(default_factory=dict[str, dict[str, _Sum]])
-    unsaved: int = 0
-
-
-class _File(msgspec.Struct, frozen=True, array_like=True):
-    total: _Total | None = None
-    table: SumTable = NO_ROWS
+    def with_hidden(self, found: _Sum) -> Decimal:
+        """Return the cost in USD of the session, whose messages add up to this."""
+        return found.cost + Decimal(self.hidden)
 
 
-class _Found(NamedTuple):
-    """The sum of a session, and whether it is kept with its calls."""
-
-    session: str
-    sum: _Sum
-    is_kept: bool
+_ROW = "id, parent_id, is_archived, own_from, hidden, sum_state, messages, uses, tools"
 
 
-class _Times(msgspec.Struct, frozen=True, gc=False):
+class _State(Struct, frozen=True):
+    """What changes with a folder; `is_old` if no change can leave it the same any more."""
+
+    text: str
+    is_old: bool
+
+
+class _Times(Struct, frozen=True, gc=False):
     """When a message was created and completed, in ms."""
 
     created: int | float = 0
     completed: object = None
 
 
-class _Cache(msgspec.Struct, frozen=True, gc=False):
+class _Cache(Struct, frozen=True, gc=False):
     read: int | float = 0
 
 
-class _Tokens(msgspec.Struct, frozen=True, gc=False):
+class _Tokens(Struct, frozen=True, gc=False):
     """The tokens of a step."""
 
     input: int | float = 0
@@ -210,7 +143,7 @@ class _Tokens(msgspec.Struct, frozen=True, gc=False):
     cache: _Cache = _Cache()
 
 
-class _Message(msgspec.Struct, frozen=True, gc=False):
+class _Message(Struct, frozen=True, gc=False):
     """What is counted of a message's record; the cost in USD."""
 
     role: str = ""
@@ -222,154 +155,190 @@ class _Message(msgspec.Struct, frozen=True, gc=False):
 
 
 _COUNTED = msgspec.json.Decoder(_Message)
-_SUM = msgspec.msgpack.Decoder(_Sum)
 
 
 class SessionSums:
-    """The sums of one project's sessions; may be used from several threads."""
+    """The sums of one project's sessions; may be used from several threads. Every method blocks, and raises StorageError."""
 
-    def __init__(self, storage: Storage, project_id: str) -> None:
+    def __init__(self, storage: Storage, index: SessionIndex, project_id: str) -> None:
         self._files = storage.files
+        self._file = storage.index
+        self._index = index
+        self._project_id = project_id
         self._root = str(storage.paths.storage)
-        self._path = str(storage.paths.cache / "index" / f"{project_id}.sums")
-        self._memory = _Memory()
+        self._messages: dict[str, dict[str, _Sum]] = {}
+        """The sums of the messages of some sessions, by file and state."""
         self._lock = threading.Lock()
 
-    def costs(self, begun: Mapping[str, int]) -> dict[str, Decimal]:
-        """Return the cost in USD of these sessions, given with their `own_from`; free ones are left out. Blocks.
+    def costs(self) -> dict[str, Decimal]:
+        """Return what each session cost in USD, without those that cost nothing.
 
-        Lists one folder for many, or looks at each of a few, and reads the messages of those that have changed. Raises
-        StorageError.
+        Calls without a message are included, the sessions of agents are not.
         """
-        is_few = len(begun) <= _FEW
-        with self._working() as memory:
-            states = ((one, self._state(one)) for one in begun) if is_few else self._folders().states()
-            asked = ((one, begun[one], state) for one, state in states if one in begun and state is not None)
-            found = self._sums(memory, asked, has_tools=False, is_few=is_few)
-            costs = {one.session: cost for one in found if (cost := one.sum.cost)}
-            self._save(memory)
-        return costs
+        rows, _ = self._rows()
+        return {one.id: cost for one, found in self._sums(rows) if (cost := one.with_hidden(found))}
 
-    def spent(self, columns: Columns, *, is_archived: bool = False) -> Decimal:
-        """Return the cost in USD of the sessions in these columns that are not archived, or of those that are. Blocks.
+    def cost(self, infos: Iterable[SessionInfo]) -> Decimal:
+        """Return what some sessions, of any project, cost together in USD, calls without a message included.
 
-        Those of agents are archived with the session that called them. Calls without a message are included. Without a change to
-        any session since the last call no sum is read. Raises StorageError.
+        Looks at no other session.
         """
-        with self._working() as memory:
-            folders, digest = self._look(columns)
-            spent = memory.spent
-            if spent is None or not digest or spent.digest != digest:
-                archived = _archived(columns)
-                active_usd = archived_usd = Decimal(0)
-                for session, found, _ in self._sums(memory, _asked(columns, folders), has_tools=False):
-                    if session in archived:
-                        archived_usd += found.cost
-                    else:
-                        active_usd += found.cost
-                for session, cost in columns.costs.items():
-                    if session in archived:
-                        archived_usd += Decimal(str(cost))
-                    else:
-                        active_usd += Decimal(str(cost))
-                spent = memory.spent = _Spent(digest, active_usd, archived_usd)
-                self._save(memory)
-        return spent.archived if is_archived else spent.active
+        asked = [_Row(one.id, "", 0, own_from(one), str(hidden_cost(one)), "", 0, b"", None) for one in infos]
 
-    def total(self, columns: Columns, since: int = 0) -> ProjectUsage:
-        """Return the totals of the sessions in these columns that were used since then (ms). Blocks. Raises StorageError.
+        def work(db: sqlite3.Connection) -> list[_Row]:
+            folder = self._index.number(db, self._project_id)
+            query = f"SELECT {_ROW} FROM session WHERE folder = {folder:d} AND id = ? AND own_from = ?"
+            found = ((one, db.execute(query, (one.id, one.own_from)).fetchone()) for one in asked)
+            return [one if row is None else replace(_Row(*row), hidden=one.hidden) for one, row in found]
 
-        Without `since`, and with no change to any session since the last call of any process, no sum is read.
+        return sum((one.with_hidden(found) for one, found in self._sums(self._file.use(work))), Decimal(0))
+
+    def family_costs(self, session_ids: Sequence[str], *, is_archived: bool = False) -> dict[str, Decimal]:
+        """Return what these sessions cost with those of their agents in USD, without those that cost nothing.
+
+        Agents' sessions that are archived count with `is_archived` only. What is no session of the project is left out.
         """
-        rows = [row for row, updated in enumerate(columns.updated) if updated >= since]
-        with self._working() as memory:
-            folders, digest = self._look(columns)
-            if memory.total is None and not since:
-                self._table(memory)
-            known = memory.total
-            if not since and known is not None and known.digest == digest:
-                found = known.sum
+        families: dict[str, Sequence[str]] = {}
+
+        def members(db: sqlite3.Connection, folder: int) -> Sequence[str]:
+            parents = db.execute(
+                "SELECT id, parent_id FROM session WHERE folder = ? AND parent_id != '' AND is_archived <= ?",
+                (folder, is_archived),
+            )
+            below = dict[str, list[str]]()
+            for one, parent in parents:
+                below.setdefault(parent, []).append(one)
+            families.update((one, _with_all_below(one, below)) for one in session_ids)
+            return [*dict.fromkeys(one for family in families.values() for one in family)]
+
+        rows, _ = self._rows(members)
+        own = {one.id: one.with_hidden(found) for one, found in self._sums(rows)}
+        costs = {
+            name: sum((own.get(one, Decimal(0)) for one in family), Decimal(0))
+            for name, family in families.items()
+            if name in own
+        }
+        return {name: cost for name, cost in costs.items() if cost}
+
+    def spent(self, *, is_archived: bool = False) -> Decimal:
+        """Return the cost in USD of the sessions that are not archived, or of those that are.
+
+        Those of agents are archived with the session that called them. Calls without a message are included.
+        """
+        rows, _ = self._rows()
+        archived = _archived(rows)
+        chosen = [one for one in rows if (one.id in archived) == is_archived]
+        return sum((one.with_hidden(found) for one, found in self._sums(chosen)), Decimal(0))
+
+    def total(self, since: int = 0) -> tuple[ProjectUsage, list[StorageError]]:
+        """Return what the sessions used that were changed since then (ms since 1970), with the errors of damaged records."""
+
+        def changed(db: sqlite3.Connection, folder: int) -> Sequence[str]:
+            rows = db.execute("SELECT id FROM session WHERE folder = ? AND updated >= ?", (folder, since))
+            return [name for (name,) in rows]
+
+        rows, damaged = self._rows(changed if since else None)
+        total, hidden = _Sum(tools={}), Decimal(0)
+        for one, found in self._sums(rows, has_tools=True):
+            total.add(found)
+            hidden += Decimal(one.hidden)
+        return _rendered(len(rows), total, hidden), damaged
+
+    def _rows(
+        self, choose: Callable[[sqlite3.Connection, int], Sequence[str]] | None = None
+    ) -> tuple[list[_Row], list[StorageError]]:
+        """Return the rows of all sessions, or of the chosen ones, as their records are now, with the errors of damaged ones."""
+
+        def work(db: sqlite3.Connection) -> tuple[list[_Row], list[StorageError]]:
+            look = self._index.look(db, self._project_id)
+            query = f"SELECT {_ROW} FROM session WHERE folder = ?"
+            if choose is None:
+                return [_Row(*row) for row in db.execute(query, (look.folder,))], look.damaged
+            found = (
+                db.execute(f"{query} AND id = ?", (look.folder, name)).fetchone() for name in choose(db, look.folder)
+            )
+            return [_Row(*row) for row in found if row is not None], look.damaged
+
+        return self._file.use(work)
+
+    def _sums(self, rows: Collection[_Row], *, has_tools: bool = False) -> Iterator[tuple[_Row, _Sum]]:
+        """Yield what the messages of sessions add up to, and keep it in their rows; those that were kept come first."""
+        states = self._states_of(rows)
+        stale: list[_Row] = []
+        for one in rows:
+            state = states.get(one.id)
+            if state is None:
+                yield one, _Sum(tools={})
+            elif one.state != state.text or (has_tools and one.tools is None) or (found := one.kept()) is None:
+                stale.append(one)
             else:
-                found, is_whole = _Sum(tools={}), True
-                for one in self._sums(memory, _asked(columns, folders, rows), has_tools=True):
-                    found.add(one.sum)
-                    is_whole = is_whole and one.is_kept
-                if not since and digest and is_whole:
-                    memory.total = _Total(digest, found)
-                    memory.unsaved += (_TOLERATED_READS + 1) * (len(rows) > _MANY)
-                self._save(memory)
-        hidden = columns.costs
-        if len(rows) < len(columns.names):
-            chosen = {columns.id_of(row) for row in rows}
-            hidden = {one: cost for one, cost in hidden.items() if one in chosen}
-        return _rendered(len(rows), found, sum((Decimal(str(cost)) for cost in hidden.values()), Decimal(0)))
+                yield one, found
+        kept: list[tuple[object, ...]] = []
+        for one in stale:
+            with self._lock:
+                found, is_open = self._add_up(one, has_tools=has_tools)
+            yield one, found
+            tools = None if found.tools is None or is_open else msgspec.json.encode(found.tools)
+            state = states[one.id]
+            values = (found.messages, msgspec.json.encode(found.uses), tools)
+            kept.append((state.text if state.is_old else "", *values, one.own_from, one.id))
+            if len(kept) == _BATCH:
+                self._keep(kept)
+                kept.clear()
+        self._keep(kept)
 
-    @contextmanager
-    def _working(self) -> Generator[_Memory]:
-        """Return what is in memory, for this thread alone; what was read of the file for it is dropped afterwards."""
-        with self._lock:
+    def _keep(self, kept: Sequence[tuple[object, ...]]) -> None:
+        """Write sums into the rows of their sessions, unless other messages count there now."""
+
+        def work(db: sqlite3.Connection) -> None:
+            folder = self._index.number(db, self._project_id)
+            with writing(db):
+                db.executemany(
+                    "UPDATE session SET sum_state = ?, messages = ?, uses = ?, tools = ?"
+                    f" WHERE folder = {folder:d} AND own_from = ? AND id = ?",
+                    kept,
+                )
+
+        if kept:
+            self._file.use(work)
+
+    def _states_of(self, rows: Collection[_Row]) -> Mapping[str, _State]:
+        """Return the states of the folders of the messages of sessions, without those that have none."""
+        top, now = folder_path(self._root, ("message",)), time.time_ns()
+        if len(rows) > _FEW:
+            wanted = {one.id for one in rows}
+            return {name: _state_of(status, now) for name, status in self._listed(top) if name in wanted}
+        states: dict[str, _State] = {}
+        for one in rows:
             try:
-                yield self._memory
-            finally:
-                self._memory.table = None
-
-    def _sums(
-        self,
-        memory: _Memory,
-        asked: Iterable[tuple[str, int, _State]],
-        *,
-        has_tools: bool,
-        is_few: bool = False,
-    ) -> Iterator[_Found]:
-        """Yield the sums of sessions, of their own messages, whose folders were in these states since this is called."""
-        horizon = time.time_ns() - _YOUNG_NS
-        for session, begun, state in asked:
-            head = _HEAD.pack(*state, begun)
-            known = self._known(memory, session, is_few=is_few)
-            if known is not None and known.startswith(head):
-                found = _SUM.decode(memoryview(known)[_HEAD.size :])
-                if not (has_tools and found.tools is None):
-                    yield _Found(session, found, found.tools is not None)
-                    continue
-            found, is_open = self._add_up(memory, session, begun, horizon, has_tools=has_tools)
-            memory.kept.pop(session, None)
-            memory.seen.pop(session, None)
-            if is_kept := state.changed_ns < horizon:
-                memory.kept[session] = head + msgspec.msgpack.encode(_closed(found, is_open=is_open))
-            yield _Found(session, found, is_kept and not is_open and found.tools is not None)
-
-    def _known(self, memory: _Memory, session: str, *, is_few: bool) -> bytes | None:
-        """Return the kept sum of a session; sums that `is_few` were asked for stay in memory."""
-        known = memory.kept.get(session) or memory.seen.get(session)
-        if known is not None or session in memory.messages:  # what changes now is not looked for in the file each time
-            return known
-        known = self._table(memory).find(session)
-        if is_few and known is not None:
-            if len(memory.seen) >= _SEEN:
-                memory.seen.clear()
-            memory.seen[session] = known
-        return known
-
-    def _add_up(self, memory: _Memory, session: str, begun: int, horizon: int, *, has_tools: bool) -> tuple[_Sum, bool]:
-        """Return the sum of a session's messages, and whether one is being written; unchanged messages are not read again."""
-        before = memory.messages.pop(session, {})
-        folder = folder_path(self._root, ("message", session))
-        total, is_any_open = _Sum(tools={}), False
-        stable = memory.messages[session] = {}
-        for name, state in self._states(folder):
-            if (message := segment_of(f"{name}{SUFFIX}")) is None:
+                states[one.id] = _state_of(self._files.lstat(f"{top}/{one.id}"), now)
+            except FileNotFoundError:
                 continue
-            key = f"{begun} {name} {state}"
+            except OSError as error:
+                raise storage_error(error, "look at", f"{top}/{one.id}") from error
+        return states
+
+    def _add_up(self, one: _Row, *, has_tools: bool) -> tuple[_Sum, bool]:
+        """Return the sum of a session's messages, and whether one is being written; unchanged messages are not read again."""
+        before = self._messages.pop(one.id, {})
+        folder, now = folder_path(self._root, ("message", one.id)), time.time_ns()
+        total, is_any_open = _Sum(tools={}), False
+        stable = self._messages[one.id] = {}
+        for name, status in self._listed(folder):
+            if (message := segment_of(name)) is None:
+                continue
+            state = _state_of(status, now)
+            key = f"{one.own_from} {name} {state.text}"
             found, is_open = before.get(key), False
             if found is None or (has_tools and found.tools is None):
-                found, is_open = self._read_message(f"{folder}/{name}{SUFFIX}", message, begun, has_tools=has_tools)
-                memory.unsaved += 1
+                found, is_open = self._read_message(f"{folder}/{name}", message, one.own_from, has_tools=has_tools)
             total.add(found)
             is_any_open = is_any_open or is_open
-            if state.changed_ns < horizon:
-                stable[key] = _closed(found, is_open=is_open)
-        if len(memory.messages) > _REMEMBERED:
-            del memory.messages[next(iter(memory.messages))]
+            if state.is_old:
+                # The calls of a message that is being written get more without a change of its record.
+                stable[key] = replace(found, tools=None) if is_open else found
+        if len(self._messages) > _REMEMBERED:
+            del self._messages[next(iter(self._messages))]
         return total, is_any_open
 
     def _read_message(self, path: str, message: str, begun: int, *, has_tools: bool) -> tuple[_Sum, bool]:
@@ -383,9 +352,9 @@ class SessionSums:
         use = _Use(
             f"{found.provider}/{found.model}",
             1,
-            _number(used.input),
-            _number(used.output),
-            _number(used.cache.read),
+            _integer(used.input),
+            _integer(used.output),
+            _integer(used.cache.read),
             _usd(found.cost),
         )
         for tool in self._tools(message) if has_tools else ():
@@ -424,44 +393,6 @@ class SessionSums:
             return {}
         return _parsed(data) if mark in data else {}
 
-    def _look(self, columns: Columns) -> tuple["_Folders", bytes]:
-        """Return the states of all folders of messages, and a digest of all states.
-
-        It is empty when a file or a folder may change again without another state.
-        """
-        horizon = time.time_ns() - _YOUNG_NS
-        folders = self._folders()
-        if folders.newest_ns >= horizon or 0 in columns.states[2::3]:
-            return folders, b""
-        digest = hashlib.blake2b(digest_size=16)
-        blocks = ("/".join(columns.names[at : at + _BLOCK]) for at in range(0, len(columns.names), _BLOCK))
-        for names, numbers in ((folders.names, folders.numbers), (blocks, columns.states)):
-            digest.update(f"{len(numbers)}\n".encode())
-            for block in names:
-                digest.update(block.encode("utf-8", "surrogateescape") + b"/")
-            digest.update(numbers)
-        return folders, digest.digest()
-
-    def _folders(self) -> "_Folders":
-        """Return the states of all folders of messages. Raises StorageError."""
-        folders, names = _Folders(), list[str]()
-        add = folders.numbers.append
-        for name, state in self._listed(folder_path(self._root, ("message",))):
-            names.append(name)
-            add(state.st_ino)  # `extend` with all three takes twice the time
-            add(state.st_size)
-            add(state.st_mtime_ns)
-            if len(names) == _BLOCK:
-                folders.names.append("/".join(names))
-                names.clear()
-        folders.names.append("/".join(names))
-        return folders
-
-    def _states(self, folder: str) -> Iterable[tuple[str, _State]]:
-        """Yield the names in a folder, without the suffix of records, each with its state. Raises StorageError."""
-        for name, one in self._listed(folder):
-            yield name.removesuffix(SUFFIX), _state_of(one)
-
     def _listed(self, folder: str) -> Iterable[tuple[str, os.stat_result]]:
         try:
             yield from self._files.list_states(folder)
@@ -470,96 +401,32 @@ class SessionSums:
         except OSError as error:
             raise storage_error(error, "list", folder) from error
 
-    def _state(self, session: str) -> _State | None:
-        """Return the state of the folder of a session's messages, None without one. Raises StorageError."""
-        folder = folder_path(self._root, ("message", session))
-        try:
-            return _state_of(self._files.lstat(folder))
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise storage_error(error, "look at", folder) from error
 
-    def _table(self, memory: _Memory) -> TableReader:
-        """Return the table of the file, and keep the total that it has if there is none yet."""
-        if memory.table is None:
-            file = self._read_file()
-            memory.total = memory.total or file.total
-            memory.table = TableReader(file.table)
-        return memory.table
-
-    def _read_file(self) -> _File:
-        try:
-            content = memoryview(self._files.read_whole(self._path))
-            head, _, _ = bytes(content[:_HEAD_BYTES]).partition(b"\n")
-            body = content[len(head) + 1 :]
-            if head == self._head(body):
-                return msgspec.msgpack.decode(body, type=_File)
-        except FileNotFoundError:
-            pass
-        except (OSError, msgspec.MsgspecError) as error:
-            _logger.info("adding up again what %s has: %s", self._path, error)
-        return _File()
-
-    def _save(self, memory: _Memory) -> None:
-        """Replace the file when it lacks many messages; a failure is logged."""
-        if memory.unsaved <= _TOLERATED_READS:
-            return
-        table = table_with(self._table(memory), memory.kept, present=self._present())
-        body = msgspec.msgpack.encode([memory.total, table])
-        try:
-            AtomicWriter(self._files).write(self._path, b"\n".join([self._head(body), body]))
-            memory.kept.clear()
-        except OSError as error:
-            _logger.warning("the sums of sessions were not kept: %s", storage_error(error, "write", self._path))
-        memory.unsaved = 0
-
-    def _present(self) -> frozenset[str] | None:
-        """Return the sessions that have messages; None where that is not known."""
-        try:
-            return frozenset(self._files.names(folder_path(self._root, ("message",))))
-        except FileNotFoundError:
-            return frozenset()
-        except OSError:
-            return None
-
-    def _head(self, body: bytes | memoryview) -> bytes:
-        return b"\t".join([_FORMAT, self._root.encode("utf-8", "surrogateescape"), b"%08x" % binascii.crc32(body)])
+def _state_of(status: os.stat_result, now: int) -> _State:
+    return _State(f"{status.st_ino} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}", is_old(status, now))
 
 
-def _closed(found: _Sum, *, is_open: bool) -> _Sum:
-    """Return what may be kept: the calls of a message that is being written get more without a change of its record."""
-    return msgspec.structs.replace(found, tools=None) if is_open else found
+def _with_all_below(session_id: str, below: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a session and all whose parents are among these."""
+    found = {session_id: None}
+    for one in (waiting := [session_id]):
+        new = [child for child in below.get(one, ()) if child not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return list(found)
 
 
-def _state_of(one: os.stat_result) -> _State:
-    return _State(one.st_ino, one.st_size, one.st_mtime_ns)
-
-
-def _asked(
-    columns: Columns, folders: "_Folders", rows: Sequence[int] | None = None
-) -> Iterator[tuple[str, int, _State]]:
-    """Yield the sessions in these rows, or in all, that have messages, with their `own_from` and their states."""
-    names, flags = columns.names, columns.flags
-    wanted = set(names if rows is None else map(names.__getitem__, rows))
-    forked = {names[row]: own_field(columns.id_of(row)) for row, one in enumerate(flags) if one & FORK}
-    for session, state in folders.states():
-        if (name := f"{session}{SUFFIX}") in wanted:
-            yield session, forked.get(name, 0), state
-
-
-def _archived(columns: Columns) -> set[str]:
+def _archived(rows: Iterable[_Row]) -> set[str]:
     """Return the sessions that are archived themselves or with their callers."""
-    found = {columns.id_of(row) for row, flags in enumerate(columns.flags) if flags & ARCHIVED}
-    if not found:
-        return found
-    for session in columns.parents:
-        above, one = list[str](), session
-        while one not in found and one in columns.parents and one not in above:
-            above.append(one)
-            one = columns.parents[one]
-        if one in found:
-            found.update(above)
+    found, below = set[str](), dict[str, list[str]]()
+    for one in rows:
+        below.setdefault(one.parent_id, []).append(one.id)
+        if one.is_archived:
+            found.add(one.id)
+    for one in (waiting := [*found]):
+        new = [child for child in below.get(one, ()) if child not in found]
+        found.update(new)
+        waiting += new
     return found
 
 
@@ -582,11 +449,11 @@ def _message_of(record: JsonObject) -> _Message:
     times, tokens = _object(record.get("time")), _object(record.get("tokens"))
     return _Message(
         str(record.get("role")),
-        _Times(_number(times.get("created")), times.get("completed")),
+        _Times(_integer(times.get("created")), times.get("completed")),
         _Tokens(
-            _number(tokens.get("input")),
-            _number(tokens.get("output")),
-            _Cache(_number(_object(tokens.get("cache")).get("read"))),
+            _integer(tokens.get("input")),
+            _integer(tokens.get("output")),
+            _Cache(_integer(_object(tokens.get("cache")).get("read"))),
         ),
         str(record.get("cost")),
         str(record.get("providerID", "")),
@@ -606,7 +473,7 @@ def _object(value: object) -> JsonObject:
     return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
-def _number(value: object) -> int:
+def _integer(value: object) -> int:
     return int(value) if isinstance(value, int | float) and abs(value) <= MOST else 0
 
 

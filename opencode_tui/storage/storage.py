@@ -22,11 +22,11 @@ from opencode_tui.cancellation import run_on
 from opencode_tui.schema.error import NotFoundError, StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.index_file import IndexFile
 from opencode_tui.storage.keys import Key, folder_path, record_path
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.reader import FolderRecords, RecordReader
 from opencode_tui.storage.record_file import storage_error
-from opencode_tui.storage.session_changes import SessionChanges
 from opencode_tui.storage.writer import INTERVAL_MS, LET_GO_S, Failed, Render, WriteBehind
 
 T = TypeVar("T")
@@ -63,9 +63,9 @@ class Storage:
         """Work of `to_end` that its callers have left."""
 
     @cached_property
-    def changes(self) -> SessionChanges:
-        """What changed in projects of many sessions since the last look at all their records."""
-        return SessionChanges(self.files, folder=str(self.paths.cache / "index"), root=self._root)
+    def index(self) -> IndexFile:
+        """The file with what is derived from the records, for lists and sums."""
+        return IndexFile(self.paths, self.files)
 
     @cached_property
     def _atomic(self) -> AtomicWriter:
@@ -294,21 +294,11 @@ class Storage:
 
     def _replace(self, key: Key, data: bytes, *, durable: bool = False) -> None:
         path = record_path(self._root, key)
-
-        def write() -> None:
-            with self.changes.recorded(key) as around:
-                self._atomic.write(path, data, durable=durable, around=around)
-
-        self._disk("write", path, write)
+        self._disk("write", path, lambda: self._atomic.write(path, data, durable=durable))
 
     def _remove(self, key: Key) -> None:
         path = record_path(self._root, key)
-
-        def remove() -> None:
-            with self.changes.recorded(key) as around, around:
-                self._atomic.remove(path)
-
-        self._disk("remove", path, remove)
+        self._disk("remove", path, lambda: self._atomic.remove(path))
 
     def _create_missing(self, records: Sequence[tuple[Key, bytes]]) -> None:
         for key, data in records:

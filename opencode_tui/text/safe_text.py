@@ -6,7 +6,6 @@ country's characters, so that every cell is where the program thinks.
 """
 
 import re
-from collections.abc import Sequence
 from functools import cache
 
 TAB = 4
@@ -51,17 +50,6 @@ def make_safe(text: str, *, multiline: bool = False) -> str:
     if text.isascii() and (text.replace("\n", "").replace("\t", "") if multiline else text).isprintable():
         return text
     return _compiled(_UNSAFE_IN_TEXT if multiline else _UNSAFE_IN_LINE).sub(_escape, text)
-
-
-def are_plain(lines: Sequence[str]) -> bool:
-    """Return whether all lines are printable ASCII with words and single blanks between: one look at many is much faster."""
-    text = "\n".join(["", *lines, ""])
-    return (
-        text.isascii()
-        and text.count("\n") == len(lines) + 1
-        and text.replace("\n", "").isprintable()
-        and not any(part in text for part in ("  ", "\n ", " \n", "\n\n"))
-    )
 
 
 def screen_line(text: str) -> str:

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 from opencode_tui import network
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.well_known import fetch
-from opencode_tui.engine.importing.export_file import ExportFile
 from opencode_tui.engine.mcp.lists import ConnectionLost, McpError
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
 from opencode_tui.engine.provider.chatgpt.sign_in import begin, finish
@@ -29,6 +28,7 @@ from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.engine.share.server import ShareServer, ShareServerError
 from opencode_tui.engine.sign_in.openrouter import openrouter_sign_in
 from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
+from opencode_tui.extras.importing.export_file import ExportFile
 from opencode_tui.schema.error import ConfigError, ProviderError, SignInError, StorageError, ToolError, split_remedy
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.paths import Paths

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from opencode_tui import network
 from opencode_tui.config import well_known
 from opencode_tui.engine import newest_version
-from opencode_tui.engine.importing import export_file
 from opencode_tui.engine.provider import local_servers, model_fetch, trial
 from opencode_tui.engine.provider.chatgpt import service
 from opencode_tui.engine.session.request import instruction
@@ -24,6 +23,7 @@ from opencode_tui.engine.sign_in import openrouter
 from opencode_tui.engine.tool.builtin import websearch
 from opencode_tui.engine.tool.builtin.webfetch import WebfetchTool
 from opencode_tui.engine.tool.search_service import BRAVE
+from opencode_tui.extras.importing import export_file
 from opencode_tui.schema.error import OpencodeError, ToolError
 from opencode_tui.storage.paths import find_paths
 from tests.faults.conftest import CANCEL_S, quickest

@@ -16,6 +16,7 @@ from pydantic import ValidationError as PydanticError
 
 import opencode_tui.config.settings
 import opencode_tui.engine.tool.builtin
+import opencode_tui.extras.opencode2.schema
 import opencode_tui.schema
 from opencode_tui.config.settings.settings import Settings
 from opencode_tui.schema.accept import RefusedError, acceptor
@@ -69,9 +70,15 @@ def records(base: type[Record]) -> list[type[Record]]:
     )
 
 
-for _package in (opencode_tui.schema, opencode_tui.config.settings, opencode_tui.engine.tool.builtin):
+_LOADED = (
+    opencode_tui.schema,
+    opencode_tui.config.settings,
+    opencode_tui.engine.tool.builtin,
+    opencode_tui.extras.opencode2.schema,
+)
+for _package in _LOADED:
     load(_package)
-PACKAGES = ("opencode_tui.schema.", "opencode_tui.config.settings.", "opencode_tui.engine.tool.builtin.")
+PACKAGES = tuple(f"{one.__name__}." for one in _LOADED)
 RECORDS = records(Record)
 
 

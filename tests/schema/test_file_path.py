@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from opencode_tui.schema.api.project import ProjectInfo, ProjectTime
 from opencode_tui.schema.file_path import read_path, write_path
-from opencode_tui.schema.session.listed import read_listed
 from opencode_tui.schema.session.message import MessagePath
 from opencode_tui.schema.session.part import PART, PatchPart
 from opencode_tui.schema.session.prefix import SessionPrefix
@@ -52,7 +51,6 @@ def test_a_folder_of_any_name_survives_the_record_of_its_session_and_the_lists(n
     )
     data = info.to_json()
     assert SessionInfo.model_validate_json(data).directory == folder
-    assert [one.directory for one in read_listed([b"[" + data + b"]"])] == [folder]
 
 
 @given(NAMES)

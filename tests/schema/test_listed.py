@@ -1,14 +1,12 @@
-"""Sessions as lists show them are the same whether they come from a record in memory or from the text of one."""
+"""Sessions as lists show them, and as they are sent."""
 
-import json
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencode_tui.schema.session.listed import ListedSession, listed, read_listed
+from opencode_tui.schema.session.listed import ListedSession, listed
 from opencode_tui.schema.session.session import SessionInfo
 
 SOURCE = "ses_e08a11110000AAAAAAAAAAAAAA"
@@ -57,13 +55,6 @@ def records(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(st.lists(records(), max_size=5))
-def test_a_text_gives_what_its_record_gives(found: list[dict[str, Any]]) -> None:
-    infos = [SessionInfo.model_validate_json(json.dumps(one)) for one in found]
-    line = b"[" + b",".join(info.to_line() for info in infos) + b"]"
-    assert list(read_listed([line, line])) == [listed(info) for info in [*infos, *infos]]
-
-
-@given(st.lists(records(), max_size=5))
 def test_they_travel_as_json(found: list[dict[str, Any]]) -> None:
     rows = [listed(SessionInfo.model_validate(one)) for one in found]
     assert msgspec.json.decode(msgspec.json.encode(rows), type=list[ListedSession]) == rows
@@ -92,9 +83,3 @@ def test_what_lists_choose_and_draw_by_is_there() -> None:
 def test_a_plain_session_has_none_of_that() -> None:
     one = listed(SessionInfo.model_validate(record()))
     assert one == ListedSession("ses_1", "t", "/p", 1, 2)
-
-
-@pytest.mark.parametrize("line", [b"", b"[{}]", b"{", b'[{"id": 1}]'])
-def test_a_damaged_text_is_refused(line: bytes) -> None:
-    with pytest.raises(msgspec.MsgspecError):
-        list(read_listed([line]))

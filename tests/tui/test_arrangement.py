@@ -2,15 +2,13 @@
 
 import random
 from collections.abc import Sequence
-from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
 
 from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.text.session_tree import TreeSigns, build_tree
-from opencode_tui.tui.sessions.arrangement import Arranged, by_folder, day, in_one_folder
-from opencode_tui.tui.state.session_map import SessionMap
+from opencode_tui.tui.sessions.arrangement import Placed, by_folder, day, in_one_folder
 from tests.support.terminal.conversation import NOON
 
 SIGNS = TreeSigns()
@@ -36,13 +34,8 @@ def plainly(infos: Sequence[ListedSession], *, is_archived: bool, group: str = "
     ]
 
 
-def shown(sessions: SessionMap, arranged: Arranged) -> Shown:
-    groups = [*arranged.groups, (len(arranged.rows), "")]
-    names = [name for (start, name), (end, _) in pairwise(groups) for _ in range(start, end)]
-    return [
-        (sessions.table.ids[row], arranged.branches.get(row, ""), name)
-        for row, name in zip(arranged.rows, names, strict=True)
-    ]
+def shown(placed: Sequence[Placed]) -> Shown:
+    return [(one.info.id, one.branch, one.group) for one in placed]
 
 
 def many(chance: random.Random, count: int) -> list[ListedSession]:
@@ -69,18 +62,15 @@ def many(chance: random.Random, count: int) -> list[ListedSession]:
 
 
 @pytest.mark.parametrize("is_archived", [False, True])
-def test_rows_of_a_table_are_in_the_order_of_the_plain_definition(is_archived: bool) -> None:
+def test_sessions_are_in_the_order_of_the_plain_definition(is_archived: bool) -> None:
     chance, rows = random.Random(5), 0
     for _ in range(300):
         infos = many(chance, chance.randrange(14))
-        sessions = SessionMap(infos)
-        arranged = in_one_folder(sessions.table, sessions.rows, SIGNS, NOON, is_archived=is_archived)
+        placed = shown(in_one_folder(infos, SIGNS, NOON, is_archived=is_archived))
         expected = plainly(infos, is_archived=is_archived)
-        assert sorted(shown(sessions, arranged)) == sorted(expected)
+        assert sorted(placed) == sorted(expected)
         circles = {info.id for info in infos if info.origin}  # where a circle begins may differ among those used alike
-        assert [one for one in shown(sessions, arranged) if one[0] not in circles] == [
-            one for one in expected if one[0] not in circles
-        ]
+        assert [one for one in placed if one[0] not in circles] == [one for one in expected if one[0] not in circles]
         rows += len(expected)
     assert rows > 100
 
@@ -89,31 +79,28 @@ def test_rows_without_trees_are_in_exactly_that_order() -> None:
     chance = random.Random(6)
     for _ in range(200):
         infos = [replace(one, parent_id="", fork_of="") for one in many(chance, chance.randrange(1, 20))]
-        sessions = SessionMap(infos)
-        arranged = in_one_folder(sessions.table, sessions.rows, SIGNS, NOON, is_archived=False)
-        assert shown(sessions, arranged) == plainly(infos, is_archived=False)
+        placed = in_one_folder(infos, SIGNS, NOON, is_archived=False)
+        assert shown(placed) == plainly(infos, is_archived=False)
 
 
 def test_all_projects_are_by_folder_the_one_used_last_first() -> None:
     chance = random.Random(7)
     for _ in range(100):
         infos = many(chance, chance.randrange(1, 14))
-        sessions = SessionMap(infos)
-        arranged = by_folder(sessions.table, sessions.rows, SIGNS, NOON, is_archived=False)
+        placed = shown(by_folder(infos, SIGNS, NOON, is_archived=False))
         last = {
             path: max(one.updated for one in infos if one.directory == path) for path in {i.directory for i in infos}
         }
-        ordered = [name for _, name in arranged.groups]
+        ordered = [*dict.fromkeys(name for _, _, name in placed)]
         assert [last[name] for name in ordered] == sorted((last[name] for name in ordered), reverse=True)
         for path in last:
             inside = [one for one in infos if one.directory == path]
             expected = plainly(inside, is_archived=False, group=path)
-            assert sorted(one for one in shown(sessions, arranged) if one[2] == path) == sorted(expected)
+            assert sorted(one for one in placed if one[2] == path) == sorted(expected)
 
 
 def test_moments_that_no_calendar_has_do_not_mix_up_the_days() -> None:
     moments = [10**17, 10**16, NOON, NOON - DAY_MS, NOON - 2 * DAY_MS, NOON - 40 * DAY_MS, 5, -5, -(10**16), -(10**17)]
     infos = [ListedSession(f"ses_{at}", "t", "/a", one, one) for at, one in enumerate(moments)]
-    sessions = SessionMap(infos)
-    arranged = in_one_folder(sessions.table, sessions.rows, SIGNS, NOON, is_archived=False)
-    assert shown(sessions, arranged) == [(info.id, "", day(info.updated, NOON)) for info in infos]
+    placed = in_one_folder(infos, SIGNS, NOON, is_archived=False)
+    assert shown(placed) == [(info.id, "", day(info.updated, NOON)) for info in infos]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from opencode_tui.schema.session.listed import listed
 from opencode_tui.tui.keys.keyed import FAR
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
-from opencode_tui.tui.sessions.rows import RowList
+from opencode_tui.tui.sessions.rows import Row
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_map import SessionMap
@@ -151,7 +151,7 @@ def test_rows_are_made_anew_only_when_something_that_they_show_has_changed() -> 
     control = controlled("a", "b", "c")
     known = KnownSessions(control)
 
-    def rows() -> RowList:
+    def rows() -> Sequence[Row]:
         return known.rows("active", UNICODE, is_everywhere=False)
 
     first = rows()

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import click
 from msgspec import Struct, field
@@ -22,10 +22,6 @@ from opencode_tui.cli.style import Style, Token, style_of
 from opencode_tui.client.client import Client
 from opencode_tui.client.logout import ends_at_logout
 from opencode_tui.config.auth import AuthStore
-from opencode_tui.engine.importing.opencode_json import OpenCodeJson
-from opencode_tui.engine.importing.opencode_sqlite import OpenCodeSqlite
-from opencode_tui.engine.importing.source import SessionSource
-from opencode_tui.engine.importing.sources import Sources
 from opencode_tui.engine.project.git import git_version
 from opencode_tui.engine.sandbox.caches import repair_caches
 from opencode_tui.engine.sandbox.temp import list_caches, size_of_folder
@@ -33,7 +29,9 @@ from opencode_tui.engine.sandbox.tier import Tier, candidates, find_version, pro
 from opencode_tui.engine.sandbox.tiers.bubblewrap import find_program as find_bubblewrap
 from opencode_tui.engine.skill.skills import discover_skills, search_of
 from opencode_tui.engine.tool.search.ripgrep import find_ripgrep, missing_ripgrep
+from opencode_tui.entry_points import load
 from opencode_tui.programs import find_program
+from opencode_tui.schema.api.importing import LeftBehind
 from opencode_tui.schema.api.language import FormatterState, LanguageServerState
 from opencode_tui.schema.error import (
     ConfigError,
@@ -133,6 +131,7 @@ _MEBIBYTE = 1024 * 1024
 _SCARCE_BYTES = 512 * _MEBIBYTE
 _FULL_BYTES = 64 * _MEBIBYTE
 _NAMED_TITLES = 10
+FindLeftBehind = Callable[[Paths, Mapping[str, str]], Iterator[LeftBehind]]
 
 WRITE_S = 5.0
 """Seconds that the disk has to store a file of a few bytes."""
@@ -350,16 +349,9 @@ def check_trash(paths: Paths) -> Check:
 
 def check_left_behind(paths: Paths, environ: Mapping[str, str]) -> Iterator[Check]:
     """Yield a result for each store of OpenCode with sessions that a newer version left behind in it. Blocks."""
-    sources = Sources(paths, environ).find()
-    try:
-        for source in sources:
-            try:
-                yield from _left_in(source, [one for one in sources if isinstance(one, OpenCodeSqlite)])
-            except OpencodeError as error:
-                yield Check("opencode", "warning", str(error))
-    finally:
-        for source in sources:
-            source.close()
+    find_left_behind = cast("FindLeftBehind", load("importing.left_behind"))
+    for found in find_left_behind(paths, environ):
+        yield Check("opencode", "warning", found.problem) if found.problem else _left_in(found)
 
 
 def check_left_agents(paths: Paths) -> Iterator[Check]:
@@ -375,23 +367,18 @@ def check_left_agents(paths: Paths) -> Iterator[Check]:
     yield Check("agents", "warning", text, [*details, ("ok", about)])
 
 
-def _left_in(source: SessionSource, databases: Sequence[OpenCodeSqlite]) -> Iterator[Check]:
-    """Yield a result if OpenCode 2 shows sessions without messages, or if sessions of a folder are in no database beside it."""
-    text = ""
-    titles: Sequence[str] = []
-    if isinstance(source, OpenCodeSqlite):
-        titles = source.left_behind()
-        text = f"{plural(len(titles), 'session')} in {source.path} that OpenCode 2 shows without messages"
-    elif isinstance(source, OpenCodeJson):
-        beside = [one for one in databases if one.path.parent == source.path.parent]
-        titles = source.titles_besides({name for one in beside for name in one.ids()}) if beside else []
-        text = f"{plural(len(titles), 'session')} in {source.path} that no database beside it has: not moved there, or deleted"
-    if not titles:
-        return
+def _left_in(found: LeftBehind) -> Check:
+    """Return a result: OpenCode 2 shows sessions without messages, or sessions of a folder are in no database beside it."""
+    titles = found.titles
+    text = f"{plural(len(titles), 'session')} in {found.path} "
+    if found.state == "without messages":
+        text += "that OpenCode 2 shows without messages"
+    else:
+        text += "that no database beside it has: not moved there, or deleted"
     details: list[tuple[Level, str]] = [("ok", make_safe(title)) for title in titles[:_NAMED_TITLES]]
     if len(titles) > _NAMED_TITLES:
         details.append(("ok", f"… {len(titles) - _NAMED_TITLES} more"))
-    yield Check("opencode", "ok", text, [*details, ("ok", "`opencode-tui import opencode` brings them here whole")])
+    return Check("opencode", "ok", text, [*details, ("ok", "`opencode-tui import opencode` brings them here whole")])
 
 
 def _describe(findings: list[Finding]) -> list[tuple[Level, str]]:

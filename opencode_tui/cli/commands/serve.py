@@ -5,8 +5,10 @@ import os
 import secrets
 import signal
 import sys
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -16,6 +18,7 @@ from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import ending_signals, print_result, say
+from opencode_tui.entry_points import load
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.schema.setting_defaults import SERVER_HOST, SERVER_PORT
 from opencode_tui.server.address import Listening, check_reach
@@ -23,6 +26,7 @@ from opencode_tui.server.address import Listening, check_reach
 if TYPE_CHECKING:
     from opencode_tui.client.local import LocalClients
     from opencode_tui.server.guard import Credentials
+    from opencode_tui.server.lazy_app import OpenCode2Access
 
 
 @click.command(epilog="Without OPENCODE_SERVER_PASSWORD or --password-file a random password is printed to stderr.")
@@ -111,16 +115,17 @@ async def _serve(environment: Environment, listening: Listening, *, has_terminal
 def make_opencode2_credentials(environment: Environment) -> "Credentials":
     """Return the password that OpenCode 2's programs read. Raises ConfigError."""
     from opencode_tui.server.guard import Credentials
-    from opencode_tui.server.opencode2.discovery import choose_password, state_folder
 
-    folder = state_folder(environment.environ, environment.paths.home)
-    return Credentials(choose_password(folder, environment.flags.server_password))
+    return Credentials(_opencode2_access(environment).choose_password(environment.flags.server_password))
 
 
 def _registered(environment: Environment, url: str, credentials: "Credentials") -> AbstractContextManager[None]:
-    from opencode_tui.server.opencode2.discovery import registered, state_folder
+    return _opencode2_access(environment).registered(url, credentials.password)
 
-    return registered(state_folder(environment.environ, environment.paths.home), url, credentials.password)
+
+def _opencode2_access(environment: Environment) -> "OpenCode2Access":
+    open_access = cast("Callable[[Mapping[str, str], Path], OpenCode2Access]", load("opencode2.access"))
+    return open_access(environment.environ, environment.paths.home)
 
 
 def end_on_signals() -> "asyncio.Future[int]":

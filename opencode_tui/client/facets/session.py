@@ -143,7 +143,7 @@ class SessionsFacet(Protocol):
         """Return the cost of these sessions in USD, each with its agents' sessions; free ones are left out.
 
         An agent's session that is archived counts only with `is_archived`, for a caller that is archived too. Sessions of other
-        projects are left out. Other processes' new sessions may be missing for a minute.
+        projects are left out.
         """
         ...
 

@@ -12,14 +12,17 @@ from pathlib import Path
 from typing import cast
 from urllib.parse import urlsplit
 
+from opencode_tui.config.check.keybinds import check_keybinds
 from opencode_tui.config.flags import DEFAULT_OUTPUT_TOKEN_MAX
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.permission import PERMISSIONS
 from opencode_tui.config.settings.provider import LimitSettings, ProviderSettings
 from opencode_tui.config.settings.settings import McpLocalSettings, Settings
 from opencode_tui.config.sources.definitions import find_definitions
-from opencode_tui.config.sources.jsonc import KeyPath
+from opencode_tui.config.sources.jsonc import JsoncError, KeyPath, parse
 from opencode_tui.config.sources.layer import Origins
+from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
+from opencode_tui.schema.api.theme import theme_fault
 from opencode_tui.schema.suggest import did_you_mean, nearest, suggest
 from opencode_tui.schema.tools import permission_of
 
@@ -143,7 +146,6 @@ def _check_theme(settings: Settings, origins: Origins, folders: Sequence[Path]) 
     name = settings.theme
     if name is None:
         return
-    from opencode_tui.schema.api.theme import theme_fault
 
     if fault := theme_fault(name, _theme_names(folders)):
         reason = "no such theme" if "theme" in origins.filled else fault
@@ -163,16 +165,12 @@ def _theme_names(folders: Sequence[Path]) -> Iterator[str]:
 def _check_keybinds(settings: Settings, origins: Origins) -> Iterable[Notice]:
     if not settings.keybinds:
         return ()
-    from opencode_tui.config.check.keybinds import check_keybinds
 
     return check_keybinds(settings.keybinds, origins)
 
 
 def _theme_file_fault(path: Path) -> str:
     """Return why a theme's file cannot be read; empty when it can be read or does not exist."""
-    from opencode_tui.config.sources.jsonc import JsoncError, parse
-    from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
-
     try:
         value = parse(read_text(str(path))).value
     except FileNotFoundError:

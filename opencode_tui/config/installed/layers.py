@@ -6,8 +6,10 @@ from typing import Any
 
 from opencode_tui.config.installed.claude_plugin import FORM
 from opencode_tui.config.installed.package import Document, Package, expand
+from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.claude_form import rules_of_claude_code
 from opencode_tui.config.sources.folder import Extension
+from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.config.sources.layer import PLUGIN_SOURCE, Layer
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
@@ -44,16 +46,12 @@ def layers_of(package: Package) -> Iterator[Layer]:
 
 
 def _layer(package: Package, value: JsonObject, *, has_placeholders: bool = False, fault: str = "") -> Layer:
-    from opencode_tui.config.notice import Notice
-
     source = source_of(package.name)
     warnings = (Notice(source, "", fault),) if fault else ()
     return Layer(source, "user", package.place.final, value, warnings=warnings, has_placeholders=has_placeholders)
 
 
 def _read(package: Package, section: str, document: Document) -> JsonObject | ConfigError:
-    from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # YAML only for these
-
     shown = os.path.relpath(document.path, package.place.root)
     try:
         matter = split_front_matter(read_text(str(document.path)))

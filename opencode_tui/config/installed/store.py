@@ -22,7 +22,10 @@ from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import cause_of
+from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths, ensure
+from opencode_tui.storage.safe_folder import Disk
 
 RECORD, PACKAGE, DATA, OFF = "record.json", "package", "data", "off"
 STAGING = ".staging"
@@ -81,9 +84,6 @@ class InstalledStore:
 
     def put(self, record: Installed, staged: Path) -> None:
         """Install a prepared folder, in place of an earlier one of this name. Raises ConfigError. Blocks."""
-        from opencode_tui.storage.files import AtomicWriter, FileSystem  # only needed for writing
-        from opencode_tui.storage.locks import Locks
-
         files, own = FileSystem(), self.folder / record.name
         try:
             with Locks(self._paths).store():
@@ -109,9 +109,6 @@ class InstalledStore:
 
     def switch(self, name: str, *, is_on: bool) -> None:
         """Give a plugin an effect, or none, from the next time a folder is opened. Raises ConfigError. Blocks."""
-        from opencode_tui.storage.files import AtomicWriter, FileSystem  # only needed for writing
-        from opencode_tui.storage.locks import Locks
-
         path = self.folder / name / OFF
         try:
             with Locks(self._paths).store():
@@ -126,9 +123,6 @@ class InstalledStore:
 
     def remove(self, name: str) -> None:
         """Delete a plugin with its data. Raises ConfigError where something remains. Blocks."""
-        from opencode_tui.storage.locks import Locks
-        from opencode_tui.storage.safe_folder import Disk
-
         with Locks(self._paths).store(), Disk(os.path.realpath(self.folder)).open("") as folder:
             is_gone = folder.delete(name)
         if not is_gone:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from opencode_tui.config.notice import Notice, describe
 from opencode_tui.config.sources.claude_form import from_claude_code
 from opencode_tui.config.sources.definitions import find_definitions
+from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.config.sources.jsonc import KeyPath, Position
 from opencode_tui.config.sources.layer import Layer, Origin, in_own_form, unreadable_layer, visit
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
@@ -115,11 +116,6 @@ def find_foreign_files(folder: Path, origin: Origin) -> Iterator[Notice]:
 
 
 def _read_one(path: Path, section: str, name: str, origin: Origin) -> Layer:
-    from opencode_tui.config.sources.front_matter import (
-        FrontMatterError,
-        split_front_matter,
-    )  # YAML only where there is markdown
-
     warnings: list[Notice] = []
     try:
         matter = split_front_matter(read_text(str(path)))

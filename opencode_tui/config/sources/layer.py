@@ -10,6 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from opencode_tui.config.notice import Notice, config_error, describe, dotted
+from opencode_tui.config.settings.fields import all_fields, former_of
+from opencode_tui.config.sources import opencode2, opencode2_cli
 from opencode_tui.config.sources.jsonc import Document, JsoncError, KeyPath, Position, parse
 from opencode_tui.config.sources.newer_form import is_newer_form
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_bytes, read_text
@@ -26,8 +28,6 @@ Origin = Literal["user", "repository", "administrator"]
 @cache
 def _former_names() -> Mapping[str, str]:
     """Return the former name of each key that has one."""
-    from opencode_tui.config.settings.fields import all_fields, former_of  # most files are right
-
     former = {former_of(field): key.rpartition(".")[2] for key, field in all_fields().items()}
     return {one.now: key for one, key in former.items() if one is not None and one.now}
 
@@ -203,8 +203,6 @@ def _read_mcp_file(text: str, path: Path, origin: Origin) -> Layer:
 
 def _read_cli_file(text: str, path: Path, origin: Origin) -> Layer:
     """Return what such a file sets of our screen."""
-    from opencode_tui.config.sources import opencode2_cli
-
     source = str(path)
     document = _parse(text, source)
     if not isinstance(document.value, dict):
@@ -293,7 +291,6 @@ def in_own_form(layer: Layer) -> Layer:
     """Return a layer with what it has in the form of OpenCode 2 in the form of OpenCode 1. Raises ConfigError."""
     if not is_newer_form(layer.value):
         return layer
-    from opencode_tui.config.sources import opencode2
 
     return _converted(layer, opencode2.convert(layer.value, layer.error))
 

@@ -17,6 +17,7 @@ from opencode_tui.config.flags import Flags
 from opencode_tui.config.notice import Notice
 from opencode_tui.config.sources.layer import CLI_FILE, MCP_FILE, Origin
 from opencode_tui.config.sources.project_file import RULES_FILES, find_objection
+from opencode_tui.config.well_known import AcceptedStore
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.storage.paths import APP_NAME, Paths
 
@@ -83,7 +84,6 @@ def list_accepted(paths: Paths) -> list[str]:
     """Return the addresses whose settings the user accepted; they come before all other sources. Blocks."""
     if not paths.well_known.is_dir():
         return []
-    from opencode_tui.config.well_known import AcceptedStore  # few users have one
 
     return [record.url for record in AcceptedStore(paths=paths).all()]
 

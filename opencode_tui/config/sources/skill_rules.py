@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
+from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.schema.record import JsonObject
 
@@ -38,8 +39,6 @@ def find_faults(name: str, description: str, folder: str, values: Mapping[str, o
 
 def find_fault(path: Path, *, is_strict: bool) -> str | None:
     """Return why a SKILL.md cannot be used, None where it can; only where `is_strict` for all rules of the format. Blocks."""
-    from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # YAML only for skills
-
     try:
         values = split_front_matter(read_text(str(path))).values
     except (OSError, UnreadableFileError, FrontMatterError) as error:

@@ -17,7 +17,10 @@ from opencode_tui.schema.error import TrustError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import cause_of
+from opencode_tui.storage.files import AtomicWriter, FileSystem
+from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
+from opencode_tui.storage.task_folders import task_origin
 
 Verdict = Literal["trusted", "changed", "unknown"]
 
@@ -47,8 +50,6 @@ class TrustStore:
 
         A batch task's worktree has the trust of the one that it was made from: the same content counts in both.
         """
-        from opencode_tui.storage.task_folders import task_origin  # only where something needs trust
-
         origin = task_origin(self._paths, worktree)
         entry = self._read().get(str(worktree) if origin is None else origin)
         return None if entry is None else _to_folder(str(worktree), entry)
@@ -81,8 +82,6 @@ class TrustStore:
         return True
 
     def _lock(self) -> Any:
-        from opencode_tui.storage.locks import Locks  # only needed for writing
-
         return Locks(self._paths).store()
 
     def _read(self) -> dict[str, JsonObject]:
@@ -104,11 +103,6 @@ class TrustStore:
         return cast("dict[str, JsonObject]", loaded)
 
     def _write(self, entries: dict[str, JsonObject]) -> None:
-        from opencode_tui.storage.files import (
-            AtomicWriter,  # only needed for writing
-            FileSystem,
-        )
-
         data = json.dumps(entries, indent=2).encode()
         try:
             AtomicWriter(FileSystem()).write(os.path.realpath(self._paths.trust), data, durable=True)

@@ -23,7 +23,7 @@ from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.schema.error import ConfigError, ModelNotFoundError
 from opencode_tui.schema.model import Model, describe_variants, parse_model_ref, require_model_ref
 from opencode_tui.schema.permission import Rule
-from opencode_tui.schema.record import JsonObject, json_name
+from opencode_tui.schema.record import JsonObject, ValidationError, json_name
 from opencode_tui.schema.tools import row_of
 
 BUILT_IN = ""
@@ -93,8 +93,6 @@ def _model(key: str, text: Any) -> JsonObject:
 
 
 def _validated(key: str, fields: JsonObject) -> AgentInfo:
-    from opencode_tui.schema.record import ValidationError
-
     try:
         return AgentInfo.model_validate(fields)
     except ValidationError as error:

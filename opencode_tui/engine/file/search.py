@@ -11,6 +11,7 @@ from pathlib import Path
 
 from opencode_tui.engine.tool.search.hits import confirmed
 from opencode_tui.engine.tool.search.ripgrep import require_ripgrep, run_search
+from opencode_tui.engine.tool.search.search import FileSearch
 from opencode_tui.schema.api.file import FindKind, LineMatch, LineText, Submatch
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.ranking import is_hidden, ranked_paths
@@ -50,8 +51,6 @@ class FileFinder:
         async with self._listing:
             now = self._clock()
             if self._listed_at is None or now - self._listed_at > KEPT_MS:
-                from opencode_tui.engine.tool.search.search import FileSearch  # a one-shot run finds no files by name
-
                 search = FileSearch(self._directory, os.environ)
                 self._files = (await search.files(self._directory, accept=lambda _path: True, limit=MOST_FILES)).paths
                 self._listed_at = self._clock()

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from opencode_tui.engine.snapshot.scan.ignore import Rules
+
 if TYPE_CHECKING:
-    from opencode_tui.engine.snapshot.scan.ignore import Rules
+    pass
 
 MOST_FOLDERS = 1_000
 
@@ -65,8 +67,6 @@ def _is_own(entry: "os.DirEntry[str]") -> bool:
 
 def _rules_of(directory: Path, top: Path) -> "Rules":
     """Return the ignore rules that hold in a folder at or below `top`."""
-    from opencode_tui.engine.snapshot.scan.ignore import Rules  # not for `inner_folders`, before each first prompt
-
     rules = Rules().with_folder(top, "")
     parts = directory.relative_to(top).parts
     for depth in range(1, len(parts) + 1):

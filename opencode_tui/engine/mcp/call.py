@@ -16,6 +16,7 @@ from opencode_tui.engine.mcp.elicitation import ask_user
 from opencode_tui.engine.mcp.lists import McpError
 from opencode_tui.engine.mcp.server import CALL_S
 from opencode_tui.engine.permission.ruleset import disabled
+from opencode_tui.engine.tool.process.background import BackgroundCall, BackgroundOutput
 from opencode_tui.engine.tool.tool import ToolContext, ToolResult
 from opencode_tui.schema.api.background import BackgroundCommand
 from opencode_tui.schema.api.mcp import McpTool
@@ -26,7 +27,7 @@ from opencode_tui.schema.setting_defaults import MCP_BACKGROUND_MS
 if TYPE_CHECKING:
     from opencode_tui.engine.mcp.servers import McpServers
     from opencode_tui.engine.sandbox.environment import Secrets
-    from opencode_tui.engine.tool.process.background import BackgroundCommands, BackgroundOutput
+    from opencode_tui.engine.tool.process.background import BackgroundCommands
 
 LONG_CALL_S = 1_800.0
 """Seconds without progress after which a call has failed that may continue there, unless the settings say otherwise."""
@@ -56,8 +57,6 @@ class CallBackground(Struct, frozen=True):
 
 def make_output(reserve: Callable[[], Path], secrets: "Secrets") -> "BackgroundOutput":
     """Return an output without the values of keys; a long one is kept in a file that `reserve` names."""
-    from opencode_tui.engine.tool.process.background import BackgroundOutput
-
     return BackgroundOutput(reserve, redactor=secrets.stream())
 
 
@@ -150,8 +149,6 @@ class ServerCall:
 
     async def _go_on(self, task: asyncio.Task[ToolResult], background: CallBackground) -> BackgroundCommand | None:
         """Let the call continue in the background; None where too much runs there."""
-        from opencode_tui.engine.tool.process.background import BackgroundCall
-
         words = json.dumps(self._arguments, ensure_ascii=False) if self._arguments else ""
         self._output = background.make_output()
         self._output.progress = self._progress

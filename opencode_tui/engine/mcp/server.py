@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from opencode_tui import network
 from opencode_tui.cancellation import consume_error
 from opencode_tui.config.settings.settings import McpLocalSettings, McpRemoteSettings
 from opencode_tui.config.sources.substitute import resolve_file
@@ -498,8 +499,6 @@ class McpServer:
                 raise McpError(f"it {process.exit_text} while it started") from None
             reason = str(lost)
             if not isinstance(self.entry, McpLocalSettings):
-                from opencode_tui import network  # the SDK has imported it
-
                 reason = network.explain(reason, self.entry.url)
             raise McpError(f"it cannot be reached: {reason}") from None
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from opencode_tui.config.installed.package import Document, Package
 from opencode_tui.config.installed.store import InstalledStore
+from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.config.sources.text_file import UnreadableFileError, read_text
 from opencode_tui.engine.plugin.install import Prepared
 from opencode_tui.engine.plugin.trees import Entry
@@ -124,8 +125,6 @@ def _document(kind: str, name: str, document: Document) -> Iterator[str]:
 
 
 def _head(path: Path) -> tuple[Mapping[str, Any], str]:
-    from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # YAML only for these
-
     try:
         matter = split_front_matter(read_text(str(path)))
     except (OSError, UnreadableFileError, FrontMatterError):

@@ -17,6 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from opencode_tui.engine.project.git import list_root_commits
 from opencode_tui.engine.project.repository import Repository, find_repository, read_small
 from opencode_tui.schema.api.project import GLOBAL_PROJECT
 from opencode_tui.schema.error import ConfigError, GitUnavailableError
@@ -109,7 +110,6 @@ def _shared_id(common_dir: Path) -> str | None:
 def _first_root(repository: Repository, kept: str | None, environ: Mapping[str, str]) -> str:
     if not _may_have_commits(repository):
         return GLOBAL_PROJECT
-    from opencode_tui.engine.project.git import list_root_commits  # needed once in the life of a repository
 
     common = repository.common_dir
     roots = list_root_commits(common, environ=environ, git_dir=common)

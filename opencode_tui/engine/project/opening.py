@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.project.discover import Project
+from opencode_tui.engine.project.git import list_root_commits
 from opencode_tui.engine.project.projects import OpenedProject, Projects
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import Clock
@@ -48,6 +49,4 @@ async def _recover_trash(paths: Paths, trash: "Lazy[Trash]") -> list[str]:
 
 
 def _root_commits(environ: Mapping[str, str], folder: Path) -> list[str]:
-    from opencode_tui.engine.project.git import list_root_commits  # imported only to migrate an old store
-
     return list_root_commits(folder, environ=environ)

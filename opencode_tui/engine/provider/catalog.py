@@ -13,6 +13,8 @@ from msgspec import Struct, field
 
 from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.lazy import Lazy
+from opencode_tui.engine.provider.chatgpt.catalog import ChatGptProvider
+from opencode_tui.engine.provider.chatgpt.service import find_service
 from opencode_tui.engine.provider.decode.response import as_object, as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.known_provider import KNOWN, find_known, is_local, through_litellm
@@ -20,6 +22,7 @@ from opencode_tui.engine.provider.model_facts import small_models
 from opencode_tui.engine.provider.model_pattern import name_prefix
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.provider.provider import Endpoint, Provider
+from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
@@ -28,7 +31,6 @@ from opencode_tui.schema.suggest import nearest
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServers
-    from opencode_tui.schema.api.catalog import ProviderSummary
 
 DEMO = ModelRef.trusted(provider_id="demo", model_id="tour")
 _SUGGESTIONS = 3
@@ -141,8 +143,6 @@ class Catalog(Struct, frozen=True):
 
     def providers(self, *, only_ready: bool = False) -> "list[ProviderSummary]":
         """Return every enabled provider, or only the usable ones; the demo is the last."""
-        from opencode_tui.schema.api.catalog import ProviderSummary  # most runs list nothing
-
         found = [provider.summary() for provider in self._providers() if provider.is_ready or not only_ready]
         demo = ProviderSummary(id=DEMO.provider_id, name="Demo", is_ready=True, default_model=DEMO.model_id)
         return [*found, demo]
@@ -301,9 +301,6 @@ class Catalog(Struct, frozen=True):
         return time.strftime("%Y-%m-%d", time.gmtime(self.clock() / 1000))
 
     def _chatgpt(self, entry: JsonObject, given: JsonObject) -> Provider:
-        from opencode_tui.engine.provider.chatgpt.catalog import ChatGptProvider  # only with such a sign-in
-        from opencode_tui.engine.provider.chatgpt.service import find_service
-
         found = ChatGptProvider(
             CHATGPT,
             None,

@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from opencode_tui.config import own_process
+from opencode_tui.network import is_refused
 
 if TYPE_CHECKING:
     import httpx
@@ -122,8 +123,6 @@ def _refuse_redirects() -> None:
 def _recorded_failure(request: "httpx.Request") -> Generator[None]:
     """Record why no connection was made: litellm reports it as a failure of the server, without the reason."""
     import httpx  # litellm has imported it
-
-    from opencode_tui.network import is_refused
 
     try:
         yield

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
+from opencode_tui.engine.provider.nearest import find_nearest
 from opencode_tui.schema.json_text import decode_json
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
@@ -131,8 +132,6 @@ class ModelTable:
         """Return the model that is nearest to a name: of these providers, else of the makers; None when none is of its family."""
         key = (model_id, *names)
         if key not in self._nearest:
-            from opencode_tui.engine.provider.nearest import find_nearest  # only for an unlisted model
-
             own, makers = self.models(names), self.models(_MAKERS)
             if found := find_nearest(model_id, own):
                 self._nearest[key] = found, own[found]

@@ -27,6 +27,7 @@ from opencode_tui.engine.provider.decode.delta import (
     WireUsage,
 )
 from opencode_tui.engine.provider.error.plain import truncated
+from opencode_tui.engine.provider.failure import from_stream
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -336,8 +337,6 @@ def closing_events(
 ) -> Sequence[StreamEvent]:
     """Return the last events of a response. Raises ProviderError for the provider's error or a missing end."""
     if (error := normalizer.failure) is not None:
-        from opencode_tui.engine.provider.failure import from_stream  # only for failed calls
-
         raise from_stream(provider_id, error, secrets=secrets, now_ms=now_ms, has_media=normalizer.has_media)
     if not normalizer.is_whole:
         raise truncated(provider_id, "the response is empty" if normalizer.is_empty else "the response was cut off")

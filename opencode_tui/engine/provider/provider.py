@@ -21,6 +21,8 @@ from opencode_tui.engine.provider.known_provider import KnownProvider, find_pack
 from opencode_tui.engine.provider.model_facts import default_models, is_of_group, with_facts
 from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
+from opencode_tui.engine.provider.nearest import version_of
+from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
@@ -28,7 +30,6 @@ from opencode_tui.schema.setting_defaults import CHUNK_TIMEOUT_MS
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.local_servers import LocalServer
-    from opencode_tui.schema.api.catalog import ProviderSummary
 
 FRUITLESS = 6
 """Times `chunkTimeout` after which a response fails that sends bytes and no event, such as comments that keep it open."""
@@ -129,8 +130,6 @@ class Provider:
 
     def summary(self) -> "ProviderSummary":
         """Return a summary without the key."""
-        from opencode_tui.schema.api.catalog import ProviderSummary  # most runs list nothing
-
         return ProviderSummary(
             id=self.id,
             name=as_text(self._given.get("name")) or (self._known.name if self._known else self.id),
@@ -432,8 +431,6 @@ class Provider:
 
 def _best(model_ids: Sequence[str]) -> str | None:
     """Return the newest model of the best family; of equal ones that with the shortest name."""
-    from opencode_tui.engine.provider.nearest import version_of  # most defaults are preferred ones
-
     for pattern in default_models():
         family = [name for name in model_ids if fnmatchcase(short_name(name), pattern)]
         if family:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from opencode_tui.engine.sandbox.mounts import Mounts
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.running import RunningCommands
 from opencode_tui.engine.sandbox.tier import Tier
+from opencode_tui.engine.sandbox.tiers import bubblewrap, landlock, seatbelt, seccomp
+from opencode_tui.engine.sandbox.tiers.view import VIEWS
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.sandbox.mounts import Mounts
     from opencode_tui.engine.sandbox.tiers.bubblewrap import Plan
     from opencode_tui.engine.sandbox.tiers.view import View
 
@@ -60,9 +62,6 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
     Raises OSError when the tier's program is missing, ValueError for the tier "none", which cannot confine.
     """
     if tier == "bubblewrap":
-        from opencode_tui.engine.sandbox.mounts import Mounts
-        from opencode_tui.engine.sandbox.tiers import bubblewrap, seccomp
-
         plan = bubblewrap.plan(policy, argv, folder, is_held=is_held)
         own = {name: value for name, value in policy.environ.items() if not name.startswith(bubblewrap.LOADER)}
         environ = {**own, **_temp_variables(own, "/tmp")}
@@ -81,16 +80,12 @@ def plan_launch(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path, *
         )
     environ = {**policy.environ, **_temp_variables(policy.environ, str(policy.temp))}
     if tier == "landlock":
-        from opencode_tui.engine.sandbox.tiers import landlock
-
         if not is_held:
             return Launch(tuple(argv), environ, folder, confine=landlock.confinement(policy))
         reaper, needed = landlock.reaper()
         readable = replace(policy, read=(*policy.read, *needed))
         return Launch(tuple(argv), environ, folder, confine=landlock.confinement(readable), reaper=reaper)
     if tier == "seatbelt":
-        from opencode_tui.engine.sandbox.tiers import seatbelt
-
         return Launch((seatbelt.PROGRAM, "-p", seatbelt.profile(policy), *argv), environ, folder)
     raise ValueError(f"the tier {tier!r} cannot confine a command")
 
@@ -99,9 +94,6 @@ def _prepared_view(
     plan: "Plan", policy: Policy, folder: Path, environ: Mapping[str, str]
 ) -> "tuple[View | None, tuple[str, ...]]":
     """Return the view of a plan where it is there already, and what enters it."""
-    from opencode_tui.engine.sandbox.tiers import bubblewrap
-    from opencode_tui.engine.sandbox.tiers.view import VIEWS
-
     has_users = bubblewrap.enters_as_user(policy)
     nsenter = bubblewrap.find_nsenter(environ, folder) if has_users else None
     if has_users and nsenter is None:

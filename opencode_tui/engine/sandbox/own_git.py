@@ -25,6 +25,7 @@ from opencode_tui.engine.sandbox.folders import (
 )
 from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.tier import Setting, Tier, choose
+from opencode_tui.engine.sandbox.tiers import bubblewrap, landlock, seatbelt
 from opencode_tui.storage.paths import Paths, ensure, find_paths
 
 _DEPTH = 4
@@ -171,15 +172,10 @@ def _writable(site: GitSite) -> tuple[Path, ...]:
 
 def _start(tier: Tier, policy: Policy, argv: Sequence[str], folder: Path) -> GitStart:
     if tier == "bubblewrap":
-        from opencode_tui.engine.sandbox.tiers import bubblewrap
-
         return GitStart(bubblewrap.plan_helper(policy, argv, folder), policy.environ)
     environ = {**policy.environ, "TMPDIR": str(policy.temp)}
     if tier == "landlock":
-        from opencode_tui.engine.sandbox.tiers import landlock
-
         return GitStart(argv, environ, landlock.confinement(policy))
-    from opencode_tui.engine.sandbox.tiers import seatbelt
 
     return GitStart((seatbelt.PROGRAM, "-p", seatbelt.profile(policy), *argv), environ)
 

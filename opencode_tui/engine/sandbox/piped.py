@@ -17,6 +17,7 @@ from typing import IO, NamedTuple
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
 from opencode_tui.engine.sandbox.mounts import Mounts, child_pid, open_info, wait_for_end
+from opencode_tui.engine.sandbox.tiers.leftover import WATCH
 
 logger = logging.getLogger(__name__)
 
@@ -137,8 +138,6 @@ def _spawn(launch: Launch, info: int) -> "subprocess.Popen[bytes]":
     passed: list[int] = []
     try:
         if launch.filter:
-            from opencode_tui.engine.sandbox.tiers.leftover import WATCH  # only where a namespace is made
-
             watching = WATCH.options()
             reading, writing = os.pipe()
             passed.append(reading)

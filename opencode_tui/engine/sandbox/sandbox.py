@@ -41,6 +41,7 @@ from opencode_tui.engine.sandbox.git_settings import same_but_tracking
 from opencode_tui.engine.sandbox.launch import Launch, plan_launch
 from opencode_tui.engine.sandbox.own_program import OwnProgram, find_installation, protect
 from opencode_tui.engine.sandbox.policy import RELAY_PORT, Policy
+from opencode_tui.engine.sandbox.proxy import HostList, HostProxy
 from opencode_tui.engine.sandbox.running import RunningCommands
 from opencode_tui.engine.sandbox.secret_files import tool_secrets
 from opencode_tui.engine.sandbox.spellings import close_spellings
@@ -53,6 +54,7 @@ from opencode_tui.engine.sandbox.temp import (
     temp_folder,
 )
 from opencode_tui.engine.sandbox.tier import Tier, choose
+from opencode_tui.engine.sandbox.tiers import landlock
 from opencode_tui.schema.error import BusyError
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 from opencode_tui.storage.paths import Paths, ensure
@@ -62,7 +64,7 @@ from opencode_tui.storage.task_folders import is_task_worktree, task_origin
 
 if TYPE_CHECKING:
     from opencode_tui.engine.project.programs import Program
-    from opencode_tui.engine.sandbox.proxy import HostAccess, HostProxy
+    from opencode_tui.engine.sandbox.proxy import HostAccess
 
 logger = logging.getLogger(__name__)
 
@@ -303,8 +305,6 @@ class Sandbox:
 
     async def allows(self, host: str) -> bool:
         """Return whether confined commands may reach a host; without a way to limit them to hosts, they may not."""
-        from opencode_tui.engine.sandbox.proxy import HostList
-
         return HostList(await self._hosts()).allows(host) and not await self.no_hosts()
 
     def hides(self, path: str) -> bool:
@@ -320,8 +320,6 @@ class Sandbox:
         """Return why commands cannot be limited to single hosts here, in one line; empty where they can."""
         tier = (await self.status()).tier
         if tier == "landlock":
-            from opencode_tui.engine.sandbox.tiers import landlock
-
             return landlock.no_hosts()
         return "no sandbox works here" if tier == "none" else ""
 
@@ -357,8 +355,6 @@ class Sandbox:
 
     async def _start_proxy(self, tier: Tier) -> "HostProxy":
         """Return the proxy, listening at a Unix socket or at a port of localhost."""
-        from opencode_tui.engine.sandbox.proxy import HostProxy
-
         if tier == "bubblewrap":
             bound = socket.socket(socket.AF_UNIX)
             self._proxy_address = ensure(temp_folder(self._paths, f"proxy-{token_hex(3)}")) / "socket"

@@ -16,6 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opencode_tui.engine.sandbox.policy import Policy
+from opencode_tui.engine.sandbox.tiers import bubblewrap, landlock, seatbelt
+from opencode_tui.engine.sandbox.tiers.leftover import WATCH
+from opencode_tui.engine.sandbox.tiers.seccomp import assemble_key_filter
 from opencode_tui.storage.paths import ensure, real_path
 
 Tier = Literal["bubblewrap", "landlock", "seatbelt", "none"]
@@ -135,8 +138,6 @@ def _identity(tier: Tier, environ: Mapping[str, str], folder: Path) -> str:
     with suppress(OSError):
         parts.append(Path("/proc/sys/kernel/random/boot_id").read_text().strip())
     if tier == "bubblewrap":
-        from opencode_tui.engine.sandbox.tiers import bubblewrap
-
         program = bubblewrap.find_program(environ, folder) or ""
         parts += [program, str(bubblewrap.has_admin_capability())]
         with suppress(OSError):
@@ -148,10 +149,6 @@ def _identity(tier: Tier, environ: Mapping[str, str], folder: Path) -> str:
 def _probe_bubblewrap(
     environ: Mapping[str, str], folder: Path, *, shares_proc: bool = False, is_flat: bool = False
 ) -> str:
-    from opencode_tui.engine.sandbox.tiers import bubblewrap
-    from opencode_tui.engine.sandbox.tiers.leftover import WATCH
-    from opencode_tui.engine.sandbox.tiers.seccomp import assemble_key_filter
-
     if sys.platform != "linux":
         return "bubblewrap exists on Linux only"
     found = bubblewrap.find_program(environ, folder)
@@ -249,7 +246,6 @@ def _forbidden_by(switches: Path) -> str:
 def _probe_landlock(environ: Mapping[str, str], _folder: Path) -> str:
     if sys.platform != "linux":
         return "Landlock exists on Linux only"
-    from opencode_tui.engine.sandbox.tiers import landlock
 
     if not landlock.version():
         return (
@@ -282,8 +278,6 @@ def _probe_landlock(environ: Mapping[str, str], _folder: Path) -> str:
 
 
 def _probe_seatbelt(environ: Mapping[str, str], _folder: Path) -> str:
-    from opencode_tui.engine.sandbox.tiers import seatbelt
-
     if sys.platform != "darwin":
         return "sandbox-exec exists on macOS only"
     with tempfile.TemporaryDirectory() as name:

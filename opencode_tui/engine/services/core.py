@@ -1,10 +1,12 @@
 """The services that exist once per process: storage, locks, bus, runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import cast
 
 from opencode_tui.bus import Bus
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.config.flags import read_flags
+from opencode_tui.engine.imports import SessionImports
 from opencode_tui.engine.lazy import service
 from opencode_tui.engine.project.opening import store_migrations
 from opencode_tui.engine.project.projects import Projects
@@ -16,6 +18,7 @@ from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.engine.session.session_lock import SessionLock
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
+from opencode_tui.entry_points import load
 from opencode_tui.schema.ids import Clock, Identifier
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.locks import Locks
@@ -55,10 +58,11 @@ class Core:
         self.migrations = store_migrations(paths, locks=locks, clock=clock, environ=environ)
         self.statuses = SessionStatuses(publish=publisher.publish)
         self.copies = ForkCopies(storage, locks)
+        self.index = SessionIndex(storage)
         self.store = SessionStore(
             storage=storage,
             locks=locks,
-            index=SessionIndex(storage),
+            index=self.index,
             publisher=publisher,
             identifier=identifier,
         )
@@ -94,17 +98,7 @@ class Core:
     @service
     def imports(self):
         """The import of sessions of other programs; few processes import any."""
-        from opencode_tui.engine.importing.service import Imports
-
-        return Imports(
-            paths=self.paths,
-            environ=self.environ,
-            storage=self.storage,
-            locks=self.locks,
-            store=self.store,
-            publisher=self.publisher,
-            clock=self.clock,
-        )
+        return cast("MakeImports", load("importing"))(self)
 
     @service
     def model_lists(self):
@@ -119,3 +113,7 @@ class Core:
         from opencode_tui.engine.search.service import SearchService
 
         return SearchService(self.paths, self.bus.subscribe)
+
+
+MakeImports = Callable[[Core], SessionImports]
+"""What the extra that imports sessions is."""

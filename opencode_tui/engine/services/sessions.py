@@ -622,14 +622,7 @@ class SessionServices:
     def _sums(self):
         from opencode_tui.storage.session_sums import SessionSums
 
-        return SessionSums(self._core.storage, self.folder.project.id)
-
-    @service
-    def costs(self):
-        """Computes what the sessions that a list shows cost."""
-        from opencode_tui.engine.session.session_costs import SessionCosts
-
-        return SessionCosts(store=self._core.store, sums=self._sums, project_id=self.folder.project.id)
+        return SessionSums(self._core.storage, self._core.index, self.folder.project.id)
 
     @service
     def _summary_requests(self):

@@ -26,7 +26,7 @@ from opencode_tui.schema.api.question import Question, QuestionOption
 from opencode_tui.schema.error import BudgetError, QuestionDismissedError, ToolError
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
-from opencode_tui.schema.session.session import SessionInfo, hidden_cost, own_from
+from opencode_tui.schema.session.session import SessionInfo
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.context import BudgetUse
@@ -232,8 +232,7 @@ class Budgets(Struct, frozen=True):
             day = await asyncio.to_thread(self.spending.today)
             return Use((self.limits.day or Decimal(0)) + day.allowed, day.spent)
         family = await self.sessions.family(root)
-        shown = await asyncio.to_thread(self.sessions.sums.get().costs, {info.id: own_from(info) for info in family})
-        spent = sum((shown.get(info.id, Decimal(0)) + hidden_cost(info) for info in family), Decimal(0))
+        spent = await asyncio.to_thread(self.sessions.sums.get().cost, family)
         allowed = Decimal(str((root.metadata or {}).get(ALLOWED_KEY) or 0))
         return Use((self.limits.session or Decimal(0)) + allowed, spent)
 

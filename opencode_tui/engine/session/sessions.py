@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from opencode_tui.schema.error import BusyError, NotFoundError, SessionError
 from opencode_tui.schema.ids import Identifier, is_identifier
 from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.session.history import MessageWithParts
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.session import (
     APPROVALS_KEY,
@@ -30,7 +31,6 @@ from opencode_tui.schema.session.session import (
     is_own,
     own_from,
 )
-from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.totals import SessionTotals
 from opencode_tui.storage.locks import Locks
 
@@ -50,10 +50,6 @@ _NOUNS = (
     "falcon", "fern", "garnet", "harbor", "heron", "island", "juniper", "lantern", "maple", "meadow", "otter",
     "pebble", "quarry", "ridge", "river", "sparrow", "summit", "thistle", "valley", "willow",
 )  # fmt: skip
-
-
-_LISTED_S = 1.0
-"""Seconds for which a look at all sessions serves again: a command that continues the latest one has just had one."""
 
 
 def new_slug() -> str:
@@ -78,6 +74,10 @@ def _add_up(conversations: Iterable[tuple[SessionInfo, Iterable[MessageWithParts
                 cached += info.tokens.cache.read + info.tokens.cache.write
                 cost += Decimal(str(info.cost))
     return SessionTotals(steps=steps, input=input_tokens, output=output, cached=cached, cost=float(cost))
+
+
+def _floats(costs: Mapping[str, Decimal]) -> dict[str, float]:
+    return {session_id: float(cost) for session_id, cost in costs.items()}
 
 
 class Sessions(Struct, frozen=True):
@@ -108,7 +108,7 @@ class Sessions(Struct, frozen=True):
         """Return the project's sessions, newest first."""
         return await self.store.sessions(self.project.id)
 
-    async def listed(self) -> SessionTable:
+    async def listed(self) -> list[ListedSession]:
         """Return the project's sessions as lists show them, newest first."""
         return await self.store.listed(self.project.id)
 
@@ -155,23 +155,27 @@ class Sessions(Struct, frozen=True):
 
         Titles and discarded summaries are included; subagent sessions and messages that a fork copied are not.
         """
-        columns = await self.store.columns(self.project.id)
-        begun = columns.begun(range(len(columns.names)))
-        sums = await asyncio.to_thread(self.sums.get().costs, begun)
-        for session_id, cost in columns.costs.items():
-            sums[session_id] = sums.get(session_id, Decimal(0)) + Decimal(str(cost))
-        return {session_id: float(cost) for session_id, cost in sums.items() if cost}
+        return _floats(await asyncio.to_thread(self.sums.get().costs))
 
     async def cost(self, session_id: str) -> float:
         """Return the cost of one session in USD, as `costs` does. Raises NotFoundError, StorageError."""
-        info = await self.get(session_id)
-        shown = await asyncio.to_thread(self.sums.get().costs, {session_id: own_from(info)})
-        return float(shown.get(session_id, Decimal(0)) + hidden_cost(info))
+        return float(await asyncio.to_thread(self.sums.get().cost, [await self.get(session_id)]))
+
+    async def family_costs(self, session_ids: Sequence[str], is_archived: bool = False) -> dict[str, float]:
+        """Return the cost of these sessions with their agents' sessions in USD, without those that cost nothing.
+
+        Raises StorageError. What counts is in `SessionsFacet.family_costs`.
+        """
+        return _floats(await asyncio.to_thread(self.sums.get().family_costs, session_ids, is_archived=is_archived))
+
+    async def total_cost(self, is_archived: bool = False) -> float:
+        """Return the cost of all sessions that are not archived, or of those that are, in USD. Raises StorageError."""
+        return float(await asyncio.to_thread(self.sums.get().spent, is_archived=is_archived))
 
     async def usage(self, since: int = 0) -> "ProjectUsage":
         """Return what the sessions of the project used that were changed since then, in ms since 1970. Raises StorageError."""
-        columns = await self.store.columns(self.project.id)
-        return await asyncio.to_thread(self.sums.get().total, columns, since)
+        found, _ = await asyncio.to_thread(self.sums.get().total, since)
+        return found
 
     async def recover_all(self, recover: Callable[[str], Awaitable[int]]) -> int:
         """Call `recover` for every session that a killed process left open; returns the number of repaired messages."""
@@ -179,7 +183,7 @@ class Sessions(Struct, frozen=True):
 
     async def recover_agents(self, session_id: str, recover: Callable[[str], Awaitable[int]]) -> int:
         """Do the same for the sessions whose parent this is."""
-        children = [child.id for child in await self.store.children(session_id, age_s=_LISTED_S)]
+        children = [child.id for child in await self.store.children(session_id)]
         return await self._recover(await asyncio.to_thread(self.locks.killed_of, children) if children else (), recover)
 
     async def _recover(self, session_ids: Sequence[str], recover: Callable[[str], Awaitable[int]]) -> int:

@@ -10,7 +10,9 @@ from contextlib import asynccontextmanager
 
 from opencode_tui.engine.mcp.browser import open_browser
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected, UnavailablePort, read_redirect
+from opencode_tui.engine.provider.chatgpt import sign_in
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
+from opencode_tui.engine.provider.chatgpt.catalog import read_models
 from opencode_tui.schema.api.sign_in import USAGE_PAGE, SignInDone
 from opencode_tui.schema.error import SignInError
 
@@ -74,9 +76,6 @@ async def chatgpt_sign_in(
     accounts: Accounts, account: Account | None = None, *, is_consent_asked: bool = False
 ) -> AsyncGenerator[BrowserSignIn]:
     """Yield a sign-in with ChatGPT that waits: of a known account again, or of a new one. Raises SignInError, ConfigError."""
-    from opencode_tui.engine.provider.chatgpt import sign_in
-    from opencode_tui.engine.provider.chatgpt.catalog import read_models
-
     callbacks = Callbacks(sign_in.PATH)
     async with listening(callbacks, sign_in.PORTS) as port:
         attempt = await asyncio.to_thread(

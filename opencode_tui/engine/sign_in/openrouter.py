@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from urllib.parse import urlencode, urlsplit
 
+from opencode_tui import network
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected
 from opencode_tui.engine.provider.chatgpt.sign_in import challenge_of
@@ -59,8 +60,6 @@ async def openrouter_sign_in(auth: AuthStore, environ: Mapping[str, str]) -> Asy
 def _exchange(url: str, code: str, verifier: str) -> str:
     """Return the key for a code. Raises SignInError. Blocks for a request."""
     import httpx
-
-    from opencode_tui import network
 
     sent = {"code": code, "code_verifier": verifier, "code_challenge_method": "S256"}
     try:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from opencode_tui.config.load import LoadedConfig
 from opencode_tui.config.sources.definitions import find_definitions
+from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter
 from opencode_tui.config.sources.locations import repository_folders
 from opencode_tui.config.sources.project_file import find_objection
 from opencode_tui.config.sources.skill_rules import find_faults
@@ -106,11 +107,6 @@ class Skill(Struct, frozen=True):
 
         Raises ToolError, also when the file became a link in the meantime: a command may change the files of a project.
         """
-        from opencode_tui.config.sources.front_matter import (  # imports YAML, so only for a folder with skills
-            FrontMatterError,
-            split_front_matter,
-        )
-
         if os.path.realpath(self.path) != str(self.real):
             raise ToolError(f"skill {self.name!r}: {self.path} became a link to another file; look at it")
         try:
@@ -176,8 +172,6 @@ def discover_skills(search: SkillSearch) -> Skills:
 
 def _read_head(path: Path) -> tuple[Skill | None, list[str]]:
     """Return the skill with what is wrong in its front matter, None if it cannot be used."""
-    from opencode_tui.config.sources.front_matter import FrontMatterError, split_front_matter  # as above
-
     try:
         values = split_front_matter(show_hidden(read_text(str(path)))).values
     except (UnreadableFileError, FrontMatterError, FileNotFoundError) as error:

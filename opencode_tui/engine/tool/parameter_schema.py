@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin
 
 from opencode_tui.engine.tool.tool import Parameters
+from opencode_tui.engine.tool.wrong_call import describe_fault
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import ValidationError
 
@@ -93,8 +94,6 @@ def parse(parameters: type[P], written: Mapping[str, Any]) -> P | list[str]:
     try:
         return parameters.model_validate({key: _repaired(parameters, key, value) for key, value in present.items()})
     except ValidationError as error:
-        from opencode_tui.engine.tool.wrong_call import describe_fault  # most calls fit
-
         return [describe_fault(cast("Mapping[str, Any]", fault)) for fault in error.errors()]
 
 

@@ -12,6 +12,7 @@ from opencode_tui.engine.provider.llm import ToolSpec
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.parameter_schema import describe, parse, unused
 from opencode_tui.engine.tool.tool import Parameters, Tool, ToolContext, ToolResult, read_tool_file
+from opencode_tui.engine.tool.wrong_call import describe_misfit, describe_unknown
 from opencode_tui.schema.tools import TOOLS, EditForm, Need, row_of
 
 # Built-in tools that are loaded on their first call. A turn calls few tools; loading all takes a third of the time to the first
@@ -126,14 +127,11 @@ class ToolRegistry:
         parsed = parse(tool.parameters, written)
         if isinstance(parsed, Parameters):
             return parsed
-        from opencode_tui.engine.tool.wrong_call import describe_misfit  # most calls fit
 
         return describe_misfit(tool.name, parsed, self._spec(tool).parameters)
 
     def describe_unknown(self, name: str, switched_off: Collection[str], written: Mapping[str, Any]) -> str:
         """Return the answer to a call of a tool that does not exist; no tool in `switched_off` is suggested."""
-        from opencode_tui.engine.tool.wrong_call import describe_unknown  # most calls name a tool
-
         return describe_unknown(name, self.specs(lambda one: one not in switched_off), written)
 
     @staticmethod

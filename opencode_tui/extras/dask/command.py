@@ -4,7 +4,12 @@ from pathlib import Path
 
 import click
 
+from opencode_tui.batch.pool_local import LocalWorkers
 from opencode_tui.cli.commands.batch.cluster import read_tls, tls_options
+from opencode_tui.cli.engine_access import run_main
+from opencode_tui.cli.environment import read_environment
+from opencode_tui.cli.terminal import say
+from opencode_tui.client.task_repository import remove_leftovers
 
 
 @click.command()
@@ -25,11 +30,6 @@ def worker(scheduler: str, jobs: int | None, tls_ca: Path | None, tls_cert: Path
     import asyncio  # all of it not for the help
     import os
 
-    from opencode_tui.batch.pool_local import LocalWorkers
-    from opencode_tui.cli.engine_access import run_main
-    from opencode_tui.cli.environment import read_environment
-    from opencode_tui.cli.terminal import say
-    from opencode_tui.client.task_repository import remove_leftovers
     from opencode_tui.extras.dask.address import check_address
     from opencode_tui.extras.dask.cluster import requires_cluster
 

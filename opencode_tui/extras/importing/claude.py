@@ -12,13 +12,13 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opencode_tui.engine.importing.ids import derive_session_id
-from opencode_tui.engine.importing.source import FoundSession, ImportedSession, OpenStore, Problem, short_title
 from opencode_tui.extras.importing.claude_calls import agent_of
 from opencode_tui.extras.importing.claude_messages import ClaudeMessages, newest_todos
 from opencode_tui.extras.importing.claude_rows import Facts, Tree, read_tree
 from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title
+from opencode_tui.extras.importing.ids import derive_session_id
 from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_object, as_objects, as_text, first_object
+from opencode_tui.extras.importing.source import FoundSession, ImportedSession, Problem, short_title
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
@@ -283,6 +283,3 @@ def _first_text(value: JsonObject) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(as_text(block.get("text")) for block in as_objects(content) if block.get("type") == "text")
-
-
-open_store: OpenStore = ClaudeSource

@@ -9,18 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
-from opencode_tui.engine.importing.ids import derive_session_id
-from opencode_tui.engine.importing.source import (
-    FoundSession,
-    ImportedSession,
-    OpenStore,
-    Problem,
-    Problems,
-    short_title,
-)
 from opencode_tui.extras.importing.codex_items import Items, Thread, read_items, read_whole, threads_of
 from opencode_tui.extras.importing.codex_messages import CodexMessages, newest_todos
 from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title
+from opencode_tui.extras.importing.ids import derive_session_id
 from opencode_tui.extras.importing.json_lines import (
     JsonLines,
     as_folder,
@@ -28,6 +20,13 @@ from opencode_tui.extras.importing.json_lines import (
     as_text,
     decode_object,
     first_object,
+)
+from opencode_tui.extras.importing.source import (
+    FoundSession,
+    ImportedSession,
+    Problem,
+    Problems,
+    short_title,
 )
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.session.history import MessageWithParts
@@ -242,6 +241,3 @@ def _indexed_titles(path: Path) -> dict[str, str]:
             for line in file.lines():
                 titles[as_text(line.value.get("id"))] = as_text(line.value.get("thread_name"))
     return titles
-
-
-open_store: OpenStore = CodexSource

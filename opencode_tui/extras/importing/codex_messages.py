@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from opencode_tui.engine.importing.source import Problem
 from opencode_tui.engine.session.shell import REQUEST_TEXT
 from opencode_tui.extras.importing.codex_calls import (
     call_of,
@@ -31,6 +30,7 @@ from opencode_tui.extras.importing.conversation import (
     thought_fields,
 )
 from opencode_tui.extras.importing.json_lines import as_count, as_object, as_objects, as_text, decode_object
+from opencode_tui.extras.importing.source import Problem
 from opencode_tui.extras.importing.tool_names import map_tool
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from opencode_tui.engine.importing.ids import DerivedIds
-from opencode_tui.engine.importing.source import Problem, check_message
 from opencode_tui.engine.tool.builtin.task import task_output
 from opencode_tui.engine.tool.edit.diff import TextDiff
 from opencode_tui.engine.tool.edit.file_editor import shown_texts
+from opencode_tui.extras.importing.ids import DerivedIds
+from opencode_tui.extras.importing.source import Problem, check_message
 from opencode_tui.schema.error import RejectedError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts

@@ -12,7 +12,7 @@ from typing import BinaryIO, Self, cast
 
 from msgspec import Struct
 
-from opencode_tui.engine.importing.source import Problem
+from opencode_tui.extras.importing.source import Problem
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.json_text import JsonError, TooDeepError, decode_foreign

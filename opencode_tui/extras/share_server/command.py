@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opencode_tui.cli.environment import read_environment
 from opencode_tui.cli.errors import DONE, INTERRUPTED
+from opencode_tui.cli.terminal import print_result
+from opencode_tui.server.address import Listening
+from opencode_tui.server.serving import open_socket
 
 if TYPE_CHECKING:
     from opencode_tui.extras.share_server.store import ShareStore
-    from opencode_tui.server.address import Listening
 
 PORT = 4097
 _DAY_S = 86_400
@@ -50,9 +53,7 @@ def share_serve(hostname: str, port: int, data: str | None, ttl: float, size: in
     Anyone who knows a session's link can read it, and anyone who reaches the server can share to it: put it behind a proxy
     with TLS, and restrict who may send POST to /api/share. Nothing lists the shares.
     """
-    from opencode_tui.cli.environment import read_environment  # not for the help
     from opencode_tui.extras.share_server.store import Limits, ShareStore
-    from opencode_tui.server.address import Listening
 
     folder = Path(data).expanduser() if data else read_environment().paths.data / "shares"
     limits = Limits(ttl_s=round(ttl * _DAY_S), share=size * 1_000_000, total=total * 1_000_000)
@@ -61,9 +62,7 @@ def share_serve(hostname: str, port: int, data: str | None, ttl: float, size: in
 
 
 async def _serve(store: "ShareStore", listening: "Listening", base: str | None) -> int:
-    from opencode_tui.cli.terminal import print_result
     from opencode_tui.extras.share_server.app import serving_shares
-    from opencode_tui.server.serving import open_socket
 
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()

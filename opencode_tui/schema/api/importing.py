@@ -1,6 +1,9 @@
 """The import of sessions of other programs: the stores that were found, the request, its progress and its report."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from opencode_tui.schema.field import Field
 from opencode_tui.schema.file_path import FilePath
@@ -104,3 +107,15 @@ class ImportReport(Record):
     omitted_problems: int = 0
     left_out: dict[str, int] = Field(default_factory=dict[str, int])
     is_cancelled: bool = False
+
+
+class LeftBehind(Struct, frozen=True):
+    """The titles of sessions in a store of OpenCode that a newer version of it shows without messages, or has in no database.
+
+    `problem` says why a store cannot be read.
+    """
+
+    path: str
+    state: Literal["without messages", "not in a database", "unreadable"]
+    titles: Sequence[str]
+    problem: str = ""

@@ -1,13 +1,10 @@
-"""A session as lists show it: what they choose, sort and draw by. A project may have 100,000 of them."""
+"""A session as lists show it: what they choose, sort and draw by."""
 
 import sys
-from collections.abc import Iterable, Iterator
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from opencode_tui.schema.file_path import read_path
 from opencode_tui.schema.record import json_name
 from opencode_tui.schema.session.session import PINNED_KEY, UNDO_KEY, SessionInfo, origin_in
 
@@ -49,32 +46,7 @@ class ListedSession(Struct, frozen=True, gc=False, omit_defaults=True, rename=js
         return "agent" if self.parent_id else "fork" if self.fork_of else ""
 
 
-class _Time(Struct, frozen=True, gc=False):
-    created: int
-    updated: int
-    archived: int | None = None
-
-
-class _Summary(Struct, frozen=True, gc=False):
-    additions: int
-    deletions: int
-
-
-class _Stored(Struct, frozen=True, rename=json_name):
-    """What is read of a stored record; the names are those of `SessionInfo`."""
-
-    id: str
-    title: str
-    directory: str
-    time: _Time
-    parent_id: str | None = None
-    summary: _Summary | None = None
-    share: object = None
-    revert: object = None
-    metadata: dict[str, Any] | None = None
-
-
-def listed(info: SessionInfo | _Stored) -> ListedSession:
+def listed(info: SessionInfo) -> ListedSession:
     """Return a session as lists show it."""
     origin, summary = origin_in(info.metadata), info.summary
     return ListedSession(
@@ -95,17 +67,6 @@ def listed(info: SessionInfo | _Stored) -> ListedSession:
         deletions=summary.deletions if summary is not None else 0,
         has_changes=summary is not None,
     )
-
-
-def read_listed(lines: Iterable[bytes]) -> Iterator[ListedSession]:
-    """Yield the sessions in lines that are JSON lists of records. Raises MsgspecError."""
-    decoder = msgspec.json.Decoder(list[_Stored])
-    for line in lines:
-        for one in decoder.decode(line):
-            found = listed(one)
-            yield (
-                msgspec.structs.replace(found, directory=read_path(found.directory)) if "\0" in one.directory else found
-            )
 
 
 def _undone_requests(metadata: dict[str, Any]) -> int:

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from rich.style import Style
 
+from opencode_tui.entry_points import load
 from opencode_tui.text.cells import breaks, hard_breaks, width
 from opencode_tui.tui.conversation.code import color_lines
 from opencode_tui.tui.conversation.line import (
@@ -82,8 +83,7 @@ def _with_formulas(text: str, page: RenderContext) -> str:
     """Return a paragraph's text with its formulas as Unicode, where that is shown."""
     if page.look.glyphs is ASCII:
         return text
-    from opencode_tui.text.math_text import with_formulas  # few answers have any
-
+    with_formulas = cast("Callable[[str], str]", load("drawings.formulas"))
     return with_formulas(text)
 
 
@@ -261,6 +261,9 @@ def _aligns(line: str) -> list[str]:
     return [marks.get((cell.startswith(":"), cell.endswith(":")), "<") for cell in split_cells(line)]
 
 
+DiagramLines = Callable[[Sequence[str], int], list[str] | None]
+"""What the extra for diagrams is: it returns the lines of a source for a room, None for one that it cannot draw."""
+
 CODE_INDENT = 2
 MIN_ROOM = 12
 
@@ -359,8 +362,7 @@ def _diagram(block: Code, page: RenderContext, room: int) -> list[str]:
     """Return the boxes of a small diagram of mermaid; empty for what is shown as its source."""
     if block.language != "mermaid" or not block.is_whole or page.look.glyphs is ASCII:
         return []
-    from opencode_tui.text.mermaid import diagram_lines  # few answers have any
-
+    diagram_lines = cast("DiagramLines", load("drawings.diagram"))  # few answers have any
     return diagram_lines(block.lines, room) or []
 
 

@@ -140,7 +140,7 @@ class SessionBrowser(Keyed, Rows, can_focus=True):
 
     def _title(self, drawn: SessionLines) -> Strip:
         muted = drawn.style("muted")
-        waiting = drawn.waiting(self.sessions.rows.waiting)
+        waiting = drawn.waiting(self.sessions.waiting)
         count: list[Piece] = [(str(len(self.sessions.rows)), muted)]
         right = [*count, (f" {self.look.glyphs.separator} ", muted), *waiting] if waiting else count
         return drawn.head("All projects" if self.sessions.is_everywhere else "Sessions", right)

@@ -1,15 +1,16 @@
 """The list of sessions behind each place that shows one: its rows, the filter, the selection and the marks."""
 
-from array import array
 from collections.abc import Iterable, Sequence
-from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
-from opencode_tui.schema.ranking import NameFilter
+from msgspec.structs import replace
+
+from opencode_tui.schema.ranking import ranked
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
-from opencode_tui.tui.sessions.list_lines import LineIds, Lines, Picked
-from opencode_tui.tui.sessions.rows import Row, RowList, TrashRows
+from opencode_tui.tui.sessions.rows import Row
 from opencode_tui.tui.theme.look import Glyphs
 from opencode_tui.tui.widgets.selection import Selection
 
@@ -47,14 +48,16 @@ class SessionList:
         self.found_in_text: Sequence[str] = ()
         """Sessions whose content has the typed words, but not their title."""
         self._with_text: frozenset[str] = frozenset()
-        self.rows: RowList = TrashRows((), 0)
+        self.rows: Sequence[Row] = ()
         """All rows, those that the filter hides among them."""
-        self.lines: Lines = Lines(self.rows)
+        self.waiting = 0
+        """How many sessions wait for an answer of the user."""
+        self.lines: Sequence[Row | str] = ()
         """The rows that the filter finds; without one all by group, with headings and empty lines as texts."""
         self.ids: Sequence[str] = ()
         """The IDs of these, empty for texts."""
-        self._latest: tuple[RowList, Sequence[int], NameFilter] = (self.rows, (), NameFilter(0, lambda _: ()))
-        """All rows, their places, the latest first, and the titles of these."""
+        self._latest: tuple[Sequence[Row], Sequence[Row], Sequence[str]] = ((), (), ())
+        """All rows, the same with the latest first, and the titles of these."""
 
     @property
     def chosen(self) -> str:
@@ -77,11 +80,12 @@ class SessionList:
         if rows is self.rows or rows == self.rows:
             return False
         self.rows = rows
+        self.waiting = sum(one.state == "asks" for one in rows)
         self._filter(near=self.selection.at)
         return True
 
     def prepare(self) -> None:
-        """Get ready for the first key of a filter: 0.1 s for 100,000 sessions, so another thread may do it."""
+        """Get ready for the first key of a filter, on a thread if there are many sessions."""
         self._newest_first()
 
     async def load(self) -> None:
@@ -131,14 +135,16 @@ class SessionList:
     @property
     def targets(self) -> Sequence[Row]:
         """Return the marked rows in the order of the list, or the selected one."""
-        places = sorted(at for one in self.marked if (at := self.lines.find(one)) >= 0)
-        marked = [one for at in places if isinstance(one := self.lines[at], Row)]
+        wanted = {*self.marked}
+        marked = [one for one in self.lines if wanted and isinstance(one, Row) and one.id in wanted]
         return marked or [one for one in [self.selected] if one is not None]
 
     @property
     def selected(self) -> Row | None:
         """The selected row; None when there is none."""
-        here = self.lines[at] if self.chosen and (at := self.lines.find(self.chosen)) >= 0 else ""
+        if not self.chosen or self.chosen not in self.ids:
+            return None
+        here = self.lines[self.ids.index(self.chosen)]
         return here if isinstance(here, Row) else None
 
     def _filter_by(self, typed: str) -> None:
@@ -151,28 +157,28 @@ class SessionList:
         """Find what matches: the best matches first, of those that match alike the latest."""
         if self.is_filtered:
             latest, titles = self._newest_first()
-            places = array("I", map(latest.__getitem__, titles.find(self.typed)))
-            if self._with_text:
-                named = {*places}
-                others = {at for one in self._with_text if (at := self.rows.find(one)) >= 0} - named
-                places.extend(at for at in latest if at in others)
-                self.found_in_text = [self.rows.id_at(at) for at in places[len(named) :]]
-            else:
-                self.found_in_text = ()
-            self.lines = Picked(self.rows, places)
+            shown = [latest[at] for at, _ in ranked(self.typed, titles, is_short_first=False)]
+            named = {one.id for one in shown}
+            others = [one for one in latest if one.id in self._with_text and one.id not in named]
+            self.found_in_text = [one.id for one in others]
+            self.lines = [replace(one, branch="") if one.branch else one for one in (*shown, *others)]
         else:
-            self.lines = Lines(self.rows)
-        self.ids = LineIds(self.lines)
+            self.lines = _by_group(self.rows)
+        self.ids = [one.id if isinstance(one, Row) else "" for one in self.lines]
         self.selection.show(self.ids, near=near)
 
-    def _newest_first(self) -> tuple[Sequence[int], NameFilter]:
+    def _newest_first(self) -> tuple[Sequence[Row], Sequence[str]]:
         rows, known = self.rows, self._latest
         if known[0] is not rows:
-            latest = rows.newest_first()
-            known = self._latest = (rows, latest, NameFilter(len(latest), partial(_titles, rows, latest)))
+            latest = sorted(rows, key=attrgetter("time"), reverse=True)
+            known = self._latest = (rows, latest, [one.title for one in latest])
         return known[1], known[2]
 
 
-def _titles(rows: RowList, latest: Sequence[int], among: Sequence[int]) -> list[str]:
-    """Return the titles of some of the latest rows."""
-    return rows.titles([*map(latest.__getitem__, among)])
+def _by_group(rows: Sequence[Row]) -> list[Row | str]:
+    """Return rows with a heading above each group, and an empty line before all headings but the first."""
+    lines: list[Row | str] = []
+    for name, group in groupby(rows, attrgetter("group")):
+        lines += ["", name] if lines else [name]
+        lines += group
+    return lines

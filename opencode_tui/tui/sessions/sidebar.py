@@ -131,7 +131,7 @@ class Sidebar(Rows):
         sessions, facts = self.sessions, self.facts
         if not sessions.rows:
             return []
-        head = drawn.head("Sessions", drawn.waiting(sessions.rows.waiting))
+        head = drawn.head("Sessions", drawn.waiting(sessions.waiting))
         self._most = max(0, len(sessions.lines) - room + 1)
         self._top = min(self._top, self._most)
         shown = sessions.lines[self._top : self._top + max(0, room - 1)]

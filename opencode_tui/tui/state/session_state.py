@@ -1,12 +1,12 @@
 """What a session is called and what it does, with the sign and the color of each state."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal
 
 from opencode_tui.schema.session.listed import ListedSession
-from opencode_tui.schema.session.session import DEFAULT_CHILD_TITLE, DEFAULT_TITLE, RetryStatus, is_default_title
-from opencode_tui.text.safe_text import are_plain, screen_line
+from opencode_tui.schema.session.session import RetryStatus, is_default_title
+from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.state.folder import FolderState
 from opencode_tui.tui.theme.look import Glyphs
 
@@ -23,9 +23,6 @@ HUES: Mapping[State, str] = {
     "idle": "muted",
 }
 
-_BLOCK = 500
-"""Titles that are looked at together."""
-
 _AGENT_TITLE = re.compile(r"^(?P<title>.*) \(@(?P<agent>[^()\s]+) subagent\)$", re.DOTALL)
 
 
@@ -34,24 +31,6 @@ def name_of(info: ListedSession) -> tuple[str, str]:
     title = _in_one_line(info.title)
     found = _AGENT_TITLE.match(title) if info.parent_id else None
     return (found["agent"], found["title"]) if found else (info.kind, title)
-
-
-def shown_titles(titles: Sequence[str], is_child: Sequence[int]) -> list[str]:
-    """Return the titles of sessions as `name_of` does; `is_child` says which ones are of subagent sessions."""
-    shown: list[str] = []
-    for start in range(0, len(titles), _BLOCK):
-        block = titles[start : start + _BLOCK]
-        if not any(is_child[start : start + _BLOCK]) and are_plain(block) and not any(map(_may_be_new, block)):
-            shown += block
-            continue
-        for title, has_agent in zip(map(_in_one_line, block), is_child[start : start + _BLOCK], strict=True):
-            found = _AGENT_TITLE.match(title) if has_agent else None
-            shown.append(found["title"] if found else title)
-    return shown
-
-
-def _may_be_new(title: str) -> bool:
-    return title.startswith((DEFAULT_TITLE, DEFAULT_CHILD_TITLE))
 
 
 def _in_one_line(title: str) -> str:

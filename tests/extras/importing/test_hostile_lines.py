@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.importing.source import SessionSource
 from opencode_tui.extras.importing.claude import ClaudeSource
 from opencode_tui.extras.importing.codex import CodexSource
 from opencode_tui.extras.importing.json_lines import LINE_LIMIT_BYTES
+from opencode_tui.extras.importing.source import SessionSource
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.part import ToolPart
 from tests.support.importing.agent_sessions import unpack_sessions

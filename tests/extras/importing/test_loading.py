@@ -10,7 +10,7 @@ import opencode_tui
 
 PROGRAM = """
 import os, sys
-from opencode_tui.engine.importing.sources import Sources
+from opencode_tui.extras.importing.sources import Sources
 from opencode_tui.storage.paths import find_paths
 
 sources = Sources(find_paths(os.environ), os.environ)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.engine.importing.source import FoundSession, ImportedSession
 from opencode_tui.extras.importing.claude import ClaudeSource
+from opencode_tui.extras.importing.source import FoundSession, ImportedSession
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, ReasoningPart, TextPart, ToolPart

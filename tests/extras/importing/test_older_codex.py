@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.engine.importing.source import FoundSession, ImportedSession
 from opencode_tui.extras.importing.codex import CodexSource
+from opencode_tui.extras.importing.source import FoundSession, ImportedSession
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage
 from opencode_tui.schema.session.part import CompactionPart, ReasoningPart, TextPart, ToolPart

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencode_tui.engine.importing.importer import FolderMap, Importer, Selection
-from opencode_tui.engine.importing.source import SessionSource
-from opencode_tui.engine.importing.sources import Sources
+from opencode_tui.extras.importing.importer import FolderMap, Importer, Selection
+from opencode_tui.extras.importing.source import SessionSource
+from opencode_tui.extras.importing.sources import Sources
 from opencode_tui.schema.api.importing import ImportReport
 from opencode_tui.schema.api.project import GLOBAL_PROJECT, ProjectInfo, ProjectTime
 from opencode_tui.schema.ids import system_clock

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts
+from opencode_tui.engine.provider.chatgpt.id_token import IdTokenError, check_id_token
 from opencode_tui.engine.provider.chatgpt.service import (
     AGENT_NAME,
     FIRST_CLIENT,
@@ -129,8 +130,6 @@ def _exchange(accounts: Accounts, attempt: Attempt, code: str, client_id: str) -
 
 def _identify(accounts: Accounts, attempt: Attempt, tokens: JsonObject, client_id: str) -> tuple[str, str]:
     """Return the subject and the address of mail in the ID token, whose signature and claims are checked."""
-    from opencode_tui.engine.provider.chatgpt.id_token import IdTokenError, check_id_token  # loads PyJWT
-
     token = tokens.get("id_token")
     if not isinstance(token, str) or not token:
         raise SignInError(f"the authorization server sent no ID token; {_AGAIN}")

@@ -10,6 +10,7 @@ from urllib.parse import urljoin, urlsplit
 
 from msgspec.structs import replace
 
+from opencode_tui import network
 from opencode_tui.engine.provider.error.remedy import remedy_for
 from opencode_tui.schema.error import AuthError, Failure, FailureWords, ProviderError, with_remedy
 
@@ -49,8 +50,6 @@ def no_connection(
     `proxy` is that of the endpoint. Only what may pass is tried again: a certificate that is not accepted stays so, and an address
     of this machine where nothing listens (`is_refused`) is asked again for some seconds only, in which a server may restart.
     """
-    from opencode_tui import network  # only for failed calls
-
     place = f"{provider_id}: cannot reach {host(url)}"
     if network.is_certificate_error(reason):
         text = with_remedy(f"{place}: its certificate is not accepted ({reason})", network.certificate_remedy())
@@ -75,8 +74,6 @@ def wrong_network(provider_id: str, problem: str) -> ProviderError:
 
 def route_to(url: str, provider_id: str, proxy: str | None) -> "Route":
     """Return how the requests of a provider leave. Raises ConfigError."""
-    from opencode_tui import network  # only with the first request
-
     return network.find_route(url, proxy=proxy, source=_setting(provider_id))
 
 

@@ -28,6 +28,7 @@ from opencode_tui.engine.sandbox.policy import Policy
 from opencode_tui.engine.sandbox.secret_files import SYSTEM_SECRETS
 from opencode_tui.engine.sandbox.tiers import seccomp
 from opencode_tui.engine.sandbox.tiers.seccomp import call, call_prctl
+from opencode_tui.engine.sandbox.tiers.sockets import SocketMaker
 from opencode_tui.storage.paths import real_path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on all architectures
@@ -88,8 +89,6 @@ def confinement(policy: Policy) -> Callable[[], None]:
     )
     maker = None
     if reports_tcp:
-        from opencode_tui.engine.sandbox.tiers.sockets import SocketMaker  # for this alone
-
         maker = SocketMaker()
     dropped = _droppable_capabilities() if os.geteuid() == 0 else ()  # no program of another user gains any
 

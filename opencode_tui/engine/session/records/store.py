@@ -49,17 +49,16 @@ from opencode_tui.schema.ids import Identifier, spans_wrap
 from opencode_tui.schema.record import JsonObject, Reader, ValidationError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.history import MessageWithParts, with_parts
+from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.message import UserMessage, is_waiting
 from opencode_tui.schema.session.outline import OutlinedMessage
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.schema.session.prefix import SessionPrefix
 from opencode_tui.schema.session.session import SessionInfo, fork_origin
-from opencode_tui.schema.session.session_table import SessionTable
 from opencode_tui.schema.session.stored_error import StoredError
 from opencode_tui.storage.keys import Key, is_segment
 from opencode_tui.storage.locks import Locks, Seen
 from opencode_tui.storage.process_lock import RunGrant, RunLock
-from opencode_tui.storage.session_columns import Columns
 from opencode_tui.storage.session_index import SessionIndex, SessionListing
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
@@ -102,8 +101,6 @@ class SessionStore:
         self._requests = RequestRecords(storage, locks)
         self._writers: dict[str, SessionWriter] = {}
         """The writers of the sessions whose run lock this process holds."""
-        self.agents: dict[str, str] = {}
-        """The parents of the agents' sessions that were created here, by ID, which no look at the disk is needed for."""
 
     @asynccontextmanager
     async def locked(
@@ -170,8 +167,6 @@ class SessionStore:
         if prefix is not None:
             await self._storage.write(("session_prefix", info.id), prefix.to_json())
         await self._storage.write(self._key(info), info.to_json())
-        if info.parent_id is not None:
-            self.agents[info.id] = info.parent_id
         self._admit(info.id, OpenRecords())
         self._publisher.publish(SessionCreated.trusted(info=info))
         self._publisher.publish(SessionUpdated.trusted(info=info))
@@ -194,9 +189,9 @@ class SessionStore:
         """Return a project's sessions, newest first; damaged records are logged and skipped."""
         return self._listed(await asyncio.to_thread(self._index.list, project_id))
 
-    async def listed(self, project_id: str) -> SessionTable:
+    async def listed(self, project_id: str) -> list[ListedSession]:
         """Return a project's sessions as lists show them, newest first; damaged records are logged and skipped."""
-        found, damaged = await asyncio.to_thread(self._index.listed, project_id, is_short=True)
+        found, damaged = await asyncio.to_thread(self._index.listed, project_id)
         self._listed(SessionListing([], damaged))
         return found
 
@@ -214,15 +209,6 @@ class SessionStore:
             self._index.recent, project_id, limit, is_archived=is_archived, is_top=is_top, accept=accept
         )
         return self._listed(listing)
-
-    async def columns(self, project_id: str, *, age_s: float = 0) -> Columns:
-        """Return what lists of a project's sessions sort and choose by; damaged records are logged.
-
-        A look at them `age_s` seconds ago may serve.
-        """
-        columns, damaged = await asyncio.to_thread(self._index.columns, project_id, age_s=age_s)
-        self._listed(SessionListing([], damaged))
-        return columns
 
     def _listed(self, listing: SessionListing) -> list[SessionInfo]:
         for problem in listing.damaged:
@@ -244,10 +230,10 @@ class SessionStore:
             session_id = parent
             seen.add(parent)
 
-    async def children(self, session_id: str, *, age_s: float = 0) -> list[SessionInfo]:
-        """Return the sessions whose parent this is, newest first; a look at them `age_s` seconds ago may serve."""
+    async def children(self, session_id: str) -> list[SessionInfo]:
+        """Return the sessions whose parent this is, newest first."""
         info = await self.get(session_id)
-        listing = await asyncio.to_thread(self._index.children, info.project_id, session_id, age_s=age_s)
+        listing = await asyncio.to_thread(self._index.children, info.project_id, session_id)
         return self._listed(listing)
 
     async def update(

@@ -12,6 +12,7 @@ from opencode_tui.engine.sandbox.limits import NO_LIMITS
 from opencode_tui.engine.tool.builtin.bash_permission import ON_HOST, ask_for_command
 from opencode_tui.engine.tool.builtin.bash_run import MAX_TIMEOUT_MS, CommandRun, Ran
 from opencode_tui.engine.tool.kit import ShellEnvironment, ToolKit
+from opencode_tui.engine.tool.process.background import BackgroundOutput, BackgroundStart
 from opencode_tui.engine.tool.process.process import (
     NO_TIMEOUT_MS,
     Command,
@@ -92,8 +93,6 @@ class BashTool:
 
     async def _start(self, run: CommandRun, arguments: BashParameters) -> ToolResult:
         """Start the command in the background and return its id."""
-        from opencode_tui.engine.tool.process.background import BackgroundOutput, BackgroundStart
-
         request = BackgroundStart(
             command=arguments.command,
             description=arguments.description,

@@ -14,6 +14,8 @@ from msgspec.structs import replace
 from opencode_tui.engine.permission.command_decision import CommandPlan, CommandScope, plan_command
 from opencode_tui.engine.permission.decision import Query
 from opencode_tui.engine.permission.path_forms import forms_of
+from opencode_tui.engine.permission.shell.scan import scan
+from opencode_tui.engine.tool.builtin.bash_losses import find_paths, rows_of
 from opencode_tui.engine.tool.tool import ToolContext
 from opencode_tui.schema.error import CommandRefusedError
 from opencode_tui.schema.session.sandbox import KEY, sandbox_of
@@ -53,8 +55,6 @@ async def ask_for_command(
     if plan.query.patterns:
         metadata = {**plan.query.metadata, "background": True} if is_background else dict(plan.query.metadata)
         if _is_listed(plan) and lost and context.watch is not None and (facts := sandbox_of(metadata)) is not None:
-            from opencode_tui.engine.tool.builtin.bash_losses import rows_of  # loaded already
-
             metadata[KEY] = facts.changed(lost=rows_of(await context.watch.find_lost(lost))).to_dict()
         await context.ask.query(replace(plan.query, metadata=metadata))
     if (leaving := plan.leaving()) is not None and await context.ask.is_always_outside(leaving.query):
@@ -73,7 +73,6 @@ async def _lost_paths(
     """Return the paths that the command would discard; none where no changes are recorded."""
     if not plan.losses or context.watch is None or plan.read_only or environ is None:
         return ()
-    from opencode_tui.engine.tool.builtin.bash_losses import find_paths  # for commands that discard something
 
     return await find_paths(plan.losses, Path(_worktree_root(context)), environ)
 
@@ -97,8 +96,6 @@ def _plan(
     is_shared: bool = False,
     is_hidden: Callable[[str], bool] | None = None,
 ) -> CommandPlan:
-    from opencode_tui.engine.permission.shell.scan import scan  # loads tree-sitter, for the first command only
-
     root = _project_root(context)
     found = scan(command, cwd=str(folder), home=str(home), project_root=root)
     scope = CommandScope(

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated
 
+from opencode_tui.engine.tool.builtin.task_changes import BranchEdit
 from opencode_tui.engine.tool.kit import Editing, ToolKit
 from opencode_tui.engine.tool.tool import Parameters, Subagents, SubagentTask, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ToolError
@@ -93,8 +94,6 @@ class TaskTool:
 
     async def _apply(self, task_id: str | None, agents: Subagents, context: ToolContext) -> ToolResult:
         """Apply what an agent changed in its worktree to the files of the session."""
-        from opencode_tui.engine.tool.builtin.task_changes import BranchEdit  # few agents have a worktree
-
         if task_id is None:
             raise ToolError("apply needs the task_id of the task whose changes are to be applied")
         branch = await agents.changes(task_id, context)

@@ -28,6 +28,8 @@ from msgspec.structs import replace
 from opencode_tui.engine.sandbox.launch import Launch, run_on_thread
 from opencode_tui.engine.sandbox.limits import NO_LIMITS, Limits
 from opencode_tui.engine.sandbox.mounts import Mounts, MountsChangedError, child_pid, open_info
+from opencode_tui.engine.sandbox.tiers.leftover import WATCH
+from opencode_tui.engine.sandbox.tiers.view import VIEWS, start_inside
 from opencode_tui.engine.tool.process.limit_watch import LimitWatch
 from opencode_tui.engine.tool.process.process_tree import MARK, ProcessTree
 from opencode_tui.programs import find_program
@@ -191,8 +193,6 @@ class ShellProcess:
         """Start without a prepared view from now on: it may be old."""
         launch = self._command.launch
         if launch is not None and launch.view is not None:
-            from opencode_tui.engine.sandbox.tiers.view import VIEWS  # loaded with the view
-
             VIEWS.drop(launch.view)
             self._command = replace(self._command, launch=replace(launch, view=None))
 
@@ -250,8 +250,6 @@ class ShellProcess:
             )
 
         if launch.view is not None:
-            from opencode_tui.engine.sandbox.tiers.view import start_inside  # loaded with the view
-
             try:
                 self._process = start_inside(launch.view, start, self._has_ended)
             except OSError as error:
@@ -456,8 +454,6 @@ class _Supervisor:
     """The pipes to the supervisor of a namespace; see `hold` in `engine/sandbox/tiers/bubblewrap.py`."""
 
     def __init__(self, system_calls: bytes) -> None:
-        from opencode_tui.engine.sandbox.tiers.leftover import WATCH  # only where a namespace is made
-
         options = WATCH.options()
         self.held_end, self._hold = os.pipe()
         self.report, self.report_end = os.pipe()

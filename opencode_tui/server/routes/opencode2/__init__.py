@@ -1,1 +1,0 @@
-"""Routes of OpenCode 2's API, a module for each of its topics. What they share: `server/opencode2/`."""

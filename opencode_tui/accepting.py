@@ -52,7 +52,7 @@ class Acceptor:
         self._loop.add_reader(listening, self._accept)
 
     def close(self) -> None:
-        """Accept no more, and close the socket. Connections that were accepted continue."""
+        """Stop accepting, and close the socket. Connections that were accepted continue."""
         if not self._is_closed:
             self._is_closed = True
             if self._timer is not None:

@@ -11,7 +11,7 @@ from tests.support.hostile.incidents import INCIDENTS
 
 ROOT = Path(__file__).parents[1]
 HEADS = ("| advisory |", "| incident |")
-STATES = ("held", "mended", "does not apply")
+STATES = ("held", "fixed", "does not apply")
 
 
 def rows() -> list[list[str]]:
@@ -64,7 +64,7 @@ def test_every_row_says_how_the_program_stands_and_what_shows_it() -> None:
         assert state == "does not apply" or "`tests/" in tests, advisory
 
 
-def test_the_incidents_are_those_of_the_benchmark_and_say_what_holds() -> None:
+def test_the_incidents_are_those_that_are_replayed_and_say_what_holds() -> None:
     stands = {advisory: stand for advisory, _, stand, _ in rows()}
     assert len(INCIDENTS) > 5
     assert [one.id for one in INCIDENTS if stands.get(one.id) != f"**held**: {one.holds}"] == []

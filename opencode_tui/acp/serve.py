@@ -65,7 +65,7 @@ async def _serve_v2(agent: Agent, messages: "_Messages") -> None:
 
 
 class _Sender(MessageSender):
-    """Writes each message at once. The library's sender waits for ever with all messages after one that could not be written."""
+    """Writes each message at once. The library's sender waits forever with all messages after one that could not be written."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._output = writer

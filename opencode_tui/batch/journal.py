@@ -118,7 +118,7 @@ def _open_locked(path: Path) -> tuple[int, bool]:
         try:
             if not lock_descriptor(descriptor):
                 raise ConfigError(f"another batch writes {path}; wait for its end, or name another file with --out")
-            # A batch that ends without results removes its file, perhaps between the two calls: nobody would find ours.
+            # A batch that ends without results removes its file, perhaps between the two calls: no one would find ours.
             if is_kept := _is_at(path, descriptor):
                 return descriptor, is_new
             unlock_descriptor(descriptor)

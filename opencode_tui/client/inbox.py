@@ -485,7 +485,7 @@ async def _activity(client: "Client", session_id: str) -> tuple[ToolPart | None,
 
 
 def _last_line(text: str) -> str:
-    """Return the last line with a letter or a digit, which a code fence alone has not; empty for none."""
+    """Return the last line with a letter or a digit, which a code fence alone has not; empty if there is none."""
     return next((line.strip() for line in reversed(text.splitlines()) if any(map(str.isalnum, line))), "")
 
 

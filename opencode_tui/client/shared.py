@@ -262,7 +262,7 @@ class SharedClient:
             resting.cancel()
 
     async def _wait_for_rest(self, thread: "EngineThread", clients: "LocalClients", rest_s: float) -> None:
-        """Return, in the loop of the engine, when nothing has needed it for so long. At rest nothing wakes it before."""
+        """Return, in the loop of the engine, when nothing has needed it for `rest_s` seconds. At rest nothing wakes it earlier."""
         with clients.events() as events:
             following = asyncio.create_task(self._follow(events), name="what keeps the engine")
             try:

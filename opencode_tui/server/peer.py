@@ -36,7 +36,7 @@ class Confinement(Struct, frozen=True):
 def comes_from_sandbox(opened: socket.socket) -> bool:
     """Return whether a connection comes from a confined process, or from one that has ended since. Reads two small files.
 
-    One that cannot be looked at counts as not confined: a process of another container, or of a system other than Linux.
+    One that cannot be examined counts as not confined: a process of another container, or of a system other than Linux.
     """
     if opened.family != getattr(socket, "AF_UNIX", None) or not hasattr(socket, "SO_PEERCRED"):
         return False

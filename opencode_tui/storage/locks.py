@@ -1,4 +1,4 @@
-"""The locks of one data folder: files in its lock folder, which are never deleted.
+"""The locks of one data folder: files in its lock folder, which are deleted with the session that they are of.
 
 `{session}.run` guards messages and parts, `{session}.write` the session's record and its small siblings, `store` the rest.
 `{session}.fork` is held while the session is forked, or to keep others from forking it; `{session}.copy` while the records of that
@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 
 from msgspec import Struct
 
@@ -20,7 +20,15 @@ from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.keys import check_key, is_segment
 from opencode_tui.storage.paths import Paths, ensure
 from opencode_tui.storage.process_identity import is_alive
-from opencode_tui.storage.process_lock import OWNER_SUFFIX, Keep, ProcessLock, RunLock, RunOwner, read_owner
+from opencode_tui.storage.process_lock import (
+    OWNER_SUFFIX,
+    RUNNING,
+    Keep,
+    ProcessLock,
+    RunLock,
+    RunOwner,
+    read_owner,
+)
 from opencode_tui.storage.record_file import storage_error
 
 _logger = logging.getLogger(__name__)
@@ -29,7 +37,7 @@ _logger = logging.getLogger(__name__)
 class Seen(Struct, frozen=True):
     """Which run of a session was the last one when its records were read: of any process, and of this one.
 
-    `owner` is None before the first run, and while another process may be writing.
+    `owner` is None before the first run, and where it could not be read.
     """
 
     owner: RunOwner | None
@@ -37,6 +45,9 @@ class Seen(Struct, frozen=True):
 
 
 NEVER_RUN = Seen(None, None)
+
+_KINDS = ("run", "fork", "copy", "write")
+"""The locks of one session, in the order in which a deletion acquires them."""
 
 COPY_WAIT_MS = 600_000
 """Limit of the wait for a fork of a session that is being copied."""
@@ -107,30 +118,33 @@ class Locks:
     def look(self, session_id: str) -> Seen:
         """Return what `is_current` compares with, from before the records of a session are read. Blocks for one small file."""
         own = self.own_generation(session_id)
-        owner = self._known_owner(session_id)
-        is_free = owner is None or not owner.is_set or not is_alive(owner.process)
-        return Seen(owner if is_free else None, own)
+        try:
+            return Seen(self.read_owner(session_id), own)
+        except StorageError as error:
+            _logger.warning("whether another process has changed a session is not known: %s", error)
+            return Seen(None, own)
 
     def is_current(self, session_id: str, seen: Seen) -> bool:
         """Return whether no other process can have changed the session's records since. Blocks for one small file.
 
         This one may have: it does so in memory too.
         """
-        owner = self._known_owner(session_id)
-        return owner is None or owner == seen.owner or owner.generation == self.own_generation(session_id)
+        own = self.own_generation(session_id)
+        try:
+            owner = self.read_owner(session_id)
+        except StorageError as error:
+            _logger.warning("whether another process has changed a session is not known: %s", error)
+            return False
+        if owner is None:  # it never ran, or was deleted since
+            return seen.owner is None and own is None
+        is_free = not owner.is_set or not is_alive(owner.process)
+        return owner.generation == own or (is_free and owner == seen.owner)
 
     def own_generation(self, session_id: str) -> int | None:
         """Return the generation of this process's last run of a session, None before the first one; reads no file."""
         with self._guard:
             lock = self._run_locks.get(session_id)
         return None if lock is None else lock.last_generation
-
-    def _known_owner(self, session_id: str) -> RunOwner | None:
-        try:
-            return self.read_owner(session_id)
-        except StorageError as error:
-            _logger.warning("whether another process has changed a session is not known: %s", error)
-            return None
 
     def read_owner(self, session_id: str) -> RunOwner | None:
         """Return the process that runs a session or ran it last, None when it never ran; raises StorageError."""
@@ -141,8 +155,12 @@ class Locks:
             raise storage_error(error, "read", path) from error
 
     def killed_runs(self) -> list[str]:
-        """Return the ids of sessions whose run was killed, sorted; an owner file that cannot be read counts as none. Blocks."""
-        return [session_id for session_id, owner in self.run_owners().items() if not is_alive(owner.process)]
+        """Return the ids of sessions whose run was killed, sorted; an owner file that cannot be read counts as none. Blocks.
+
+        Reads the file of each session that ever ran: versions before 0.4 left no other one.
+        """
+        ran = [name.removesuffix(OWNER_SUFFIX) for name in _names(str(self._folder)) if name.endswith(OWNER_SUFFIX)]
+        return [session_id for session_id, owner in self._owners(ran).items() if not is_alive(owner.process)]
 
     def killed_of(self, session_ids: Iterable[str]) -> list[str]:
         """Return which of these sessions had their run killed, as `killed_runs` does. Blocks."""
@@ -157,19 +175,18 @@ class Locks:
     def run_owners(self) -> dict[str, RunOwner]:
         """Return the process that runs each session now, or was killed while it did; sorted by id. Blocks.
 
-        An owner file that cannot be read counts as none.
+        Reads as many files as runs. An owner file that cannot be read counts as none.
         """
-        try:
-            names = sorted(os.listdir(self._folder))
-        except OSError:
-            return {}
+        return self._owners(_names(f"{self._folder}/{RUNNING}"))
+
+    def _owners(self, session_ids: Iterable[str]) -> dict[str, RunOwner]:
+        """Return the set owners of these sessions, sorted by id."""
         owners: dict[str, RunOwner] = {}
-        for name in names:
-            if name.endswith(OWNER_SUFFIX):
-                with suppress(OSError):
-                    owner = read_owner(self._files, f"{self._folder}/{name}")
-                    if owner is not None and owner.is_set:
-                        owners[name.removesuffix(OWNER_SUFFIX)] = owner
+        for session_id in sorted(session_ids):
+            with suppress(OSError):
+                owner = read_owner(self._files, f"{self._folder}/{session_id}{OWNER_SUFFIX}")
+                if owner is not None and owner.is_set:
+                    owners[session_id] = owner
         return owners
 
     def ended_runs(self, since: int) -> dict[str, int]:
@@ -190,6 +207,36 @@ class Locks:
         except OSError:
             return {}
         return dict(sorted(ended.items(), key=lambda one: one[1], reverse=True))
+
+    def delete(self, session_id: str) -> None:
+        """Delete the lock files of a session that was deleted, unless one of them is in use. Blocks.
+
+        They are deleted while they are locked: who then locks one of them makes a new file. A failure is logged, because files
+        that are left are in the way of nothing.
+        """
+        locks = [self._lock(f"{session_id}.{kind}") for kind in _KINDS]
+        running = f"{self._folder}/{RUNNING}/{session_id}"
+        with ExitStack() as held:
+            try:
+                for lock in locks:
+                    if not lock.try_acquire():
+                        return
+                    held.callback(lock.release)
+                owner = self.read_owner(session_id)
+                if owner is not None and owner.is_set:  # restored since, then killed
+                    return
+                for path in (running, self._owner_path(session_id), *(lock.path for lock in locks)):
+                    self._delete_file(path)
+            except StorageError as error:
+                _logger.warning("%s", error)
+
+    def _delete_file(self, path: str) -> None:
+        try:
+            self._files.unlink(path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise storage_error(error, "delete", path) from error
 
     def store(self) -> ProcessLock:
         """Return the lock for everything outside of sessions: permission, project, credentials, migration, index."""
@@ -232,3 +279,11 @@ class Locks:
             return str(ensure(self._folder))
         except OSError as error:
             raise storage_error(error, "create", str(self._folder)) from error
+
+
+def _names(folder: str) -> list[str]:
+    """Return the names in a folder; none where it cannot be listed."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

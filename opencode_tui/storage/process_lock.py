@@ -5,14 +5,17 @@ On an event loop they work on a thread: a disk that hangs does not hold the loop
 
 The holder of a run lock may change messages and parts. The file `{session}.owner` next to the lock file is JSON with the holder's
 pid, start time and host, and a generation number that every holder increases: a process that finds it changed since its own run
-drops its cached state of the session. The pid is 0 while the session is not running; any other pid without a process means that
-the run was killed. Source: docs/internals/session.md#locks.
+drops its cached state of the session. The first holder begins with a random number: a file that was deleted and made again is not
+the old one. The pid is 0 while the session is not running; any other pid without a process means that the run was killed.
+`running/{session}` is there while the session runs, and after a kill: a list of runs reads only the owners of those.
+Source: docs/internals/session.md#locks.
 """
 
 import asyncio
 import json
 import logging
 import os
+import secrets
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -25,7 +28,6 @@ from msgspec import Struct
 from opencode_tui.cancellation import RELEASE_S, acquired_on_thread, release_acquired, run_on
 from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import BusyError, LockTimeoutError
-from opencode_tui.schema.ids import system_clock
 from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process, holder_of, suspension_of
 from opencode_tui.storage.record_file import storage_error
@@ -37,7 +39,8 @@ _LONGEST_POLL_S = 0.02
 _UNOWNED_S = 0.1
 """Seconds for which a run lock is tried again that is held while no process works on the session."""
 
-OWNER_SUFFIX = ".owner"
+OWNER_SUFFIX, RUNNING = ".owner", "running"
+_GENERATION_BITS = 48
 _logger = logging.getLogger(__name__)
 _NO_PROCESS = ProcessIdentity(0, "", "")
 
@@ -126,16 +129,20 @@ class ProcessLock:
             self.release()
 
     def _try_file(self) -> bool:
-        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
-        is_locked = False
-        try:
-            is_locked = lock_descriptor(descriptor)
-        finally:
-            if is_locked:
-                self._descriptor = descriptor
-            else:
-                os.close(descriptor)
-        return is_locked
+        """Lock the file, if it is free; one that was deleted meanwhile locks nothing, and the next one is tried."""
+        while True:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
+            is_locked = is_there = False
+            try:
+                is_locked = lock_descriptor(descriptor)
+                is_there = is_locked and _is_at(descriptor, self.path)
+            finally:
+                if is_there:
+                    self._descriptor = descriptor
+                else:
+                    os.close(descriptor)
+            if is_there or not is_locked:
+                return is_there
 
     def _pauses(self, timeout_ms: int | None) -> Iterator[float]:
         """Yield the seconds to sleep between attempts, a tenth of the time waited so far, until the timeout."""
@@ -153,6 +160,14 @@ class ProcessLock:
 
 def _has_failed(future: "asyncio.Future[RunGrant]") -> bool:
     return future.done() and (future.cancelled() or future.exception() is not None)
+
+
+def _is_at(descriptor: int, path: str) -> bool:
+    """Return whether a path is that of an open file."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _unlock(descriptor: int) -> None:
@@ -209,6 +224,7 @@ class RunLock:
         """What a thread acquires for a caller that has left."""
         self._session_id = session_id
         self._owner_path = owner_path
+        self._running_path = f"{os.path.dirname(owner_path)}/{RUNNING}/{session_id}"
         self._files = files
         self._atomic = AtomicWriter(files)
         self.last_generation: int | None = None
@@ -322,7 +338,7 @@ class RunLock:
             found = read_owner(self._files, self._owner_path)
         except OSError as error:
             raise storage_error(error, "read", self._owner_path) from error
-        return found is None or found.generation == self.last_generation
+        return (found.generation if found else None) == self.last_generation
 
     def release(self) -> None:
         """Release the lock; only its holder may call this."""
@@ -353,6 +369,9 @@ class RunLock:
                 self._kept = 0
             try:
                 self._write_owner(RunOwner(_NO_PROCESS, self.last_generation or 0))
+                self._files.unlink(self._running_path)
+            except FileNotFoundError:  # a list of runs is without this one already
+                pass
             except OSError as error:  # the file then reads as a killed run: repair finds nothing to do
                 _logger.warning("%s", storage_error(error, "write", self._owner_path))
             finally:
@@ -362,15 +381,25 @@ class RunLock:
         """Record this process as the holder; releases the lock when that fails."""
         try:
             found = read_owner(self._files, self._owner_path)
-            generation = found.generation + 1 if found else 1
+            generation = found.generation + 1 if found else new_generation()
+            self._list()
             self._write_owner(RunOwner(current_process(), generation))
         except OSError as error:
             self._lock.release()
             raise storage_error(error, "write", self._owner_path) from error
         self.was_killed = found is not None and found.is_set
-        was_elsewhere = found is not None and found.generation != self.last_generation
+        was_elsewhere = (found.generation if found else None) != self.last_generation
         self.last_generation = generation
         return RunGrant(generation, was_elsewhere)
+
+    def _list(self) -> None:
+        """Let lists of what runs have this session."""
+        try:
+            descriptor = self._files.open(self._running_path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
+        except FileNotFoundError:  # it is the first run of this data folder
+            self._atomic.make_folders(os.path.dirname(self._running_path))
+            descriptor = self._files.open(self._running_path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
+        self._files.close(descriptor)
 
     def _write_owner(self, owner: RunOwner) -> None:
         process = owner.process
@@ -388,10 +417,15 @@ class RunLock:
         return f"in use by {owner.process}{suspension_of(owner.process.pid) if is_here else ''}"
 
 
+def new_generation() -> int:
+    """Return a generation that no process has seen."""
+    return secrets.randbits(_GENERATION_BITS)
+
+
 def read_owner(files: FileSystem, path: str) -> RunOwner | None:
     """Return the content of an owner file, None when there is none; raises OSError.
 
-    A damaged file gives no process and a generation (the present time in ms) that no process has seen.
+    A damaged file gives no process and a generation that no process has seen.
     """
     try:
         data = files.read_whole(path)
@@ -402,4 +436,4 @@ def read_owner(files: FileSystem, path: str) -> RunOwner | None:
         process = ProcessIdentity(int(fields["pid"]), str(fields["started"]), str(fields["host"]))
         return RunOwner(process, int(fields["generation"]))
     except (ValueError, TypeError, KeyError):
-        return RunOwner(_NO_PROCESS, system_clock())
+        return RunOwner(_NO_PROCESS, new_generation())

@@ -16,20 +16,19 @@ _REMEDIES = {
 """What helps with a file of the store in particular."""
 
 
-_PASSING = frozenset(
+_OF_THE_FILE = frozenset(
     {
-        errno.EAGAIN,
-        errno.EBUSY,
-        errno.EINTR,
-        errno.EIO,
-        errno.EMFILE,
-        errno.ENFILE,
-        errno.ENOMEM,
-        errno.ESTALE,
-        errno.ETIMEDOUT,
+        errno.EACCES,
+        errno.EINVAL,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOTDIR,
+        errno.ENXIO,
+        errno.EPERM,
     }
 )
-"""Errors of the disk or of this process; all others, such as a missing permission, are a state of the file."""
+"""Errors that are a state of the file, such as a missing permission; all others may be of the disk or of this process."""
 
 
 def storage_error(error: OSError, action: str, path: str) -> StorageError:
@@ -43,7 +42,7 @@ def storage_error(error: OSError, action: str, path: str) -> StorageError:
 
 def is_unknown(failure: StorageError) -> bool:
     """Return whether a failed read says nothing about the record: the same read may succeed at the next moment."""
-    return isinstance(failure.__cause__, OSError) and failure.__cause__.errno in _PASSING
+    return isinstance(failure.__cause__, OSError) and failure.__cause__.errno not in _OF_THE_FILE
 
 
 def read_record(files: FileSystem, path: str) -> bytes:

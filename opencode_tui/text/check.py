@@ -43,5 +43,5 @@ def failure_words(failure: CheckFailure) -> str:
 
 
 def changed_words(number: int) -> str:
-    """Return how many files were edited since a check; empty for none."""
+    """Return how many files were edited since a check; empty for 0."""
     return f"{plural(number, 'file')} edited since" if number else ""

@@ -15,6 +15,6 @@ def model_line(event: object) -> str:
 
 
 def session_of_line(event: object) -> str:
-    """Return the session that such an event is about; empty for none."""
+    """Return the session that such an event is about; empty if there is none."""
     found: object = getattr(event, "session_id", None)
     return found if isinstance(found, str) else ""

@@ -102,7 +102,7 @@ def byte_words(number: int) -> str:
 
 
 def token_words(number: int) -> str:
-    """Return `1 token` or `3.1 k tokens`; empty for none."""
+    """Return `1 token` or `3.1 k tokens`; empty for 0."""
     return f"{amount(number)} token{'s' if number > 1 else ''}" if number else ""
 
 

@@ -34,7 +34,7 @@ def _matches(number: int) -> str:
 
 
 def count_words(number: int) -> str:
-    """Return `1 match` or `9 matches`; empty for none."""
+    """Return `1 match` or `9 matches`; empty for 0."""
     return _matches(number) if number else ""
 
 

@@ -25,7 +25,7 @@ from opencode_tui.storage.engine_claim import EngineClaim, EngineRecord, open_te
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import find_paths
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process
-from opencode_tui.storage.process_lock import OWNER_SUFFIX
+from opencode_tui.storage.process_lock import OWNER_SUFFIX, RUNNING
 from opencode_tui.text.inbox import done_line, silent_line
 from tests.support.provider.model_script import Answer, Call
 from tests.support.provider.model_server import ModelServer
@@ -204,6 +204,7 @@ async def test_a_session_of_a_process_that_was_killed_is_stopped_and_one_of_anot
         await until(lambda path=path: json.loads(path.read_text())["pid"] == 0)
         fields = {"pid": process.pid, "started": process.started, "host": process.host, "generation": 9}
         path.write_text(json.dumps(fields))
+        (folder / RUNNING / session_id).touch()
     rows = await desk.rows(lambda rows: len(rows) == 2)
     assert [(row.info.id, row.state, row.is_reachable) for row in rows] == [
         (killed, "stopped", False),
@@ -229,6 +230,7 @@ async def test_a_session_whose_run_ended_is_listed_until_its_owner_file_says_so(
         await until(lambda: json.loads(path.read_text())["pid"] == 0)
         ended = path.read_text()
         path.write_text(json.dumps({"pid": mine.pid, "started": mine.started, "host": mine.host, "generation": 9}))
+        (path.parent / RUNNING / name).touch()
         for inbox in (early.view, client.inbox.list):
             view = await inbox()
             assert [(row.info.id, row.state, row.is_reachable) for row in view.rows] == [(name, "works", True)]

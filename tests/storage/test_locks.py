@@ -6,11 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from opencode_tui.lean_libraries import lock_descriptor
 from opencode_tui.schema.error import LockTimeoutError, StorageError
+from opencode_tui.storage import process_lock
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths
 from opencode_tui.storage.process_lock import ProcessLock
 from tests.storage.load import fork, wait_for
+from tests.support.faults.file_log import LoggedFiles
+from tests.support.faults.file_system import FaultyFiles
 from tests.support.world.waiting import PATIENCE_S
 
 
@@ -123,8 +127,104 @@ def test_thread_waits_for_the_lock_and_gets_it(locks: Locks):
 def test_names_do_not_collide_and_files_stay(paths: Paths, locks: Locks):
     with locks.store(), locks.worktree("a"), locks.session_write("a"):
         locks.session_run("a").try_acquire()
-    assert sorted(os.listdir(paths.lock)) == ["a.owner", "a.run", "a.worktree", "a.write", "store"]
-    assert {path.stat().st_mode & 0o777 for path in paths.lock.iterdir()} == {0o600}
+    assert sorted(os.listdir(paths.lock)) == ["a.owner", "a.run", "a.worktree", "a.write", "running", "store"]
+    assert {path.stat().st_mode & 0o777 for path in paths.lock.rglob("*") if path.is_file()} == {0o600}
+    assert os.listdir(paths.lock / "running") == ["a"]
+
+
+def test_the_files_of_a_deleted_session_go_with_it(paths: Paths, locks: Locks):
+    with locks.session_write("a"), locks.session_fork("a"), locks.session_write("b"):
+        for session in ("a", "b"):
+            locks.session_run(session).try_acquire()
+            locks.session_run(session).release()
+    locks.delete("a")
+    assert sorted(os.listdir(paths.lock)) == ["b.owner", "b.run", "b.write", "running"]
+
+
+@pytest.mark.parametrize("kind", ["run", "write", "fork", "copy"])
+def test_the_files_of_a_session_that_is_in_use_stay(paths: Paths, locks: Locks, kind: str):
+    locks.session_run("a").try_acquire()
+    locks.session_run("a").release()
+    with ProcessLock(f"{paths.lock}/a.{kind}"):
+        locks.delete("a")
+        assert {"a.owner", "a.run", f"a.{kind}"} <= set(os.listdir(paths.lock))
+    locks.delete("a")
+    assert os.listdir(paths.lock) == ["running"] and os.listdir(paths.lock / "running") == []
+
+
+def test_a_session_that_was_restored_and_killed_is_still_known_as_killed(paths: Paths, locks: Locks):
+    assert wait_for(fork(lambda: Locks(paths).session_run("a").try_acquire())) == 0
+    locks.delete("a")
+    assert locks.killed_runs() == list(locks.run_owners()) == ["a"]
+
+
+def test_a_failure_to_delete_them_is_logged(paths: Paths, caplog: pytest.LogCaptureFixture):
+    locks = Locks(paths, files=FaultyFiles(at=1, error=5, only="unlink"))
+    locks.session_write("a").acquire_sync()
+    locks.session_write("a").release()
+    locks.delete("a")
+    assert "cannot delete" in caplog.text
+
+
+def test_what_a_run_before_the_deletion_has_in_memory_is_not_current_after_it(paths: Paths, locks: Locks):
+    run = locks.session_run("a")
+    run.try_acquire()
+    run.release()
+    seen = locks.look("a")
+    assert locks.is_current("a", seen) and run.is_current()
+    Locks(paths).delete("a")
+    assert not locks.is_current("a", seen) and not run.is_current()
+    assert Locks(paths).session_run("a").try_acquire().generation != run.last_generation
+    assert not locks.is_current("a", seen) and not run.is_current()
+
+
+def test_what_could_not_be_looked_at_is_not_current(paths: Paths):
+    files = FaultyFiles(error=24, only="open")
+    locks = Locks(paths, files=files)
+    locks.session_run("a").try_acquire()
+    locks.session_run("a").release()
+    seen = locks.look("a")
+    files.at, files.lasting = files.calls + 1, True
+    assert not locks.is_current("a", seen)
+    files.heal()
+    assert locks.is_current("a", seen)
+
+
+@pytest.mark.parametrize("is_made", [False, True])
+def test_a_file_that_was_deleted_before_it_was_locked_locks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_made: bool
+):
+    """Its holder deletes it between the moments when another one opens and locks it; a third one may make it again."""
+    path = tmp_path / "a"
+
+    def lock(descriptor: int) -> bool:
+        monkeypatch.undo()
+        path.unlink()
+        if is_made:
+            assert ProcessLock(str(path)).try_acquire()
+        return lock_descriptor(descriptor)
+
+    monkeypatch.setattr(process_lock, "lock_descriptor", lock)
+    assert ProcessLock(str(path)).try_acquire() == (not is_made)
+    assert not ProcessLock(str(path)).try_acquire()
+
+
+def test_a_list_of_runs_reads_no_owner_of_a_session_that_is_idle(paths: Paths):
+    files = LoggedFiles()
+    locks = Locks(paths, files=files)
+    for number in range(20):
+        locks.session_run(f"idle-{number}").try_acquire()
+        locks.session_run(f"idle-{number}").release()
+    locks.session_run("works").try_acquire()
+    files.calls.clear()
+    assert list(locks.run_owners()) == ["works"]
+    assert len(files.times("read")) == 1
+
+
+def test_a_killed_run_that_an_older_version_left_is_found(paths: Paths, locks: Locks):
+    assert wait_for(fork(lambda: Locks(paths).session_run("a").try_acquire())) == 0
+    (paths.lock / "running" / "a").unlink()
+    assert locks.killed_runs() == locks.killed_of(["a"]) == ["a"]
 
 
 def test_unsafe_name_is_refused(locks: Locks):

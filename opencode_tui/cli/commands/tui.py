@@ -156,7 +156,7 @@ def _start_options(options: Mapping[str, Any]) -> StartOptions:
 async def _show(
     options: StartOptions, log_level: str | None, opening: "Opening", keys: TypeaheadGuard
 ) -> Ending | None:
-    """Show the app, and return when it and the engine have ended; the engine may go on without it."""
+    """Show the app, and return when it and the engine have ended; the engine may continue without it."""
     limit_threads()
     try:
         async with AsyncExitStack() as engine:
@@ -173,7 +173,7 @@ async def _show_app(
 ) -> "tuple[Client | None, Ending | None]":
     """Return what the app returned, and the client that it used, if any, which `engine` closes.
 
-    Nothing else here refers to the app, so that its memory and its code are free when the engine goes on without it.
+    Nothing else here refers to the app, so that its memory and its code are free when the engine continues without it.
     """
     from opencode_tui.tui.app import OpenCodeApp  # a name of this module would keep the code of the screen
 
@@ -300,7 +300,7 @@ def _report(ending: Ending, server: str | None) -> None:
             say(make_safe(line))
         _print_resume_command(ending, server)
         sys.stdout.flush()
-    except OSError:  # the window was closed: nobody reads this, nor what is flushed later
+    except OSError:  # the window was closed: no one reads this, nor what is flushed later
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -593,7 +593,7 @@ class LanguagesFacet(Protocol):
 
     @ours("GET", "/lsp/left-out")
     async def describe_left_out(self) -> str:
-        """Return the folders of the project that `servers` does not examine, empty for none."""
+        """Return the folders of the project that `servers` does not examine, empty if there is none."""
         ...
 
     @ours("POST", "/lsp/{server_id}/restart")

@@ -21,7 +21,7 @@ class FileChange(Struct, frozen=True):
 
 
 class EditReport(Struct, frozen=True):
-    """What the servers say about an edit: text for the model, empty for nothing, and the errors as metadata keeps them.
+    """What the servers say about an edit: text for the model, empty if there is none, and the errors as metadata keeps them.
 
     `unchecked` are the ids of servers that were not ready to examine it.
     """

@@ -238,7 +238,7 @@ class LanguageServers:
         return [*states, *(one for one in await asyncio.to_thread(_idle, table) if one.id not in known)]
 
     async def describe_left_out(self) -> str:
-        """Return the folders that `states` does not examine for want of time, empty for none."""
+        """Return the folders that `states` does not examine for lack of time, empty if there is none."""
         table = await self.table()
         return (await asyncio.to_thread(table.folders)).describe_left_out()
 

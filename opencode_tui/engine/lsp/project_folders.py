@@ -28,7 +28,7 @@ class ProjectFolders(Struct, frozen=True):
     left_out: Path | None = None
 
     def describe_left_out(self) -> str:
-        """Return what was not examined, empty for nothing."""
+        """Return what was not examined, empty if there is none."""
         if self.left_out is None:
             return ""
         name = self.left_out.relative_to(self.folders[0]).as_posix()

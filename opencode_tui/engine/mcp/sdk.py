@@ -332,7 +332,7 @@ def _check_refusal(statuses: Sequence[int], auth: TokenAuth | None) -> None:
 
 
 def _check_challenge(auth: TokenAuth | None) -> None:
-    """Raise McpSignInError where the last request was refused for want of a sign-in, ConnectionLost where it had no token."""
+    """Raise McpSignInError where the last request was refused for lack of a sign-in, ConnectionLost where it had no token."""
     if auth is not None and auth.failure is not None:
         raise ConnectionLost(auth.failure)
     if auth is None or auth.challenge is None:

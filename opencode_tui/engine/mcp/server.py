@@ -370,7 +370,7 @@ class McpServer:
             raise
 
     async def _refuse(self, live: _Live, refusal: McpSignInError) -> str:
-        """Return the message for a call that the server refused for want of a sign-in, and end the connection."""
+        """Return the message for a call that the server refused for lack of a sign-in, and end the connection."""
         await self._demand(refusal, is_call=True)
         live.task.cancel()
         await asyncio.wait({live.task})

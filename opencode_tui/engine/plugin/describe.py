@@ -190,7 +190,7 @@ def _kind(one: Entry | None, other: Entry | None) -> str:
 
 
 def _text(entry: Entry | None) -> str | None:
-    """Return the text of a file, empty for none, None for what is not text."""
+    """Return the text of a file, empty if there is none, None for what is not text."""
     if entry is None:
         return ""
     if entry.is_link or b"\0" in entry.data:

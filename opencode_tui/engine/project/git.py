@@ -39,7 +39,7 @@ from msgspec.structs import replace
 
 from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.project.git_causes import explain
-from opencode_tui.engine.project.git_entries import is_only_read, look_through
+from opencode_tui.engine.project.git_entries import find_awaited, find_oversized, is_only_read, look_through
 from opencode_tui.engine.project.git_reach import GitReach, GitStart, find_reach, present_confinement
 from opencode_tui.engine.project.repository import Repository
 from opencode_tui.lean_libraries import git_command
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 
 TIMEOUT_S = 30.0
 """Seconds that a command of git has; then it is killed, and its caller continues without what it would have said."""
+
+_LOOK_S = 1.0
+"""Seconds after which it is looked for a file that git waits for."""
 
 VERSION_S = 5.0
 OUTPUT_BYTES = 128 * 1024 * 1024
@@ -263,14 +266,16 @@ class SafeGit:
         first = _OPTIONS_OF[job.way]
         command = [program, *first, *job.options, "-C", str(job.folder), verb, *_VERB_OPTIONS.get(verb, ()), *rest]
         name = f"git {verb} in {job.folder}"
+        trees: Sequence[Path] = ()
         if not self._is_private and job.way != "strict" and verb not in _WITHOUT_REPOSITORY:
             reach = find_reach(job.folder, more, known=self._repository, read=job.read, write=job.write)
             if job.way != "user":
                 variables = {one: value for one, value in variables.items() if _is_harmless(one)}
+            trees = [one for one in reach.write if one not in reach.git_folders]
             confined = _confined(command, job, variables, reach)
             _refuse_entries(job.folder, reach, is_confined=confined is not None)
             if confined is not None:
-                return _Process(_spawn(confined, job.folder), name=name)
+                return _Process(_spawn(confined, job.folder), name=name, trees=trees)
         library = git_command()
         try:
             started = library.Git(job.folder).execute(
@@ -285,7 +290,7 @@ class SafeGit:
         except OSError as error:
             raise _cannot_run(job.folder, error) from error
         assert started.proc is not None  # GitPython has just started it
-        return _Process(started.proc, name=name, holder=started)
+        return _Process(started.proc, name=name, holder=started, trees=trees)
 
     def _hooks_off(self, job: "_Job", stop: threading.Event | None) -> Mapping[str, str]:
         """Return settings by which no hook that the settings define has an event. Blocks.
@@ -364,9 +369,15 @@ class _Process:
     """A running git process with a thread for each pipe."""
 
     def __init__(
-        self, process: "subprocess.Popen[bytes]", *, name: str, holder: "Git.AutoInterrupt | None" = None
+        self,
+        process: "subprocess.Popen[bytes]",
+        *,
+        name: str,
+        holder: "Git.AutoInterrupt | None" = None,
+        trees: Sequence[Path] = (),
     ) -> None:
-        """`holder` ends git when it is garbage-collected."""
+        """`holder` ends git when it is garbage-collected. In the folders `trees` it may meet what it waits for."""
+        self._trees = trees
         self._holder = holder
         self._process = process
         self._name = name
@@ -389,15 +400,30 @@ class _Process:
 
     def _read_all(self, timeout_s: float, stop: threading.Event | None) -> str | None:
         """Return None when git has closed its pipes, else the reason to stop it."""
-        deadline = time.monotonic() + timeout_s
+        deadline, look_at = time.monotonic() + timeout_s, time.monotonic() + _LOOK_S
         for reader in (self._output, self._error):
             while reader.is_alive():
                 reader.join(_CHECK_S)
                 if stop is not None and stop.is_set():
                     return "was stopped"
+                if time.monotonic() >= look_at:
+                    look_at = deadline
+                    if awaited := self._find_awaited(deadline, stop):
+                        return f"waits for {awaited}; delete it"
                 if time.monotonic() >= deadline:
                     return f"took longer than {timeout_s:g} s"
         return f"printed more than {OUTPUT_BYTES >> 20} MiB" if self._output.is_cut else None
+
+    def _find_awaited(self, deadline: float, stop: threading.Event | None) -> str | None:
+        """Return the first pipe or device that git reads in a work tree, in words; None where there is none."""
+
+        def is_over() -> bool:
+            return (
+                self._process.poll() is not None or time.monotonic() >= deadline or (stop is not None and stop.is_set())
+            )
+
+        found = (find_awaited(tree, is_over) for tree in self._trees)
+        return next((f"{one.path}, which is {one.what}" for one in found if one is not None), None)
 
     def _end(self) -> None:
         """Wait for git to exit after it closed its pipes; kill it with its children if it is still running."""
@@ -510,6 +536,10 @@ def _confined(command: Sequence[str], job: _Job, variables: Mapping[str, str], r
 def _refuse_entries(folder: Path, reach: GitReach, *, is_confined: bool) -> None:
     """Raise GitUnavailableError where a git folder has what would let git wait, or on the host, lead it elsewhere. Blocks."""
     for git_folder in reach.git_folders:
+        if (large := find_oversized(git_folder)) is not None:
+            raise GitUnavailableError(
+                f"git was not started in {folder}, because {large.path} is {large.what}; check it"
+            )
         for entry in look_through(git_folder):
             if is_confined and not entry.lets_wait:
                 continue

@@ -17,6 +17,7 @@ import stat
 import threading
 import time
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -37,6 +38,13 @@ _REPOSITORY = frozenset({"HEAD", "objects", "refs"})
 _LINK, _PIPE, _DEVICE = "a link", "a pipe", "a device"
 _ONLY_READ = ("info/exclude",)
 """What users lead to their own files, and git never writes nor quotes."""
+
+_READ_IN_TREES = frozenset({".gitattributes", ".gitignore", ".gitmodules", ".mailmap"})
+"""What git reads in any folder of a work tree."""
+
+_READ_WHOLE = ("packed-refs", "index", "config", "config.worktree", "shallow", "info/exclude", "info/attributes")
+_WHOLE_BYTES = 512 * 1024 * 1024
+"""A million refs or files are 60 to 120 MB."""
 
 _KEPT = 64
 """Git folders whose content is known."""
@@ -142,6 +150,34 @@ def look_through(folder: Path) -> tuple[FoundEntry, ...]:
         while len(_looked) > _KEPT:
             _looked.popitem(last=False)
         return entries.refresh()
+
+
+def find_awaited(tree: Path, is_over: Callable[[], bool]) -> FoundEntry | None:
+    """Return the first pipe or device in a work tree with a name that git reads there, until `is_over`. Blocks."""
+    waiting = deque([str(tree)])
+    while waiting and not is_over():
+        try:
+            with open_folder(waiting.popleft()) as folder, folder.listing() as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.extend([] if entry.name == ".git" else [f"{folder.path}/{entry.name}"])
+                    elif entry.name in _READ_IN_TREES and not entry.is_file(follow_symlinks=False):
+                        found = FoundEntry(f"{folder.path}/{entry.name}", _what(entry, "inner"))
+                        if found.lets_wait:
+                            return found
+        except OSError:  # it is gone, or not for this user
+            continue
+    return None
+
+
+def find_oversized(folder: Path) -> FoundEntry | None:
+    """Return the first file of a git folder that git would read whole into memory, and that is no file of a repository. Blocks."""
+    for name in _READ_WHOLE:
+        path = f"{folder}/{name}"
+        with suppress(OSError):
+            if os.lstat(path).st_size > _WHOLE_BYTES:
+                return FoundEntry(path, f"larger than {_WHOLE_BYTES >> 20} MiB")
+    return None
 
 
 def is_only_read(entry: FoundEntry, folder: Path) -> bool:

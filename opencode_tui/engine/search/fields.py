@@ -135,7 +135,7 @@ def parse(data: bytes) -> JsonObject | None:
 
 
 def fields_of(part: JsonObject, *, is_user: bool, is_open: bool = False) -> Fields | None:
-    """Return what is indexed of a part, None for nothing; of a message that is `is_open` only what has ended."""
+    """Return what is indexed of a part, None if there is none; of a message that is `is_open` only what has ended."""
     match part.get("type"):
         case "text":
             return _text(part, is_user=is_user, is_open=is_open)

@@ -172,7 +172,7 @@ class Searcher:
         return self._rows
 
     def _refresh(self, index: Index, found: Mapping[str, Found], seconds: float) -> tuple[list[str], str | None]:
-        """Bring the index up to date for so long; return the sessions that are left, and why writing failed."""
+        """Bring the index up to date for at most `seconds`; return the sessions that are left, and why writing failed."""
         stale = refresh.stale_sessions(self._view, found, self._sessions(index))
         if not stale:
             return [], None

@@ -75,6 +75,8 @@ class SessionTrash(Struct, frozen=True):
                 self.publisher.publish(SessionDeleted(info=info))
             for info in now:
                 await asyncio.to_thread(delete_temp, self.paths, info.id)
+        for info in now:
+            await asyncio.to_thread(self.locks.delete, info.id)
 
     async def list(self) -> Sequence["TrashedSession"]:
         """Return the deleted sessions of all projects, the last deleted first."""

@@ -105,7 +105,11 @@ class PendingUndo(Record):
 
 
 class UndoNote(Record):
-    """The value in `session.metadata` during an undo: the report of the active one, and one in progress."""
+    """The value in `session.metadata` during an undo: the report of the active one, and one in progress.
+
+    `final` is set before what the active one hides is deleted: from then on it cannot be redone.
+    """
 
     report: RevertReport | None = absent()
     pending: PendingUndo | None = absent()
+    final: bool | None = absent()

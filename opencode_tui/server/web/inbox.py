@@ -195,7 +195,7 @@ class InboxPage:
         )
 
     async def _shown(self, client: "Client", row: Running, waiting: Waiting) -> Shown | None:
-        """Return a question as texts; None when it was answered meanwhile."""
+        """Return a question as texts; None when it was answered in the meantime."""
         asked = waiting.asked
         if isinstance(asked, QuestionRequest):
             return Shown(asked.id, "The agent asks", asks=_asks(asked))

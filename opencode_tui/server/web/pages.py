@@ -124,7 +124,7 @@ class _TicketRequest(msgspec.Struct, frozen=True):
 class Pages:
     """The page of a server; the guard asks `refuse` before each of its requests.
 
-    The viewers' TUI uses `own`, a password of this run that nobody else knows. `find_client` returns the client of its folder.
+    The viewers' TUI uses `own`, a password of this run that no one else knows. `find_client` returns the client of its folder.
     """
 
     def __init__(

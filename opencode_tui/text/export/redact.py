@@ -49,7 +49,7 @@ def redact_messages(messages: Iterable[MessageWithParts], redactor: Redactor) ->
 
 
 def describe_counts(counts: Mapping[str, int]) -> str:
-    """Return what was left out, as `2 keys, 1 e-mail address`; empty for nothing."""
+    """Return what was left out, as `2 keys, 1 e-mail address`; empty if there is none."""
     kinds = [kind for kind in _NOUNS if counts.get(kind)]
     return ", ".join(
         f"{counts[kind]} {_MANY[kind]}" if kind in _MANY and counts[kind] != 1 else plural(counts[kind], _NOUNS[kind])

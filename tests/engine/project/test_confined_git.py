@@ -109,6 +109,33 @@ async def test_a_pipe_is_refused_by_name_and_never_waited_for(repo: Repo, tier: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", [".gitattributes", "below/.gitignore"])
+async def test_a_pipe_in_the_work_tree_is_named_and_not_waited_for_to_the_limit(
+    repo: Repo, tier: str, name: str
+) -> None:
+    git = use_tier(repo, tier)
+    repo.write("a", "changed\n")
+    repo.write("below/b", "new\n")
+    os.mkfifo(repo.path / name)
+    verb = "diff" if name == ".gitattributes" else "status"
+    with pytest.raises(GitUnavailableError, match=rf"waits for .*/{name}, which is a pipe; delete it"):
+        await git.run(verb)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["packed-refs", "index", "info/exclude"])
+async def test_a_file_that_git_would_read_whole_is_refused_by_name_when_it_is_huge(
+    repo: Repo, tier: str, name: str
+) -> None:
+    git = use_tier(repo, tier)
+    (repo.path / ".git/info").mkdir(exist_ok=True)
+    with (repo.path / ".git" / name).open("ab") as file:
+        file.truncate(1 << 32)
+    with pytest.raises(GitUnavailableError, match=rf"\.git/{name} is larger than 512 MiB"):
+        await git.run("status")
+
+
+@pytest.mark.slow
 async def test_git_for_the_user_refuses_a_link_by_name(repo: Repo, home: Path, tier: str) -> None:
     git = use_tier(repo, tier)
     (repo.path / ".git/COMMIT_EDITMSG").unlink()

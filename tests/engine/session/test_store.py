@@ -112,7 +112,7 @@ async def test_the_end_of_a_run_is_shown_although_the_disk_fails_and_written_whe
         assert await opened.store.messages("ses_1") == [message]
 
 
-@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.ENOMEM])
+@pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, errno.ENOMEM, errno.ENOSPC, errno.EUCLEAN])
 async def test_what_could_not_be_read_for_a_moment_is_not_absent(paths, code):
     """A screen shows what could be read and looks again; with the lock, where answers build on it, it is an error."""
     sent = [belonging(user("a", "b")), belonging(assistant(text("done")))]

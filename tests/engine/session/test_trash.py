@@ -1,6 +1,7 @@
 """Deleting sessions into the trash and restoring them: with undo, forks, other processes, and runs."""
 
 import asyncio
+import os
 import shutil
 
 import pytest
@@ -59,6 +60,17 @@ async def test_a_restored_session_is_listed_read_and_undone_as_before(environ, f
         await world.client.trash.restore(session.id)
         await world.client.undo.unrevert(session.id)
         assert (folder / "new.txt").exists()
+
+
+async def test_a_deleted_session_leaves_no_lock_files_and_what_was_read_before_is_read_again(environ, folder, paths):
+    async with opened(environ, folder, WRITE, Answer(text="done"), policy=AUTO) as world:
+        session = await world.prompt("write")
+        messages = await world.messages(session)
+        await world.client.sessions.remove(session.id)
+        assert [name for name in os.listdir(paths.lock) if name.startswith("ses_")] == []
+        await world.client.trash.restore(session.id)
+        assert await world.messages(session) == messages
+        assert Locks(paths).read_owner(session.id) is not None
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import pytest
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.snapshot.snapshot import Snapshots
+from opencode_tui.schema.error import NothingToRevertError
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.storage.storage import Storage
 from tests.support.sessions.stored import read_store
@@ -80,6 +81,19 @@ async def test_taking_back_that_dies_is_done_or_was_never_begun(environ, tmp_pat
         assert state(world) == (("a1", None) if info.revert is not None else ("a2", "b2"))
 
 
+async def test_a_redo_that_completes_one_that_died_reports_what_that_restored(environ, tmp_path: Path):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        await world.undo.revert(session.id)
+        assert await die_at(SessionStore, "update", 2, lambda: world.undo.unrevert(session.id))
+    async with undo_world(environ, tmp_path / "p") as world:
+        report = await world.undo.unrevert(session.id)
+        assert {Path(file.path).name for file in report.restored} == {"a", "b"}
+        assert state(world) == ("a2", "b2") and (await world.info(session)).revert is None
+        with pytest.raises(NothingToRevertError):
+            await world.undo.unrevert(session.id)
+
+
 async def test_the_next_request_completes_an_undo_that_died(environ, tmp_path: Path):
     async with undo_world(environ, tmp_path / "p") as world:
         session = await play(world)
@@ -95,18 +109,18 @@ async def test_the_next_request_completes_an_undo_that_died(environ, tmp_path: P
 CALLS_OF_A_CLEANUP = {
     "messages": {
         (SessionWriter, "remove_message"): 4,
-        (SessionStore, "update"): 1,
-        (SessionStore, "sync"): 1,
-        (Storage, "write"): 1,
+        (SessionStore, "update"): 2,
+        (SessionStore, "sync"): 2,
+        (Storage, "write"): 2,
         (Storage, "remove"): 4,
         (Storage, "remove_tree"): 4,
     },
     "parts": {
         (SessionWriter, "remove_message"): 2,
         (SessionWriter, "remove_part"): 2,
-        (SessionStore, "update"): 1,
-        (SessionStore, "sync"): 1,
-        (Storage, "write"): 2,
+        (SessionStore, "update"): 2,
+        (SessionStore, "sync"): 2,
+        (Storage, "write"): 3,
         (Storage, "remove"): 4,
         (Storage, "remove_tree"): 2,
     },
@@ -137,6 +151,18 @@ async def test_a_cleanup_that_dies_is_completed_by_the_next(environ, tmp_path: P
         assert kinds == ([["text"], ["step-start", "text"]] if kind == "parts" else [])
         assert (await world.info(session)).revert is None and state(world) == ("a0", None)
     assert read_store(paths.storage).strays == []
+
+
+async def test_what_a_cleanup_has_begun_to_delete_is_not_redone(environ, tmp_path: Path):
+    async with undo_world(environ, tmp_path / "p") as world:
+        session = await play(world)
+        messages = await world.ids(session)
+        await world.undo.revert(session.id)
+        assert await die_at(SessionWriter, "remove_message", 2, lambda: world.clean_up(session))
+    async with undo_world(environ, tmp_path / "p") as world:
+        with pytest.raises(NothingToRevertError):
+            await world.undo.unrevert(session.id)
+        assert (await world.ids(session), state(world)) == (messages[:2], ("a1", None))
 
 
 @pytest.mark.parametrize("at", [1, 2])

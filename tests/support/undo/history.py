@@ -25,12 +25,14 @@ from opencode_tui.engine.snapshot.scan.lost_files import LostPath
 from opencode_tui.engine.tool.files.files import NotTextError, WorktreeFiles
 from opencode_tui.engine.tool.files.transaction import Change
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.ids import system_clock
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, Tokens
 from opencode_tui.schema.session.part import StepFinishPart, StepStartPart, TextPart
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.undo import RevertReport
 from tests.conftest import isolated_environment
+from tests.support.faults.file_system import FaultyFiles
 from tests.support.snapshot.fresh_edits import FreshEdits
 from tests.support.snapshot.guarded_repo import data_of, make_guarded
 from tests.support.snapshot.machine import LIMIT, Act, Facts, do
@@ -144,6 +146,24 @@ MEMORY = Path("/dev/shm")
 """Where it is there: these histories are about order, and a disk's syncs would take nine tenths of their time."""
 
 
+class JumpingClock:
+    """The clock of the system, until it jumps."""
+
+    def __init__(self) -> None:
+        self._offset = 0
+        self._jumps: list[tuple[int, int]] = []
+        self._calls = 0
+
+    def __call__(self) -> int:
+        self._calls += 1
+        self._offset += sum(by for at, by in self._jumps if at == self._calls)
+        return system_clock() + self._offset
+
+    def jump(self, by_ms: int, *, after: int) -> None:
+        """Jump after so many calls."""
+        self._jumps.append((self._calls + after + 1, by_ms))
+
+
 @dataclass(frozen=True)
 class Point:
     """Where an undo can begin, and the files at that point."""
@@ -164,6 +184,8 @@ class UndoHistory(RuleBasedStateMachine):
         self.persons = PersonsBytes(self.base / "home")
         self.edits = FreshEdits()
         self.runner = asyncio.Runner()
+        self.files = FaultyFiles()
+        self.clock = JumpingClock()
         self._closing = asyncio.Event()
         self._holder: asyncio.Task[None] | None = None
         self.world = self._open()
@@ -260,7 +282,8 @@ class UndoHistory(RuleBasedStateMachine):
 
         async def hold(opened: "asyncio.Future[UndoWorld]", closing: asyncio.Event) -> None:
             environ, settings = isolated_environment(self.base / "home"), SnapshotSettings(ignored_bytes=LIMIT)
-            async with undo_world(environ, self.base / "project", settings=settings) as world:
+            root = self.base / "project"
+            async with undo_world(environ, root, settings=settings, files=self.files, clock=self.clock) as world:
                 opened.set_result(world)
                 await closing.wait()
 

@@ -110,7 +110,9 @@ class UndoMachine(UndoHistory):
     @precondition(lambda self: self.points)
     @rule(data=st.data())
     def undo(self, data: st.DataObject) -> None:
-        point = self._choose(data)
+        self._undo(self._choose(data))
+
+    def _undo(self, point: Point) -> None:
         if self.before_undo is None:
             self.before_undo = self._state()
         before, inner = self.world.files(), self._inner_repositories()

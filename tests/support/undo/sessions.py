@@ -22,6 +22,7 @@ from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
 from opencode_tui.schema.api.request import ForkSession
+from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessagePath, MessageTime, Tokens
 from opencode_tui.schema.session.part import AnyPart, PatchPart, StepFinishPart, StepStartPart, TextPart, ToolPart
@@ -209,11 +210,12 @@ async def undo_world(
     disk: Disk | None = None,
     files: FileSystem | None = None,
     settings: SnapshotSettings | None = None,
+    clock: Clock = system_clock,
 ) -> AsyncGenerator[UndoWorld]:
     """Open an engine on a folder; `disk` are the calls on the folder's files, `files` those on records."""
     root.mkdir(parents=True, exist_ok=True)
     root = root.resolve()
-    async with open_engine(environ, files=files) as engine:
+    async with open_engine(environ, clock=clock, files=files) as engine:
         core = engine.core
         project = discover(root, paths=core.paths, environ=environ)
         snapshots = Snapshots(

@@ -104,7 +104,7 @@ class TerminalProgress(Progress):
         return f"{'━' * full}{'─' * (_BAR_CELLS - full)}  {' · '.join(words)}"
 
     def _left(self) -> float:
-        """Return the seconds that the rest takes if it goes on like this; 0 if nothing says so."""
+        """Return the seconds that the rest takes if it continues like this; 0 if nothing says so."""
         ended, rest = len(self._results) - self._before, self._count - len(self._results)
         return (self._clock() - self._began) / ended * rest if ended else 0
 

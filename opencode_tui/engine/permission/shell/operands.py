@@ -495,7 +495,7 @@ def _use_matched(call: Call, word: Word) -> None:
 
 
 def _record_address(call: Call, word: Word) -> None:
-    """Record the page that a word names, as far as it is known; one without a scheme is fetched over HTTP."""
+    """Record the page that a word names, if it is known; one without a scheme is fetched over HTTP."""
     text = word.text if word.known else f"{word.fixed}*"
     scheme = _SCHEME.match(text)
     if scheme is not None and scheme[0].lower() in ("http:", "https:"):

@@ -1,4 +1,4 @@
-"""The words of a command as the shell would see them after expansion, as far as it is known without running anything.
+"""The words of a command as the shell would see them after expansion, as far as known without running anything.
 
 A word travels as one string in which characters of a private area stand for what plain text cannot say: a quoted character that
 would otherwise be special, an unknown piece, a border where an unquoted variable splits. `finish` turns such strings into words.

@@ -161,7 +161,7 @@ def _media_part(block: MediaBlock) -> JsonObject:
 
 
 def _assistant(entry: AssistantEntry, no_thought: str | None) -> list[JsonObject]:
-    """Return the message of an answer. `no_thought` is what an answer without a thought has in its place, None for nothing.
+    """Return the message of an answer. `no_thought` is what an answer without a thought has in its place, None if there is none.
 
     Models for which it is a text need the thought of each answer, also of one without calls, that another model gave.
     """

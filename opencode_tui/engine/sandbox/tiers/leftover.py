@@ -1,7 +1,7 @@
 """Ends a bubblewrap that this program's end left waiting: each one that is started has a word on its command line that names us.
 
 bubblewrap makes its child, asks the kernel to end with the thread that started it, and then lets the child begin. When that thread
-ends between the last two, the child waits for ever: it has asked the kernel for nothing yet. It runs nothing, and nothing else ends
+ends between the last two, the child waits forever: it has asked the kernel for nothing yet. It runs nothing, and nothing else ends
 it. Therefore a shell in a session of its own waits for our end, and kills what has the word. A bubblewrap that starts after our end
 needs no such help: it is not killed, and its program finds its standard input closed.
 """

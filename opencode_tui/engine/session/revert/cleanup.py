@@ -4,6 +4,7 @@ First the child sessions that only served it, then messages, newest first, then 
 long as anything is left, the message or part where the undo starts exists.
 """
 
+import asyncio
 from contextlib import AsyncExitStack
 
 from msgspec import Struct
@@ -69,16 +70,17 @@ class Cleanup(Struct, frozen=True):
         """Delete the child session, or only its messages for the calls when it has others; not while it is running."""
         if self.runs.get(child_id) is not None:
             return
+        is_all = done.issuperset(conversation)
         async with AsyncExitStack() as held:
             try:
                 writer = await held.enter_async_context(self.store.locked(child_id))
             except BusyError:
                 return
-            if done.issuperset(conversation):
-                async with self.locks.unforked(child_id):
-                    await self.store.remove(child_id)
-                return
-            async with self.locks.unforked(child_id):
-                for message_id in reversed(conversation):
-                    if message_id in done:
-                        await writer.remove_message(message_id)
+            await held.enter_async_context(self.locks.unforked(child_id))
+            if is_all:
+                await self.store.remove(child_id)
+            for message_id in () if is_all else reversed(conversation):
+                if message_id in done:
+                    await writer.remove_message(message_id)
+        if is_all:
+            await asyncio.to_thread(self.locks.delete, child_id)

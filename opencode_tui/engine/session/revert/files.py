@@ -52,6 +52,11 @@ def without_pending(info: SessionInfo) -> SessionInfo:
     return _noted(info, read_note(info).changed(pending=None))
 
 
+def with_final(info: SessionInfo) -> SessionInfo:
+    """Return the record of a session whose active undo is about to become final."""
+    return _noted(info, read_note(info).changed(final=True))
+
+
 def with_undo(info: SessionInfo, revert: RevertState, report: RevertReport) -> SessionInfo:
     """Return the record of a session with an active undo."""
     return _noted(info, UndoNote(report=report)).changed(revert=revert)

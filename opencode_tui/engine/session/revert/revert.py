@@ -16,6 +16,7 @@ from opencode_tui.engine.session.revert.files import (
     FileRevert,
     RevertablePatches,
     read_note,
+    with_final,
     with_pending,
     with_undo,
     without_pending,
@@ -117,7 +118,10 @@ class SessionRevert:
 
         For files that could not be written the undo stays active, so that it can be retried.
         """
-        async with self._locked(session_id) as info:
+        redone: list[RevertReport] = []
+        async with self._locked(session_id, redone) as info:
+            if redone and info.revert is None:  # one that was interrupted, and is complete now
+                return redone[0]
             return await self._apply(info, None, await self._unrecorded_files(info))
 
     async def commit(self, session_id: str) -> bool:
@@ -141,6 +145,8 @@ class SessionRevert:
             if is_of_files(info):
                 await self._record_files(info, messages)
             elif boundary is not None:
+                await self._store.update(session_id, with_final, touch=False)
+                await self._store.sync()
                 await self._cleanup.remove(session_id, messages, boundary)
                 if boundary.part is not None:
                     anew = [messages[request_of(messages, boundary.message)].info.id]
@@ -169,11 +175,15 @@ class SessionRevert:
             pass
 
     @asynccontextmanager
-    async def _locked(self, session_id: str) -> AsyncGenerator[SessionInfo]:
-        """Hold the run lock and yield the record of the recovered session."""
+    async def _locked(self, session_id: str, redone: list[RevertReport] | None = None) -> AsyncGenerator[SessionInfo]:
+        """Hold the run lock and yield the record of the recovered session; `redone` gets the report of a redo that it completes."""
         async with self._lock.hold(session_id):
             await self._recover_session(session_id)
-            yield await self._recovered(await self._store.get(session_id))
+            info = await self._recovered(await self._store.get(session_id), redone)
+            if read_note(info).final:  # a part of what it hides may be deleted
+                await self._make_final(info, nullcontext())
+                info = await self._store.get(session_id)
+            yield info
 
     async def _check_background(self, session_id: str, message_id: str | None, part_id: str | None) -> None:
         """Raise BusyError while a command of what would be undone runs: its changes are known when it has ended."""
@@ -249,7 +259,7 @@ class SessionRevert:
             raise
         return await self._conclude(info, pending, report, work)
 
-    async def _recovered(self, info: SessionInfo) -> SessionInfo:
+    async def _recovered(self, info: SessionInfo, redone: list[RevertReport] | None = None) -> SessionInfo:
         """Complete a pending undo when its files were reverted, drop it otherwise."""
         pending = read_note(info).pending
         if pending is None:
@@ -262,7 +272,9 @@ class SessionRevert:
             )  # it may have changed them before it died
             return info if summed_up == info else await self._store.update(info.id, lambda _: summed_up)
         work = RevertablePatches([], {}) if pending.to is None else await self._work(info, pending.to, pending.only)
-        await self._conclude(info, pending, report, work)
+        done = await self._conclude(info, pending, report, work)
+        if pending.to is None and redone is not None:
+            redone.append(done)
         return await self._store.get(info.id)
 
     async def _conclude(

@@ -33,7 +33,7 @@ async def find_paths(losses: Iterable[Loss], root: Path, environ: Mapping[str, s
             elif loss.kind == "changes":
                 names = await _changed(loss, environ)
         except (GitMissingError, GitUnavailableError):
-            pass  # no repository, or no commit yet: the whole folder is looked at
+            pass  # no repository, or no commit yet: the whole folder is examined
         for name in names:
             inner = posixpath.relpath(posixpath.join(loss.path, name), str(root))
             if not inner.startswith(".."):

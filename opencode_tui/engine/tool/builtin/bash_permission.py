@@ -43,7 +43,7 @@ async def ask_for_command(
 
     `tier` is the sandbox that works, `environ` are the variables for git, which lists what a command of git would discard.
 
-    The question says when the command goes on after the turn (`is_background`). `is_shared`: a confined command runs there now.
+    The question says when the command continues after the turn (`is_background`). `is_shared`: a confined command runs there now.
     `is_hidden` returns whether settings hide an absolute path.
     """
     plan = await asyncio.to_thread(

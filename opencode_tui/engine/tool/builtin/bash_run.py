@@ -159,7 +159,7 @@ class CommandRun(Struct, frozen=True):
                 facts = facts.changed(protected=protected)
                 undone, lines = await self._undo_unless_approved(files, confined.tier, sandbox)
                 facts, messages = facts.changed(undone=undone), [*messages, *lines]
-        except BaseException:  # whatever failed, nobody has approved these
+        except BaseException:  # whatever failed, no one has approved these
             await run_to_completion(self._undo_changes(confined, sandbox, facts))
             raise
         refusal = await asyncio.to_thread(_find_refusal, confined, ended, output)

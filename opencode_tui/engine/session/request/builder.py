@@ -19,7 +19,6 @@ from opencode_tui.engine.agent.families import ModelPrompts
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate_layers
 from opencode_tui.engine.plugin.hooks import Hooks
-from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import WEB_SEARCH, LlmRequest
 from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
@@ -41,6 +40,7 @@ from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.waits import waiting
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.provider_formats import row_of

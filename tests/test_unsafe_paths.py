@@ -222,7 +222,7 @@ SERVER = "the folder of a share server, which runs no commands"
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "batch/journal.py": {"open_journal": NAMED, "_open": NAMED},
     "batch/swebench.py": {"write_predictions": NAMED},
-    "cli/commands/doctor.py": {"_try_to_write": OWN},
+    "engine/doctor.py": {"_try_to_write": OWN},
     "cli/commands/tui.py": {"_report": DEVICE},
     "cli/commands/web.py": {"_serve": OWN, "_open_browser": OWN},
     "cli/detached.py": {"_Leaving.close_streams": DEVICE, "_Leaving._return_again": DEVICE},

@@ -43,7 +43,7 @@ from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_map import SessionMap
-from opencode_tui.tui.theme.glyphs import UNICODE
+from opencode_tui.tui.theme.look import UNICODE
 from tests.conftest import isolated_environment
 from tests.support.provider.canned_server import CannedServer, answer_packets, provider
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client

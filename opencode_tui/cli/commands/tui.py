@@ -171,7 +171,101 @@ async def _show_app(
 ) -> "tuple[Client | None, Ending | None]":
     """Return what the app returned, and the client that it used, if any, which `engine` closes.
 
-        load_actions()
+    Nothing else here refers to the app, so that its memory is free when the engine continues without it.
+    """
+    from opencode_tui.tui.app import OpenCodeApp  # not for the help
+
+    app = OpenCodeApp(options)
+    shown = asyncio.create_task(app.run_async())
+    painted = asyncio.create_task(app.painted.wait())
+    await asyncio.wait({shown, painted}, return_when=asyncio.FIRST_COMPLETED)
+    painted.cancel()
+    _end_on_signals(app)
+    try:
+        client = await _attach(app, shown, log_level, opening, engine)
+    finally:
+        if not shown.done():
+            app.exit()
+        await asyncio.wait({shown})
+    return client, shown.result()
+
+
+async def _attach(
+    app: "OpenCodeApp",
+    shown: "asyncio.Task[Ending | None]",
+    log_level: str | None,
+    opening: "Opening",
+    engine: AsyncExitStack,
+) -> "Client | None":
+    """Open the engine and connect the app to it; return the client after the end of the app, None if it ended before."""
+    if shown.done():
+        return None
+    access = await asyncio.to_thread(_load)
+    access.start_screen_log(log_level)
+    waits = weakref.WeakMethod(app.chat.wait_for_engine)
+
+    def report(pid: int | None) -> None:
+        if (wait_for_engine := waits()) is not None:  # the engine outlives the app
+            wait_for_engine(pid)
+
+    client = await _open_while(shown, engine.enter_async_context(opening(access, app.options, report)))
+    if client is None:
+        return None
+    if app.options.session_id:
+        from opencode_tui.cli.session_choice import choose_session  # slow: after the first frame
+
+        await choose_session(client, app.options.session_id)
+    if shown.done():
+        return None
+    app.attach(client)
+    await asyncio.wait({shown})
+    return client
+
+
+async def _open_while(shown: "asyncio.Task[Ending | None]", opening: "Awaitable[Client]") -> "Client | None":
+    """Return the client when it is open; cancel the opening and return None when the app ends before, as by quitting."""
+    task = asyncio.current_task()
+    assert task is not None
+    is_opening = True
+
+    def cancel(_shown: object) -> None:
+        if is_opening:
+            task.cancel()
+
+    shown.add_done_callback(cancel)
+    try:
+        return await opening
+    except asyncio.CancelledError:
+        if not shown.done() or task.uncancel():
+            raise
+        return None
+    finally:
+        is_opening = False
+        shown.remove_done_callback(cancel)
+
+
+async def _go_on(client: "Client", ending: Ending, rest_s: float, keys: TypeaheadGuard) -> None:
+    """Give the terminal back and return when nothing needs the engine any more."""
+    from opencode_tui.cli.detached import go_on  # only for who leaves while something runs
+    from opencode_tui.client.shared import SharedClient
+
+    def report() -> None:
+        keys.wait_for_quiet(is_expected=True)
+        keys.restore()
+        _report(ending, None)
+
+    assert isinstance(client, SharedClient)  # another client cannot be detached
+    await go_on(client, rest_s, report)
+
+
+def _load() -> Any:
+    """Import the engine and the rest of the TUI, after the first frame, and close this process to others."""
+    from opencode_tui.config import own_process
+    from opencode_tui.tui.app import load_actions
+
+    own_process.erase_keys()
+    own_process.hide_memory()
+    load_actions()
     return importlib.import_module("opencode_tui.cli.engine_access")
 
 

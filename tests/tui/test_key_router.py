@@ -29,29 +29,29 @@ class World:
     shown: list[Input] = field(default_factory=list[Input])
     """What the screen got, in order."""
     sent: list[Input] = field(default_factory=list[Input])
-    """What was typed and neither dropped nor a cancel."""
+    """What was typed, in order."""
+    dropped: list[Input] = field(default_factory=list[Input])
+    """The keys that canceled a loading, and what was kept then."""
     hold: Hold | None = None
     is_ready: bool = True
     cancels: int = 0
 
     async def receive(self, event: Input) -> Way:
+        kept = [*(self.router._kept or ())]
         way = self.router.admit(event, is_ready=self.is_ready)
         if way is Way.SCREEN:
             self.shown.append(event)
+        elif way is Way.DROPPED:
+            self.dropped += [event, *kept]
         return way
 
     async def type(self, event: Input) -> Way:
-        waiting = self.waiting
-        way = await self.receive(event)
-        if way in (Way.SCREEN, Way.KEPT):
-            self.sent.append(event)
-        elif way is Way.DROPPED:
-            self.sent = [one for one in self.sent if one not in waiting]
-        return way
+        self.sent.append(event)
+        return await self.receive(event)
 
     @property
     def waiting(self) -> list[Input]:
-        return [one for one in self.sent if one not in self.shown]
+        return [one for one in self.sent if one not in self.shown and one not in self.dropped]
 
     def cancel(self) -> None:
         self.cancels += 1

@@ -23,9 +23,9 @@ from typing import Any
 from benchmarks.comparison import Figure, report
 from benchmarks.rounds import rounds
 from benchmarks.typist import Typist
-from opencode_tui.tui.preload import warm
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.terminal.conversation import SESSION, ConversationApp, Story, edit, look, read
+from tests.support.terminal.warm import warm
 
 SIZE = (120, 40)
 TURNS = 1_000

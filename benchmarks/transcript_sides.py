@@ -26,11 +26,11 @@ from opencode_tui.schema.session.part import PartTime, TextPart, ToolPart
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.output.display import TerminalApp
-from opencode_tui.tui.preload import warm
-from opencode_tui.tui.state.items import GrowingItem
+from opencode_tui.tui.state.message import GrowingItem
 from opencode_tui.tui.state.transcript import Transcript
 from opencode_tui.tui.terminal_input import TerminalInput
 from tests.support.terminal.conversation import NOON, SESSION, Story, look
+from tests.support.terminal.warm import warm
 
 FRAMES_PER_SECOND = 30
 SLICE_S = 0.008

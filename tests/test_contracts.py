@@ -33,7 +33,7 @@ FORBIDDEN = {
     "OpenTelemetry only in the extra for it": ("engine/services/telemetry.py", "opentelemetry"),
     "Dask only in the pool for it": ("batch/pool.py", "distributed"),
     "The MCP SDK only in the modules for it": ("engine/mcp/servers.py", "mcp"),
-    "Inside a session": ("engine/session/limits.py", "opencode_tui.engine.session.loop"),
+    "Inside a session": ("engine/session/question.py", "opencode_tui.engine.session.loop"),
     "Inside the snapshots": ("engine/snapshot/entry.py", "opencode_tui.engine.snapshot.worktree"),
     "Inside the permissions": ("engine/permission/policy.py", "opencode_tui.engine.permission.service"),
     "Inside the tools": ("engine/tool/truncate.py", "opencode_tui.engine.tool.registry"),

@@ -191,7 +191,7 @@ def test_the_screen_leaves_the_engine_for_after_its_first_frame(tmp_path: Path, 
 
 @pytest.mark.slow
 def test_the_whole_screen_loads_no_calls_of_the_client(tmp_path: Path, environ: dict[str, str]) -> None:
-    code = "from opencode_tui.tui import preload; preload.load()"
+    code = "from opencode_tui.tui.app import load_actions; load_actions()"
     ours = "import sys\nprint(sorted(name for name in sys.modules if name.startswith('opencode_tui.client.')))"
     stdout = loaded_after(f"{code}\n{ours}", tmp_path, environ)[2]
     assert "'opencode_tui.client.client'" in stdout

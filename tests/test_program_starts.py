@@ -26,7 +26,7 @@ _FREE = {("subprocess", name) for name in ("DEVNULL", "PIPE", "STDOUT", "Popen",
 STARTS = {
     "batch/pool_local.py": "this Python, by python_command",
     "cli/commands/auth.py": "find_program",
-    "cli/commands/doctor.py": "find_program",
+    "engine/doctor.py": "find_program",
     "cli/detached.py": "this Python, by python_command",
     "cli/commands/upgrade.py": "find_program",
     "engine/mcp/browser.py": "find_program",

@@ -222,7 +222,7 @@ SERVER = "the folder of a share server, which runs no commands"
 EXCEPTIONS: dict[str, dict[str, str]] = {
     "batch/journal.py": {"open_journal": NAMED, "_open": NAMED},
     "batch/swebench.py": {"write_predictions": NAMED},
-    "cli/commands/doctor.py": {"_try_to_write": OWN},
+    "engine/doctor.py": {"_try_to_write": OWN},
     "cli/commands/tui.py": {"_report": DEVICE},
     "cli/commands/web.py": {"_serve": OWN, "_open_browser": OWN},
     "cli/detached.py": {"_Leaving.close_streams": DEVICE, "_Leaving._return_again": DEVICE},
@@ -338,13 +338,15 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "storage/storage.py": {"*": OWN},
     "storage/task_folders.py": {"_write": OWN, "delete_record": OWN},
     "storage/trash.py": {"*": OWN},
-    "tui/actions/memory.py": {"_edit": "the folder of the project or of our settings, for the user's editor"},
     "tui/first_page.py": {"write_page": OWN},
-    "tui/actions/prompt.py": {"edit_outside": SYSTEM_TEMP},
+    "tui/actions/prompt.py": {
+        "_edit": "the folder of the project or of our settings, for the user's editor",
+        "edit_outside": SYSTEM_TEMP,
+    },
     "tui/prompt/desktop.py": {"view_image": SYSTEM_TEMP},
     "tui/prompt/history.py": {"append_history": OWN, "_cut": OWN},
     "tui/state/model_selection.py": {"_write": OWN},
-    "tui/start.py": {"_is_first": OWN},
+    "tui/chat/start.py": {"_is_first": OWN},
     "tui/state/transcript.py": {"Transcript._rebuild": NO_FILE},
 }
 """Of each module the functions with such calls, and why a command cannot change a part of their paths; `*` is the whole module."""

@@ -30,7 +30,7 @@ SWITCH_INTERVAL_S = 0.0005
 Python's 5 ms a busy engine delays it by up to that much each time."""
 
 CLOSE_LIMIT_S = 5.0
-"""Seconds that the engine has to end; what it leaves open then is recovered at the next start, as after a kill."""
+"""Seconds that the engine has to end; unfinished work is recovered at the next start, as after a kill."""
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -28,6 +28,11 @@ class TooDeepError(JsonError):
         super().__init__(f"nested deeper than {MAX_DEPTH} levels")
 
 
+def as_object(value: object) -> dict[str, Any]:
+    """Return a JSON object, an empty one for anything else."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
 def load_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text as `json.loads` does. Raises JsonError."""
     try:

@@ -8,8 +8,6 @@ at once, for a description of the types. Loading it takes a third of the time fr
 """
 
 import json
-import threading
-import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from inspect import get_annotations
@@ -62,13 +60,6 @@ Count = Annotated[int, After(_countable)]
 
 Amount = Annotated[float, After(_finite)]
 """US dollars; what is no amount, as in records of other programs, counts nothing."""
-
-_MANY = 2_500
-"""Values of a burst after which a type is read by pydantic. A session of 400 messages, which is opened whole, has fewer parts, and
-is opened sooner without it: pydantic saves 5 us for each value, and takes 150 ms at first."""
-
-_BURST_S = 2.0
-"""How long these take at most. A process that reads a few records in each turn does without pydantic, however long it lives."""
 
 T = TypeVar("T")
 
@@ -408,7 +399,7 @@ def plain(value: Any) -> Any:
 class Reader(Generic[T]):
     """Reads values of a type, as pydantic's TypeAdapter does. A wrong value may load pydantic, which takes up to 100 ms."""
 
-    __slots__ = ("_accept", "_begun", "_count", "_is_strict", "_kind", "_pydantic")
+    __slots__ = ("_accept", "_is_strict", "_kind", "_pydantic")
 
     @overload
     def __init__(self, kind: type[T], *, is_strict: bool = False) -> None: ...
@@ -421,9 +412,6 @@ class Reader(Generic[T]):
         self._is_strict = is_strict or None  # None leaves it to the type
         self._accept: Accept | None = None
         self._pydantic: SchemaValidator | None = None
-        self._count = 0
-        """Values that were read since `_begun`, a time of the monotonic clock in seconds."""
-        self._begun = 0.0
 
     def make(self, value: object) -> T:
         """Return the value of fields of our own. Raises ValidationError."""
@@ -436,7 +424,7 @@ class Reader(Generic[T]):
         """Return the value of JSON data. Raises ValidationError."""
         if self._pydantic is None:
             try:
-                return self._counted(value)
+                return self._plainly(value)
             except RefusedError:
                 pass  # pydantic says what is wrong with it, or what it can be
         return self._judged(value)
@@ -445,7 +433,7 @@ class Reader(Generic[T]):
         """Return the value of a JSON text. Raises ValidationError."""
         if self._pydantic is None:
             try:
-                return self._counted(decode_json(data))
+                return self._plainly(decode_json(data))
             except (ValueError, RefusedError):
                 pass  # pydantic says what is wrong with it
         try:
@@ -464,30 +452,11 @@ class Reader(Generic[T]):
             self._accept = acceptor(self._kind)
         return self._accept(value)
 
-    def _counted(self, value: object) -> T:
-        if not self._count:
-            self._begun = time.monotonic()
-        had_few = self._count < _MANY
-        self._count += _size(value)
-        if had_few and self._count >= _MANY:
-            if time.monotonic() - self._begun > _BURST_S:
-                self._count = 0  # these came one by one
-            else:  # on a thread: what waits for this value may be an event loop
-                try:
-                    threading.Thread(target=self._build, name=f"reader of {self._kind}").start()
-                except RuntimeError:
-                    self._count = 0  # the system has no thread now: this reader continues
-        return self._plainly(value)
-
     def _build(self) -> "SchemaValidator":
         from opencode_tui.schema.pydantic_types import validator_of
 
         self._pydantic = validator_of(self._kind)
         return self._pydantic
-
-
-def _size(value: object) -> int:
-    return len(cast("list[object]", value)) if type(value) is list else 1
 
 
 def _ours(error: ValueError) -> ValidationError:

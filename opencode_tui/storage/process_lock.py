@@ -25,7 +25,7 @@ from typing import Self
 
 from msgspec import Struct
 
-from opencode_tui.cancellation import RELEASE_S, acquired_on_thread, release_acquired, run_on
+from opencode_tui.cancellation import RELEASE_S, acquired_on_thread, release_acquired
 from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
@@ -158,10 +158,6 @@ class ProcessLock:
         )
 
 
-def _has_failed(future: "asyncio.Future[RunGrant]") -> bool:
-    return future.done() and (future.cancelled() or future.exception() is not None)
-
-
 def _is_at(descriptor: int, path: str) -> bool:
     """Return whether a path is that of an open file."""
     try:
@@ -220,8 +216,6 @@ class RunLock:
         self._guard = threading.Lock()
         self._ending = threading.Lock()
         """Held while a lock that was kept is released: it is neither kept nor free until then."""
-        self._left: asyncio.Future[RunGrant] | None = None
-        """What a thread acquires for a caller that has left."""
         self._session_id = session_id
         self._owner_path = owner_path
         self._running_path = f"{os.path.dirname(owner_path)}/{RUNNING}/{session_id}"
@@ -275,34 +269,15 @@ class RunLock:
 
     async def try_acquire_on_thread(self) -> RunGrant:
         """Do the same as `try_acquire` on a thread; if the caller is canceled, a lock that the thread acquires is released."""
-        acquiring = self.begin_acquire()
-        try:
-            return await run_on(acquiring, patience_s=RELEASE_S)
-        except asyncio.CancelledError:
-            self.leave(acquiring)
-            raise
+        return await acquired_on_thread(self.try_acquire, lambda _grant: self.begin_release())
 
     def begin_acquire(self) -> "asyncio.Future[RunGrant]":
-        """Start `try_acquire` on a thread, or take over from an earlier caller on this loop that has left.
-
-        Otherwise, while the disk holds that thread, this process would be named as the one that uses the session.
-        """
-        left = self._left
-        if left is not None and left.get_loop() is asyncio.get_running_loop() and not _has_failed(left):
-            self._left = None
-            return left
+        """Start `try_acquire` on a thread."""
         return asyncio.ensure_future(asyncio.to_thread(self.try_acquire))
 
     def leave(self, acquiring: "asyncio.Future[RunGrant]") -> None:
-        """Release the lock when the thread has acquired it, unless another caller has taken over."""
-
-        def release(_grant: RunGrant) -> None:
-            if self._left is acquiring:
-                self._left = None
-                self.begin_release()
-
-        self._left = acquiring
-        release_acquired(acquiring, release)
+        """Release the lock when the thread has acquired it."""
+        release_acquired(acquiring, lambda _grant: self.begin_release())
 
     async def release_on_thread(self) -> None:
         """Release the lock on a thread, or keep it while records wait for the disk; only its holder may call this.

@@ -22,7 +22,7 @@ from opencode_tui.schema.record import JsonObject, ValidationError
 from opencode_tui.schema.session.listed import ListedSession, listed
 from opencode_tui.schema.session.session import SessionInfo, hidden_cost, own_from
 from opencode_tui.storage.index_file import DamagedIndexError, writing
-from opencode_tui.storage.keys import folder_path, segment_of
+from opencode_tui.storage.keys import SUFFIX, folder_path, segment_of
 from opencode_tui.storage.record_file import storage_error
 from opencode_tui.storage.session_record import parse_session
 from opencode_tui.storage.storage import Storage
@@ -145,11 +145,10 @@ class SessionIndex:
         now = time.time_ns()
         try:
             for name, status in self._storage.files.list_states(path):
-                segment = segment_of(name)
-                if segment is None:
+                if not name.endswith(SUFFIX):
                     continue
                 state = _state(status)
-                if known.pop(segment, "") != state:
+                if known.pop(name.removesuffix(SUFFIX), "") != state and (segment := segment_of(name)) is not None:
                     changed[segment] = state if is_old(status, now) else ""
         except FileNotFoundError:
             pass  # no session yet, or none any more

@@ -5,14 +5,13 @@ process has changed that: records are replaced, which changes the folder. Messag
 its source, where they count.
 """
 
-import json
 import os
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
-from typing import cast
+from decimal import Decimal
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,13 +19,18 @@ from msgspec.structs import replace
 
 from opencode_tui.schema.api.usage import ModelUsage, ProjectUsage
 from opencode_tui.schema.error import StorageError
-from opencode_tui.schema.record import MOST, JsonObject
+from opencode_tui.schema.record import ValidationError
+from opencode_tui.schema.session.message import AnyMessage, UserMessage
+from opencode_tui.schema.session.newer import parse_message, parse_stored_part
+from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo, hidden_cost, is_own, own_from
 from opencode_tui.storage.index_file import writing
 from opencode_tui.storage.keys import folder_path, segment_of
-from opencode_tui.storage.record_file import storage_error
+from opencode_tui.storage.record_file import checked, storage_error
 from opencode_tui.storage.session_index import SessionIndex, is_old
 from opencode_tui.storage.storage import Storage
+
+T = TypeVar("T")
 
 _REMEMBERED = 8
 """Sessions for which the sum of each message is cached: those that are changing now."""
@@ -122,39 +126,6 @@ class _State(Struct, frozen=True):
 
     text: str
     is_old: bool
-
-
-class _Times(Struct, frozen=True, gc=False):
-    """When a message was created and completed, in ms."""
-
-    created: int | float = 0
-    completed: object = None
-
-
-class _Cache(Struct, frozen=True, gc=False):
-    read: int | float = 0
-
-
-class _Tokens(Struct, frozen=True, gc=False):
-    """The tokens of a step."""
-
-    input: int | float = 0
-    output: int | float = 0
-    cache: _Cache = _Cache()
-
-
-class _Message(Struct, frozen=True, gc=False):
-    """What is counted of a message's record; the cost in USD."""
-
-    role: str = ""
-    time: _Times = _Times()
-    tokens: _Tokens = _Tokens()
-    cost: int | float | str = 0
-    provider: str = msgspec.field(default="", name="providerID")
-    model: str = msgspec.field(default="", name="modelID")
-
-
-_COUNTED = msgspec.json.Decoder(_Message)
 
 
 class SessionSums:
@@ -344,54 +315,46 @@ class SessionSums:
     def _read_message(self, path: str, message: str, begun: int, *, has_tools: bool) -> tuple[_Sum, bool]:
         """Return what a message adds, and whether it is being written; nothing for a damaged one, or one that a fork copied."""
         found, tools = self._message(path), dict[str, int]()
-        if found.role not in ("user", "assistant") or not is_own(message, begun):
+        if found is None or not is_own(message, begun):
             return _Sum(tools=tools), False
-        if found.role == "user":
+        if isinstance(found, UserMessage):
             return _Sum(1, tools=tools), False
         used = found.tokens
-        use = _Use(
-            f"{found.provider}/{found.model}",
-            1,
-            _integer(used.input),
-            _integer(used.output),
-            _integer(used.cache.read),
-            _usd(found.cost),
-        )
+        cost = max(Decimal(0), Decimal(str(found.cost)))
+        use = _Use(f"{found.provider_id}/{found.model_id}", 1, used.input, used.output, used.cache.read, cost)
         for tool in self._tools(message) if has_tools else ():
             tools[tool] = tools.get(tool, 0) + 1
         return _Sum(1, [use], tools if has_tools else None), found.time.completed is None
 
-    def _message(self, path: str) -> _Message:
-        """Return what is counted of a message, an empty one when it is removed or damaged."""
+    def _message(self, path: str) -> AnyMessage | None:
+        """Return a message; None for one of an unknown role, or without one."""
+        found = self._record(path, parse_message)
+        if found is None or (found.unknown_values is not None and found.unknown_values.is_whole):
+            return None
+        return found
+
+    def _record(self, path: str, parse: Callable[[bytes], T]) -> T | None:
+        """Return a record; None when it is removed or damaged: opening the session reports that."""
         try:
             data = self._files.read_whole(path)
-        except OSError:
-            return _Message()
-        try:
-            return _COUNTED.decode(data)
-        except (msgspec.MsgspecError, RecursionError):
-            return _message_of(_parsed(data))  # slower, and takes what is not as expected
+            try:
+                return parse(data)
+            except ValidationError:
+                return parse(checked(data, path))
+        except (OSError, ValueError, StorageError):
+            return None
 
     def _tools(self, message: str) -> Iterable[str]:
-        """Yield the tool of each call in a message."""
+        """Yield the tool of each call in a message, without those whose records are removed or damaged."""
         folder = folder_path(self._root, ("part", message))
         try:
             names = self._files.names(folder)
         except OSError:
             return  # it has no parts, or opening the session reports the error
-        for name in names:
-            if segment_of(name) is not None:
-                part = self._object(f"{folder}/{name}", b'"tool"')
-                if part.get("type") == "tool" and isinstance(tool := part.get("tool"), str):
-                    yield tool
-
-    def _object(self, path: str, mark: bytes) -> JsonObject:
-        """Return a record that has these bytes; nothing when it is removed or damaged: opening the session reports it."""
-        try:
-            data = self._files.read_whole(path)
-        except OSError:
-            return {}
-        return _parsed(data) if mark in data else {}
+        for name in filter(segment_of, names):
+            part = self._record(f"{folder}/{name}", parse_stored_part)
+            if isinstance(part, ToolPart):
+                yield part.tool
 
     def _listed(self, folder: str) -> Iterable[tuple[str, os.stat_result]]:
         try:
@@ -442,46 +405,3 @@ def _rendered(sessions: int, found: _Sum, hidden: Decimal) -> ProjectUsage:
     return ProjectUsage(
         sessions=sessions, messages=found.messages, cost=cost, hidden=float(hidden), models=models, tools=tools
     )
-
-
-def _message_of(record: JsonObject) -> _Message:
-    """Return what is counted of a record with values that may not be what they should."""
-    times, tokens = _object(record.get("time")), _object(record.get("tokens"))
-    return _Message(
-        str(record.get("role")),
-        _Times(_integer(times.get("created")), times.get("completed")),
-        _Tokens(
-            _integer(tokens.get("input")),
-            _integer(tokens.get("output")),
-            _Cache(_integer(_object(tokens.get("cache")).get("read"))),
-        ),
-        str(record.get("cost")),
-        str(record.get("providerID", "")),
-        str(record.get("modelID", "")),
-    )
-
-
-def _parsed(data: bytes) -> JsonObject:
-    """Return a record, nothing for a damaged one."""
-    try:
-        return _object(json.loads(data))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _object(value: object) -> JsonObject:
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
-
-
-def _integer(value: object) -> int:
-    return int(value) if isinstance(value, int | float) and abs(value) <= MOST else 0
-
-
-def _usd(value: object) -> Decimal:
-    if not isinstance(value, int | float | str):
-        return Decimal(0)
-    try:
-        cost = Decimal(str(value))
-    except InvalidOperation:
-        return Decimal(0)
-    return cost if cost.is_finite() and 0 < cost <= MOST else Decimal(0)

@@ -191,35 +191,64 @@ def _ascii_breaks(text: str, room: int, head: int) -> list[tuple[int, int]]:
 
 
 def _wide_breaks(text: str, room: int, head: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    start = end = used = 0
-    limit = head
+    lines = _Lines(text, room, head)
     for match in _pieces().finditer(text):
-        piece, at = match.group(), match.start()
-        cells = _most_width(piece)
-        if piece.isspace():
-            used += cells if end > start or not found else 0
-            start = match.end() if end <= start and found else start
-            continue
-        if used + cells > limit and end > start:
-            found.append((start, end))
-            start, used, limit = at, 0, room
-        while cells > limit - used:
-            size = fitting(text[at : match.end()], limit - used)
-            if not size and used:  # the blanks that the text begins with leave no room for a character
-                found.append((start, start))
-                start, used, limit = at, 0, room
+        if match.group().isspace():
+            lines.add_blanks(match.end(), _most_width(match.group()))
+        else:
+            lines.add_word(match.start(), match.end())
+    if lines.has_words or not lines.done:
+        lines.done.append((lines.start, lines.end))
+    return lines.done
+
+
+class _Lines:
+    """The lines of a text whose words and blanks are added in order."""
+
+    def __init__(self, text: str, room: int, head: int) -> None:
+        self.done: list[tuple[int, int]] = []
+        """Where the complete lines start and end."""
+        self.start = self.end = 0
+        """Where the last line starts, and where its last word ends."""
+        self._text = text
+        self._room = room
+        self._limit = head
+        """Cells that the last line may have."""
+        self._used = 0
+        """Cells that it has."""
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the last line has a word."""
+        return self.end > self.start
+
+    def add_blanks(self, end: int, cells: int) -> None:
+        """Add blanks up to an index; a line that follows another begins behind them."""
+        if self.has_words or not self.done:
+            self._used += cells
+        else:
+            self.start = end
+
+    def add_word(self, at: int, end: int) -> None:
+        """Add the word between two indexes, on a line of its own where it is too long, and cut where that is not enough."""
+        cells = _most_width(self._text[at:end])
+        if self.has_words and self._used + cells > self._limit:
+            self._break(self.end, at)
+        while cells > self._limit - self._used:
+            size = fitting(self._text[at:end], self._limit - self._used)
+            if not size and self._used:  # the blanks that the text begins with leave no room for a character
+                self._break(self.start, at)
                 continue
-            cut = max(1, size)
-            found.append((start, at + cut))
-            at += cut
-            start, used, limit = at, 0, room
-            cells = _most_width(text[at : match.end()])
-        used += cells
-        end = match.end()
-    if end > start or not found:
-        found.append((start, end))
-    return found
+            at += max(1, size)
+            self._break(at, at)
+            cells = _most_width(self._text[at:end])
+        self._used += cells
+        self.end = end
+
+    def _break(self, end: int, start: int) -> None:
+        """End the last line at an index, and begin the next one at another."""
+        self.done.append((self.start, end))
+        self.start, self._used, self._limit = start, 0, self._room
 
 
 @cache

@@ -2,7 +2,7 @@
 
 The first frame imports nothing of ours below this package but `text`; schema and client are imported after it.
 
-Every key goes through `keys/router.py` to an action by its ID. `Chat` is built whole when the engine is open, and actions are
-functions of it; before, `opening.py` is in its place. A question accepts no key before it can be read. Start at `app.py`,
-`screen.py`, `chat/chat.py`, `keys/router.py` and `actions/registry.py`; guards: `tests/tui/`, `bench_screen_start`.
+Every key goes through `keys/router.py`, which says where it goes, to an action by its ID. `Chat` is built whole when the engine
+is open, and actions are functions of it. A question accepts no key before it can be read. Start at `app.py`, `chat/chat.py` and
+`keys/router.py`; guards: `tests/tui/`, the benchmark `screen_start`, and a contract with the layers of its packages.
 """

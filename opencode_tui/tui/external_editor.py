@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from errno import ENOENT
 from pathlib import Path
 
+from textual.message_pump import MessagePump
+
 from opencode_tui.programs import find_program, present_folder, safe_environ
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.base_app import BaseApp
 
 _PLUS = frozenset(
     [
@@ -92,14 +93,14 @@ def _name(words: Sequence[str]) -> str:
     return Path(words[0]).name.lower().removesuffix(".exe")
 
 
-def edit_file(app: BaseApp, path: Path) -> None:
+def edit_file(of: MessagePump, path: Path) -> None:
     """Edit a file and wait until the user has closed it. Blocks the app until the editor exits. Raises OpencodeError."""
     words = editor_words()
     option = _WAITS.get(_name(words), "")
-    _run(app, [*words, *([option] if option and option not in words else []), str(path)])
+    _run(of, [*words, *([option] if option and option not in words else []), str(path)])
 
 
-async def open_file(app: BaseApp, path: Path, line: int, column: int = 0) -> bool:
+async def open_file(of: MessagePump, path: Path, line: int, column: int = 0) -> bool:
     """Open a file at a line; return whether the terminal was given to the editor, so that the screen must be drawn again.
 
     An editor in the terminal blocks the app until it exits; for one with a window this waits without blocking
@@ -108,7 +109,7 @@ async def open_file(app: BaseApp, path: Path, line: int, column: int = 0) -> boo
     words = editor_words()
     command = command_at(words, path, line, column)
     if not has_window(words):
-        _run(app, command)
+        _run(of, command)
         return True
     nothing, environ = asyncio.subprocess.DEVNULL, safe_environ(os.environ, present_folder())
     try:
@@ -122,12 +123,12 @@ async def open_file(app: BaseApp, path: Path, line: int, column: int = 0) -> boo
     return False
 
 
-def _run(app: BaseApp, command: Sequence[str]) -> None:
+def _run(of: MessagePump, command: Sequence[str]) -> None:
     import subprocess  # only for this
 
     try:
         found, environ = _found(command), safe_environ(os.environ, present_folder())
-        with app.suspend():
+        with of.app.suspend():
             code = subprocess.run(found, check=False, env=environ).returncode
     except OSError as error:
         raise _cannot_start(command[0], error) from error

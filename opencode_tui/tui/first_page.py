@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from opencode_tui.instant.page import Page, Run, format_page, page_folder, page_path
 from opencode_tui.instant.screen import InstantScreen
-from opencode_tui.tui.output.canvas import Pen, Row, blank_row, spread
+from opencode_tui.tui.output.painter import Pen, Row, blank_row, spread
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.project import Places

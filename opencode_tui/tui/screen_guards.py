@@ -2,18 +2,24 @@
 
 import logging
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import cast
 
 from textual import events
-from textual.await_complete import AwaitComplete
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.worker import Worker, WorkerState
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.output.display import LineScreen, TerminalApp
 
 _log = logging.getLogger(__name__)
+
+
+class ShowsFailures:
+    """The app, as widgets use it that fail."""
+
+    def show_failure(self, error: Exception) -> None:
+        """Report in one line that a part of the screen failed."""
+        raise NotImplementedError
 
 
 class ErrorBoundary(MessagePump):
@@ -26,11 +32,10 @@ class ErrorBoundary(MessagePump):
         try:
             await super()._dispatch_message(message)
         except Exception as error:
-            app = cast("TerminalApp[Any]", self.app)
-            if app.is_headless or isinstance(message, events.Compose | events.Mount):
+            if self.app.is_headless or isinstance(message, events.Compose | events.Mount):
                 raise
             _log.exception("%s failed at %s", type(self).__name__, type(message).__name__)
-            app.show_failure(error)
+            cast("ShowsFailures", self.app).show_failure(error)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """Report work in the background that failed: what it loads would stay blank without a word."""
@@ -43,7 +48,7 @@ class ErrorBoundary(MessagePump):
 
     def show_failed_work(self, error: Exception) -> None:
         """Show in one line why work in the background failed."""
-        cast("TerminalApp[Any]", self.app).show_failure(error)
+        cast("ShowsFailures", self.app).show_failure(error)
 
 
 def failure_words(error: Exception) -> str:
@@ -61,14 +66,3 @@ def log_path() -> str:
         return ""
     home = Path.home()
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-T = TypeVar("T")
-
-
-class DismissOnce(LineScreen[T]):
-    """A screen that ignores a second `dismiss` while it closes."""
-
-    def dismiss(self, result: T | None = None) -> AwaitComplete:
-        """Close the screen, unless it is closed already."""
-        return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()

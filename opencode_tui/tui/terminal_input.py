@@ -332,29 +332,21 @@ class TerminalInput(LinuxDriver):
         super().stop_application_mode()
         self.attrs_before = before
 
-    def _begin_replies(self) -> "Replies":
-        from opencode_tui.tui.pictures.replies import Replies, cell_size, questions  # only for the first picture
-
-        self.write(questions(os.environ))
-        self.flush()
-        return Replies(cell_size(self.fileno))
-
     def run_input_thread(self) -> None:
         """Read until the app ends. Nothing wakes the thread while nothing is typed."""
-        parser, typed = KeyParser(self._debug), TypedInput()
-        decode = getincrementaldecoder("utf-8")("replace").decode
-        replies: Replies | None = None
+        reading = _Reading(KeyParser(self._debug))
+        self._read_typed_before(reading)
+        with selectors.SelectSelector() as selector:
+            selector.register(self.fileno, selectors.EVENT_READ)
+            if self._wakes is not None:
+                selector.register(self._wakes[0], selectors.EVENT_READ)
+            while not (self.exit_event.is_set() or self._is_ending):
+                self._ask(reading)
+                if not self._read_next(reading, selector):
+                    return
 
-        def deliver(pieces: Sequence[Piece]) -> None:
-            for piece in pieces:
-                if isinstance(piece, events.Paste):
-                    self.process_message(piece)
-                    continue
-                if isinstance(piece, Reply):
-                    self._deliver_reply(piece, replies)
-                    continue
-                self._deliver_keys(piece if replies is None else self._without_replies(piece, replies), parser)
-
+    def _read_typed_before(self, reading: "_Reading") -> None:
+        """Read what was typed until the terminal is owned, in the pieces that are delivered."""
         while (acquired := self._acquired) is not None:
             acquired.wait()
             acquired.clear()  # first: what comes while this reads sets it again
@@ -365,68 +357,102 @@ class TerminalInput(LinuxDriver):
                 acquired.set()
             if is_last:
                 self._acquired = None
-            deliver(typed.feed(decode(early)))
-            deliver(typed.flush())  # all of it was typed before: nothing decides about it any more
+            self._deliver(reading.typed.feed(reading.decode(early)), reading)
+            self._deliver(
+                reading.typed.flush(), reading
+            )  # all of it was typed before: nothing decides about it any more
             self.process_message(TypedDelivered(is_last=is_last))
-        wake = self._wakes[0] if self._wakes is not None else None
-        read_at = time.monotonic()
-        with selectors.SelectSelector() as selector:
-            selector.register(self.fileno, selectors.EVENT_READ)
-            if wake is not None:
-                selector.register(wake, selectors.EVENT_READ)
-            while not (self.exit_event.is_set() or self._is_ending):
-                if self._is_to_ask:
-                    self._is_to_ask = False
-                    typed.expect_reply()
-                    self.write(ASK)
-                    self.flush()
-                if self._are_pictures_to_ask:
-                    self._are_pictures_to_ask = False
-                    replies = self._begin_replies()
-                is_waiting = typed.is_waiting or (replies is not None and replies.is_waiting)
-                is_quiet = wake is not None and not is_waiting and time.monotonic() > read_at + _QUIET_S
-                pause_s = UNDECIDED_S if typed.is_undecided else WAIT_S
-                ready = {key.fd for key, _ in selector.select(None if is_quiet else pause_s)}
-                if wake in ready:
-                    _read(wake)
-                if self.fileno in ready:
-                    read = _read(self.fileno)
-                    if not read:
-                        if not os.isatty(self.fileno):
-                            self.process_message(TerminalGone())
-                        return
-                    read_at = time.monotonic()
-                    deliver(typed.feed(decode(read)))
-                elif not ready:
-                    if replies is not None:
-                        self._deliver_keys(replies.release(), parser)
-                    deliver(typed.pause())
-                for event in parser.tick():
-                    self.process_message(event)
 
-    def _deliver_keys(self, data: str, parser: "KeyParser") -> None:
+    def _ask(self, reading: "_Reading") -> None:
+        """Send the questions that are to be asked: here, so that an answer is expected before it can come."""
+        if self._is_to_ask:
+            self._is_to_ask = False
+            reading.typed.expect_reply()
+            self.write(ASK)
+            self.flush()
+        if self._are_pictures_to_ask:
+            from opencode_tui.tui.pictures.replies import Replies, cell_size, questions  # only for the first picture
+
+            self._are_pictures_to_ask = False
+            self.write(questions(os.environ))
+            self.flush()
+            reading.replies = Replies(cell_size(self.fileno))
+
+    def _read_next(self, reading: "_Reading", selector: selectors.BaseSelector) -> bool:
+        """Wait for input, or for the pause that decides about what was read, and deliver it; return False at its end."""
+        wake = self._wakes[0] if self._wakes is not None else None
+        is_quiet = wake is not None and reading.is_quiet
+        pause_s = UNDECIDED_S if reading.typed.is_undecided else WAIT_S
+        ready = {key.fd for key, _ in selector.select(None if is_quiet else pause_s)}
+        if wake is not None and wake in ready:
+            _read(wake)
+        if self.fileno in ready:
+            read = _read(self.fileno)
+            if not read:
+                if not os.isatty(self.fileno):
+                    self.process_message(TerminalGone())
+                return False
+            reading.read_at = time.monotonic()
+            self._deliver(reading.typed.feed(reading.decode(read)), reading)
+        elif not ready:
+            if reading.replies is not None:
+                self._deliver_keys(reading.replies.release(), reading)
+            self._deliver(reading.typed.pause(), reading)
+        for event in reading.parser.tick():
+            self.process_message(event)
+        return True
+
+    def _deliver(self, pieces: Sequence[Piece], reading: "_Reading") -> None:
+        """Send what was read to the app: pastes, replies, and keys without the replies about pictures."""
+        for piece in pieces:
+            if isinstance(piece, events.Paste):
+                self.process_message(piece)
+            elif isinstance(piece, Reply):
+                self._deliver_reply(piece, reading)
+            else:
+                self._deliver_keys(self._without_replies(piece, reading), reading)
+
+    def _deliver_keys(self, data: str, reading: "_Reading") -> None:
         """Send what was typed to the app."""
-        keys = (
-            (event for event in parser.feed(data) if not isinstance(event, events.Paste)) if data else ()
-        )  # `DROP_ESCAPE`
-        for event in with_runs(keys):
+        read = reading.parser.feed(data) if data else ()
+        for event in with_runs(event for event in read if not isinstance(event, events.Paste)):  # `DROP_ESCAPE`
             self.process_message(event)
 
-    def _without_replies(self, data: str, replies: "Replies") -> str:
-        data, terminal = replies.feed(data)
+    def _without_replies(self, data: str, reading: "_Reading") -> str:
+        if reading.replies is None:
+            return data
+        data, terminal = reading.replies.feed(data)
         if terminal is not None:
             self.process_message(PicturesDetected(terminal))
         return data
 
-    def _deliver_reply(self, reply: Reply, replies: "Replies | None") -> None:
+    def _deliver_reply(self, reply: Reply, reading: "_Reading") -> None:
         """Send what the terminal replied to the app."""
         background = _BACKGROUND.fullmatch(reply.text)
         if background is not None:
             self.process_message(BackgroundDetected(is_dark(*background.groups())))
         elif not reply.text:
             self.process_message(UntypedDropped())
-        elif replies is not None:
-            self._without_replies(reply.text, replies)
+        else:
+            self._without_replies(reply.text, reading)
+
+
+class _Reading:
+    """What the reading thread knows of the input so far."""
+
+    def __init__(self, parser: KeyParser) -> None:
+        self.parser = parser
+        self.typed = TypedInput()
+        self.decode = getincrementaldecoder("utf-8")("replace").decode
+        self.replies: Replies | None = None
+        """The replies about pictures, once they were asked for."""
+        self.read_at = time.monotonic()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is left to look for until more is read."""
+        is_waiting = self.typed.is_waiting or (self.replies is not None and self.replies.is_waiting)
+        return not is_waiting and time.monotonic() > self.read_at + _QUIET_S
 
 
 def _mark_changes(early: screen.InstantScreen) -> None:

@@ -20,7 +20,7 @@ from tests.support.provider.model_server import ModelServer
 from tests.support.world.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-AGENT = ROOT / "share" / "opencode-tui" / "harbor"
+AGENT = ROOT / "packaging" / "share" / "opencode-tui" / "harbor"
 PYTHON = os.environ.get("HARBOR_PYTHON", "")
 TASK = {
     "task.toml": 'version = "1.0"\n[agent]\ntimeout_sec = 300.0\n[verifier]\ntimeout_sec = 60.0\n',

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.cli.commands import doctor
-from opencode_tui.cli.commands import doctor as filesystem
 from opencode_tui.client.logout import ends_at_logout
+from opencode_tui.engine import doctor
 from opencode_tui.engine.sandbox.own_program import find_installation
 from opencode_tui.engine.sandbox.tier import candidates, probe
 from opencode_tui.storage.paths import Paths
@@ -175,7 +174,7 @@ def test_a_nearly_full_disk_is_reported(commands, monkeypatch, free, sign, code)
 def test_a_network_mount_is_advice(commands, monkeypatch, tmp_path):
     table = tmp_path / "mountinfo"
     table.write_text("22 1 0:21 / / rw - nfs4 server:/ rw\n")
-    monkeypatch.setattr(filesystem, "_TABLE", table)
+    monkeypatch.setattr(doctor, "_TABLE", table)
     done = commands.run("doctor")
     assert (done.code, signs(done.stdout)["folder"]) == (0, "!") and "network file system (nfs4)" in done.stdout
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.cli.commands import doctor
+from opencode_tui.engine import doctor
 
 TABLE = r"""22 1 0:21 / / rw - ext4 /dev/vda1 rw
 30 22 0:40 / /home rw shared:1 - nfs4 server:/home rw

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.tui.chat.refresh import DELAY_S
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.chat.chat import DELAY_S
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 from tests.support.provider.model_script import Answer

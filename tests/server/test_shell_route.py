@@ -54,7 +54,7 @@ async def test_a_command_that_is_interrupted_while_files_are_recorded_has_ended(
 ):
     """In a large folder the recording goes on for a moment after the interruption; its end is no progress of the call."""
     monkeypatch.setattr(tool_calls, "RECORDING_S", 0)
-    monkeypatch.setattr(runs_module, "ABORT_S", 0)
+    monkeypatch.setattr(runs_module, "STOP_S", 0)
     async with serve() as face, face.events() as events:
         session_id = await face.session()
         body = {"agent": "build", "command": "sleep 60"}

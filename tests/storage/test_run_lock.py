@@ -178,42 +178,6 @@ async def test_a_run_that_is_canceled_while_the_disk_signs_it_gives_the_lock_bac
     await Locks(paths).session_run("s").acquire(round(PATIENCE_S * 1000))
 
 
-async def test_the_next_run_takes_over_from_one_that_was_canceled_while_the_disk_signed(paths: Paths):
-    """The disk hangs, the user takes the prompt back, and sends it again before the disk has ended."""
-    files = Watched()
-    run = Locks(paths, files=files).session_run("s")
-    heal = await leave_while_the_disk_signs(run, files)
-    second = asyncio.create_task(run.try_acquire_on_thread())
-    await asyncio.sleep(0)
-    with pytest.raises(BusyError):
-        await run.try_acquire_on_thread()  # the second one wants it
-    await cancel(second)
-    third = asyncio.create_task(run.try_acquire_on_thread())
-    await asyncio.sleep(0)
-    heal()
-    grant = await third
-    assert not grant.was_elsewhere
-    await asyncio.sleep(0)  # those who left would release it now
-    with pytest.raises(BusyError):
-        run.try_acquire()
-    await run.release_on_thread()
-    assert run.try_acquire().generation == grant.generation + 1
-
-
-async def test_a_run_takes_nothing_over_that_has_failed(paths: Paths):
-    files = Watched()
-    run = Locks(paths, files=files).session_run("s")
-    heal = await leave_while_the_disk_signs(run, files)
-    left = run.begin_acquire()
-    (paths.lock / "s.owner").mkdir()
-    run.leave(left)
-    heal()
-    await asyncio.wait({left})
-    assert isinstance(left.exception(), StorageError)
-    (paths.lock / "s.owner").rmdir()
-    assert not (await run.try_acquire_on_thread()).was_elsewhere
-
-
 async def test_a_disk_that_hangs_keeps_a_released_lock_but_not_its_holder(paths: Paths):
     files, opens = Watched(), threading.Event()
     run = Locks(paths, files=files).session_run("s")

@@ -384,6 +384,10 @@ def removed(file: Path, chance: random.Random) -> None:
     file.unlink()
 
 
+def renamed(file: Path, chance: random.Random) -> None:
+    file.rename(file.with_suffix(""))
+
+
 def damaged(file: Path, chance: random.Random) -> None:
     file.write_bytes(b"{")
 
@@ -393,7 +397,7 @@ def added(file: Path, chance: random.Random) -> None:
     file.with_name(f"{name}.json").write_bytes(file.read_bytes().replace(file.stem.encode(), name.encode()))
 
 
-CHANGES = (edited_in_place, edited_with_an_old_time, replaced, touched, removed, damaged, added)
+CHANGES = (edited_in_place, edited_with_an_old_time, replaced, touched, removed, renamed, damaged, added)
 
 
 def rebuilt(paths: Paths) -> tuple[list[SessionInfo], list[ListedSession]]:

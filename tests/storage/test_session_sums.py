@@ -22,6 +22,28 @@ LONG_AGO = 10**18
 MANY = 21
 
 
+ASKED = {
+    "id": "msg_1",
+    "sessionID": "ses_1",
+    "role": "user",
+    "agent": "build",
+    "model": {"providerID": "a", "modelID": "b"},
+    "time": {"created": 5},
+}
+ANSWERED = {
+    "id": "msg_1",
+    "sessionID": "ses_1",
+    "role": "assistant",
+    "parentID": "msg_0",
+    "modelID": "b",
+    "providerID": "a",
+    "mode": "build",
+    "agent": "build",
+    "path": {"cwd": "/p", "root": "/p"},
+    "time": {"created": 5},
+}
+
+
 def session(name: str, *, created: int = 1, **fields: object) -> SessionInfo:
     return session_info(f"ses_{name}", created=created, updated=created, project_id="p", title=name, **fields)
 
@@ -31,7 +53,7 @@ def message(paths: Paths, info: SessionInfo, number: int, **fields: object) -> P
     path = paths.storage / "message" / info.id / f"msg_{number:03d}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
-    temporary.write_text(json.dumps({"role": "assistant", "time": {"created": 5}, **fields}))
+    temporary.write_text(json.dumps({**(ASKED if fields.get("role") == "user" else ANSWERED), **fields}))
     os.utime(temporary, ns=(LONG_AGO + number, LONG_AGO + number))
     temporary.replace(path)
     settle_times(path.parent, number)
@@ -190,17 +212,9 @@ def test_a_damaged_message_costs_itself_alone(paths: Paths, text: str):
 
 
 ODD: tuple[JsonObject, ...] = (
-    {"tokens": None},
-    {"tokens": {"input": "many", "output": 7}},
-    {"tokens": {"input": 1, "cache": []}},
-    {"tokens": {"input": True}},
-    {"tokens": {"input": 10**40}},
-    {"time": {"created": 5, "completed": {"at": 6}}},
-    {"time": {"created": 5.5}},
-    {"providerID": None},
-    {"modelID": 3},
-    {"cost": "0.1"},
-    {"more": float("nan")},
+    {"tokens": {"input": 1.5, "output": 7, "reasoning": 0, "cache": {"read": 0, "write": 0}}},
+    {"error": {"name": "LaterError", "data": {}}},
+    {"later": {"a": [1, None]}},
     {"more": "\ud800"},
 )
 """Records of other programs and versions, each with a value that this one does not write."""
@@ -214,6 +228,20 @@ def test_a_message_with_an_odd_value_costs_what_it_says(paths: Paths, odd: JsonO
     assert costs(opened(paths)[0], one) == {"ses_one": Decimal("0.2")}
 
 
+@pytest.mark.parametrize("cost", [-1, 10**40, "much", None], ids=str)
+def test_what_is_no_amount_costs_nothing(paths: Paths, cost: object):
+    one = stored(paths, session("one"))
+    message(paths, one, 1, cost=cost)
+    message(paths, one, 2, cost=0.1)
+    assert costs(opened(paths)[0], one) == {"ses_one": Decimal("0.1")}
+
+
+def test_a_message_of_an_unknown_role_counts_nothing(paths: Paths):
+    one = stored(paths, session("one"))
+    message(paths, one, 1, role="later", cost=3)
+    assert opened(paths)[0].total()[0].messages == 0
+
+
 def stored(paths: Paths, info: SessionInfo, moment: int = 0) -> SessionInfo:
     """Write the session's record as it lies after some time."""
     path = paths.storage / "session" / "p" / f"{info.id}.json"
@@ -223,13 +251,26 @@ def stored(paths: Paths, info: SessionInfo, moment: int = 0) -> SessionInfo:
     return info
 
 
+def call(tool: str) -> JsonObject:
+    state = {"status": "pending", "input": {}, "raw": ""}
+    return {
+        "id": "prt_1",
+        "sessionID": "ses_1",
+        "messageID": "msg_1",
+        "type": "tool",
+        "callID": "c",
+        "tool": tool,
+        "state": state,
+    }
+
+
 def step(paths: Paths, info: SessionInfo, number: int, *tools: str, **fields: object) -> Path:
     """Write an answer of one step with calls of these tools."""
     for at, tool in enumerate(tools):
         part = paths.storage / "part" / f"msg_{info.title}{number:03d}" / f"prt_{at}.json"
         part.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps({"type": "tool", "tool": tool}))
-    used = {"input": 7, "output": 3, "cache": {"read": 2, "write": 1}}
+        part.write_text(json.dumps(call(tool)))
+    used = {"input": 7, "output": 3, "reasoning": 0, "cache": {"read": 2, "write": 1}}
     shape = {"providerID": "a", "modelID": "b", "tokens": used, "time": {"created": 5, "completed": 6}, "cost": 0.1}
     path = message(paths, info, number, **{**shape, **fields})
     named = path.with_name(f"msg_{info.title}{number:03d}.json")
@@ -348,5 +389,5 @@ def test_calls_of_a_step_that_still_runs_are_not_kept(paths: Paths, worked: Sess
     step(paths, worked, 500, "read", time={"created": 5})
     usage(paths)
     late = paths.storage / "part" / f"msg_{worked.title}500" / "prt_9.json"
-    late.write_text('{"type": "tool", "tool": "write"}')
+    late.write_text(json.dumps(call("write")))
     assert usage(paths)[0]["tools"] == {"read": 2, "bash": 1, "write": 1}

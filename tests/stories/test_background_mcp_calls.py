@@ -16,7 +16,7 @@ from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.text.tool import facts_of, is_bad_exit
 from opencode_tui.tui.chrome.sections import background_state
-from opencode_tui.tui.theme.glyphs import UNICODE
+from opencode_tui.tui.theme.look import UNICODE
 from tests.engine.mcp.conftest import COMMAND
 from tests.support.provider.model_script import Answer, Call
 from tests.support.world.engine import World, opened, while_reacting

@@ -42,7 +42,7 @@ async def test_an_editor_of_the_project_is_not_started(
     project: Path, monkeypatch: pytest.MonkeyPatch, editor: str
 ) -> None:
     monkeypatch.setenv("EDITOR", editor.replace("PROJECT", str(project)))
-    app = cast("Any", SimpleNamespace(suspend=nullcontext))
+    app = cast("Any", SimpleNamespace(app=SimpleNamespace(suspend=nullcontext)))
     with pytest.raises(OpencodeError, match="cannot be started"):
         edit_file(app, project / "a.txt")
     with pytest.raises(OpencodeError, match="cannot be started"):
@@ -59,7 +59,7 @@ def test_an_editor_gets_no_folders_of_the_project_on_path(
     editor.write_text("#!/usr/bin/env sh\nprintf %s $PATH > $1\n")
     editor.chmod(0o755)
     monkeypatch.setenv("EDITOR", str(editor))
-    edit_file(cast("Any", SimpleNamespace(suspend=nullcontext)), project / "a.txt")
+    edit_file(cast("Any", SimpleNamespace(app=SimpleNamespace(suspend=nullcontext))), project / "a.txt")
     assert (project / "a.txt").read_text() == "/usr/bin:/bin"
     assert ran(project) == []
 

@@ -7,7 +7,7 @@ import pytest
 from opencode_tui.config.check.keybinds import ACTIONS as KNOWN
 from opencode_tui.config.check.keybinds import UNSUPPORTED_ACTIONS
 from opencode_tui.schema.api.keybinds import ACTIONS, BY_ID, MAIN_SCOPES
-from opencode_tui.tui.actions import registry
+from opencode_tui.tui.chat.chat import knows
 from tests.support.terminal.screen import screen
 
 RECALLED = {"history_previous", "history_next"}
@@ -28,7 +28,7 @@ async def test_every_bound_name_does_something(environ: dict[str, str], tmp_path
             one.id
             for one in ACTIONS
             if one.scope in {*MAIN_SCOPES, "item"}
-            and not registry.knows(one.id)
+            and not knows(one.id)
             and not chat.prompt.editor.can(one.id)
             and one.id not in RECALLED
         ]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from opencode_tui.instant.page import plain_page
-from opencode_tui.tui.base_app import COMPLETE_S, TYPED_S
+from opencode_tui.tui.terminal_app import COMPLETE_S, TYPED_S
 from tests.support.provider.model_server import ModelServer
 from tests.support.terminal.screen_terminal import Open
 from tests.support.world.repo import make_repo

@@ -18,7 +18,7 @@ SCOPED = [action for action in ACTIONS if action.scope not in {*MAIN_SCOPES, "it
 def test_only_the_router_and_the_prompts_editor_handle_keys() -> None:
     handlers = re.compile(r"def _?on_key\b|\bBINDINGS\b")
     places = sorted(name for name, text in SOURCES.items() if handlers.search(text))
-    assert places == ["keys/router.py", "prompt/editor.py"]
+    assert places == ["keys/keyed.py", "prompt/editor.py"]
 
 
 def test_no_module_compares_a_key_with_an_action_of_a_page() -> None:

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace
 
 from opencode_tui.schema.session.listed import listed
-from opencode_tui.tui.keys.router import FAR
+from opencode_tui.tui.keys.keyed import FAR
 from opencode_tui.tui.sessions.known_sessions import KnownSessions
 from opencode_tui.tui.sessions.rows import Row
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_map import SessionMap
-from opencode_tui.tui.theme.glyphs import UNICODE
+from opencode_tui.tui.theme.look import UNICODE
 from opencode_tui.tui.widgets.selection import Selection
 from tests.support.terminal.conversation import NOON, ROOT
 from tests.support.terminal.scripted_client import Script, ScriptedClient, as_client, session

@@ -21,7 +21,7 @@ from opencode_tui.schema.session.message import MessageTime, Tokens
 from opencode_tui.schema.session.part import AnyPart, PartTime, TextPart
 from opencode_tui.schema.session.session import BusyStatus, IdleStatus, RevertState
 from opencode_tui.schema.session.stored_error import ApiData, StoredApiError, aborted
-from opencode_tui.tui.state.items import UndoneFile, UserItem
+from opencode_tui.tui.state.message import UndoneFile, UserItem
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.terminal.conversation import NOON, SESSION, Story, chat_dark, compaction_and_retry, refused_key
 from tests.support.terminal.scripted_client import session

@@ -9,9 +9,13 @@ from pathlib import Path
 
 import click
 
+from opencode_tui.acp.library import load_library
+from opencode_tui.acp.serve import reserve_streams, serve
+from opencode_tui.cli.engine_access import end_on_signals, open_here, say_wait, start_acp_log
 from opencode_tui.cli.errors import DONE
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import say
+from opencode_tui.schema.error import ConfigError
 
 _EXAMPLE = """\b
 An editor starts this command; docs/editors.md has settings for Zed,
@@ -40,15 +44,12 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
     if sys.stdin.isatty():
         say("waiting for an editor on standard input; ctrl+d ends (see `opencode-tui acp --help`)")
     gc.disable()  # nothing that is imported is garbage, and the editor waits
-    from opencode_tui.acp.library import load_library  # not for the help
 
     load_library()
-    from opencode_tui.acp.serve import reserve_streams, serve
 
     gc.freeze()
     gc.enable()
     streams = reserve_streams()
-    from opencode_tui.cli.engine_access import end_on_signals, open_here, say_wait, start_acp_log
 
     async def main() -> None:
         end_on_signals()
@@ -60,8 +61,6 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
     except asyncio.CancelledError:  # a signal: the editor ends the command
         pass
     except ValueError as error:
-        from opencode_tui.schema.error import ConfigError
-
         raise ConfigError("standard input and output must be pipes: an editor starts this command") from error
     finally:
         gc.freeze()  # the process ends here: skip Python's last garbage collection, which is slow

@@ -2,6 +2,13 @@
 
 import click
 
+from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.style import style_of
+from opencode_tui.cli.table import render_table
+from opencode_tui.cli.terminal import print_json
+from opencode_tui.client.client import Client
+from opencode_tui.schema.api.catalog import AgentSummary
+
 
 @click.group()
 def agent() -> None:
@@ -18,13 +25,6 @@ def list_agents(style: str) -> None:
     import os
     import sys
     from collections.abc import Sequence
-
-    from opencode_tui.cli.engine_access import with_client  # not for the help
-    from opencode_tui.cli.style import style_of
-    from opencode_tui.cli.table import render_table
-    from opencode_tui.cli.terminal import print_json
-    from opencode_tui.client.client import Client
-    from opencode_tui.schema.api.catalog import AgentSummary
 
     async def work(client: Client) -> Sequence[AgentSummary]:
         return await client.catalog.agents()

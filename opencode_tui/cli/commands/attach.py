@@ -2,6 +2,7 @@
 
 import click
 
+from opencode_tui.cli.commands.tui import attach_tui
 from opencode_tui.cli.main import GlobalOptions
 
 _EXAMPLES = """\b
@@ -20,6 +21,4 @@ Examples:
 @click.pass_obj
 def attach(global_options: GlobalOptions, /, url: str, **options: str | None) -> int:
     """Open the TUI for the server at URL. Quitting does not stop the server."""
-    from opencode_tui.cli.commands.tui import attach_tui  # not for the help
-
     return attach_tui(url, options, global_options.log_level)

@@ -14,6 +14,10 @@ import click
 from opencode_tui.cli.environment import Environment, load_settings, read_environment
 from opencode_tui.cli.terminal import print_result, say
 from opencode_tui.config.auth import CHATGPT, SEARCH_SERVICES, AuthStore, describe_override
+from opencode_tui.config.well_known import AcceptedStore, clean_address, fetch
+from opencode_tui.engine.provider.chatgpt.accounts import Accounts
+from opencode_tui.engine.sign_in.browser_sign_in import chatgpt_sign_in, open_browser
+from opencode_tui.engine.sign_in.openrouter import openrouter_sign_in
 from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import ConfigError, SignInError
 from opencode_tui.schema.model import COPILOT, COPILOT_USE, COPILOT_WARNING
@@ -105,8 +109,6 @@ def logout(provider: str, *, account: str | None) -> int:
         return _sign_out_of_chatgpt(account)
     was_accepted = False
     if "://" in provider:
-        from opencode_tui.config.well_known import AcceptedStore, clean_address  # only for a URL
-
         provider = clean_address(provider)
         was_accepted = AcceptedStore(paths=paths).remove(provider)
     if AuthStore(paths=paths).logout(provider) or was_accepted:
@@ -117,8 +119,6 @@ def logout(provider: str, *, account: str | None) -> int:
 
 
 def _list_accounts(paths: Paths) -> None:
-    from opencode_tui.engine.provider.chatgpt.accounts import Accounts  # only with such an account
-
     accounts = Accounts(paths, os.environ)
     current = accounts.current()
     for account in accounts.all():
@@ -130,9 +130,6 @@ def _list_accounts(paths: Paths) -> None:
 def _continue_with_chatgpt(outside: Environment, label: str | None, *, is_added: bool, is_consent_asked: bool) -> None:
     """Sign in with the browser, or use another account that is signed in."""
     import asyncio  # only for a sign-in
-
-    from opencode_tui.engine.provider.chatgpt.accounts import Accounts
-    from opencode_tui.engine.sign_in.browser_sign_in import chatgpt_sign_in
 
     accounts = Accounts(outside.paths, outside.environ)
     account = None if is_added else accounts.current() if label is None else accounts.find(label)
@@ -149,8 +146,6 @@ def _continue_with_chatgpt(outside: Environment, label: str | None, *, is_added:
 def _get_key_of_openrouter(outside: Environment, provider: str) -> None:
     import asyncio
 
-    from opencode_tui.engine.sign_in.openrouter import openrouter_sign_in
-
     if provider != "openrouter":
         raise ConfigError(f"--browser is for openrouter; store a key of {provider} without it")
     signing = openrouter_sign_in(AuthStore(paths=outside.paths), outside.environ)
@@ -162,8 +157,6 @@ async def _wait_for_browser(
 ) -> str:
     """Return the sentences on who signed in, in the browser of this machine or with an address that is pasted."""
     import asyncio
-
-    from opencode_tui.engine.sign_in.browser_sign_in import open_browser
 
     async def open_here(url: str) -> None:
         if not await open_browser(url, outside.environ, outside.directory):
@@ -213,8 +206,6 @@ def _pasted_lines(loop: "asyncio.AbstractEventLoop", paste: Callable[[str], None
 
 
 def _sign_out_of_chatgpt(label: str | None) -> int:
-    from opencode_tui.engine.provider.chatgpt.accounts import Accounts
-
     outside = read_environment()
     accounts = Accounts(outside.paths, outside.environ)
     account = accounts.current() if label is None else accounts.find(label)
@@ -233,8 +224,6 @@ def _sign_out_of_chatgpt(label: str | None) -> int:
 def _accept_settings(paths: Paths, text: str, *, is_accepted: bool) -> None:
     """Show what a server provides, ask, and store it."""
     import asyncio  # only for a URL
-
-    from opencode_tui.config.well_known import AcceptedStore, clean_address, fetch
 
     url = clean_address(text)
     provided = asyncio.run(fetch(url))

@@ -2,6 +2,7 @@
 
 import click
 
+from opencode_tui.cli.main import COMPLETION_VARIABLE, PROGRAM, commands
 from opencode_tui.cli.terminal import print_result
 
 
@@ -23,8 +24,6 @@ def completion(shell: str) -> None:
 def completion_script(shell: str) -> str:
     """Return the script with which a shell (`bash`, `zsh` or `fish`) asks the program for completions."""
     from click.shell_completion import ShellComplete, get_completion_class  # only for this command
-
-    from opencode_tui.cli.main import COMPLETION_VARIABLE, PROGRAM, commands  # the group imports this module lazily
 
     script = get_completion_class(shell)
     if script is None:

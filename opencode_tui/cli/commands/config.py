@@ -8,6 +8,9 @@ import click
 
 from opencode_tui.cli.environment import load_settings, read_environment, report_notices
 from opencode_tui.cli.terminal import print_json, print_result
+from opencode_tui.config.check.json_schema import build_schema
+from opencode_tui.config.redact import redact_settings
+from opencode_tui.config.sources.locations import find_worktree, list_accepted, list_administrator_sources, list_sources
 
 _SHOWN_CHARACTERS = 60
 
@@ -23,8 +26,6 @@ def config() -> None:
 @config.command(short_help="Show effective settings and their sources.")
 def show() -> None:
     """Print each effective value and its source."""
-    from opencode_tui.config.redact import redact_settings  # with the settings: not for the help
-
     loaded = load_settings(read_environment())
     report_notices(loaded)
     rows = [
@@ -41,13 +42,6 @@ def show() -> None:
 @config.command(short_help="List the settings files, weakest first.")
 def path() -> None:
     """List the settings files, weakest first."""
-    from opencode_tui.config.sources.locations import (
-        find_worktree,
-        list_accepted,
-        list_administrator_sources,
-        list_sources,
-    )
-
     outside = read_environment()
     worktree = find_worktree(outside.directory)
     sources = list_sources(paths=outside.paths, flags=outside.flags, directory=outside.directory, worktree=worktree)
@@ -64,8 +58,6 @@ def path() -> None:
 @config.command(short_help="Print the JSON schema of the settings.")
 def schema() -> None:
     """Print the JSON schema of the settings, for your editor."""
-    from opencode_tui.config.check.json_schema import build_schema  # reads the sources of the models
-
     print_json(build_schema())
 
 

@@ -7,6 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from opencode_tui.cli.completion_values import complete_sessions
+from opencode_tui.cli.engine_access import with_client
+from opencode_tui.cli.progress_line import progress_line
+from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.terminal import json_text, print_result, say
+from opencode_tui.client.user_files import write_new
+from opencode_tui.schema.error import SessionError
+from opencode_tui.text.conversation import to_markdown
+from opencode_tui.text.export.html import session_page
+from opencode_tui.text.export.redact import describe_counts, redact_info, redact_messages, users_redactor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -38,8 +47,6 @@ def export(
     --html writes a self-contained page. --redact replaces keys, passwords, e-mail addresses, the contents of .env files, your
     user name and your home folder with placeholders.
     """
-    from opencode_tui.cli.engine_access import with_client  # not for the help
-
     if sum((is_json, markdown is not None, page is not None)) > 1:
         raise click.UsageError("--json, --markdown and --html exclude each other.")
 
@@ -50,13 +57,9 @@ def export(
     info, messages = with_client(work)
     redactor = None
     if is_redacted or tools:
-        from opencode_tui.text.export.redact import redact_info, redact_messages, users_redactor
-
         redactor = users_redactor(tools, is_full=is_redacted)
         info, messages = redact_info(info, redactor), redact_messages(messages, redactor)
     if markdown is not None:
-        from opencode_tui.text.conversation import to_markdown
-
         _write(to_markdown(info, messages), markdown)
     elif page is None:
         _write(_json(info, messages), "-")
@@ -67,9 +70,6 @@ def export(
 
 
 async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
-    from opencode_tui.cli.session_choice import choose_session
-    from opencode_tui.schema.error import SessionError
-
     info = await choose_session(client, session_id) if session_id else await client.sessions.latest()
     if info is None:
         raise SessionError("no session to export in this project (see `opencode-tui session list`)")
@@ -77,17 +77,12 @@ async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
 
 
 def _report(redactor: "Redactor") -> None:
-    from opencode_tui.cli.terminal import say
-    from opencode_tui.text.export.redact import describe_counts
-
     words = describe_counts(redactor.counts)
     say(f"left out: {words}" if words else "left out: nothing was found; read the export before you send it")
 
 
 def _json(info: "SessionInfo", messages: "Iterable[MessageWithParts]") -> "Iterator[str]":
     """Yield the JSON as `print_json` would write all of it."""
-    from opencode_tui.cli.terminal import json_text
-
     yield f'{{\n  "info": {json_text(info.to_dict(), 1)},\n  "messages": ['
     end = "]"
     for message in messages:
@@ -97,9 +92,6 @@ def _json(info: "SessionInfo", messages: "Iterable[MessageWithParts]") -> "Itera
 
 
 def _write_page(info: "SessionInfo", messages: "Iterable[MessageWithParts]", name: str) -> None:
-    from opencode_tui.cli.progress_line import progress_line
-    from opencode_tui.text.export.html import session_page
-
     with progress_line("Reading the session"):
         read = list(messages)  # the list of prompts and the sums come first
     _write(session_page(info, read), name)
@@ -108,10 +100,6 @@ def _write_page(info: "SessionInfo", messages: "Iterable[MessageWithParts]", nam
 def _write(pieces: "Iterable[str]", name: str) -> None:
     """Write to a new file and print its path, or to stdout for `-`."""
     from pathlib import Path
-
-    from opencode_tui.cli.progress_line import progress_line
-    from opencode_tui.cli.terminal import print_result
-    from opencode_tui.client.user_files import write_new
 
     if name == "-":
         # Progress is no line between those of the output.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opencode_tui.cli.commands.answering import answer_question, ask_here, stop_sessions
 from opencode_tui.cli.engine_access import open_every_folder, run_main
 from opencode_tui.cli.session_choice import session_title
 from opencode_tui.cli.style import style_of
@@ -61,8 +62,6 @@ def answer(name: str, words: tuple[str, ...]) -> int:
     opencode-tui answer per_01… "use make test"   reject it and say why
     opencode-tui answer que_01… 2                 choose the second option
     """
-    from opencode_tui.cli.commands.answering import answer_question, ask_here  # not for the help
-
     return run_main(lambda: answer_question(name, words) if words else ask_here(name))
 
 
@@ -76,8 +75,6 @@ def stop(session_ids: tuple[str, ...], is_all: bool, dry_run: bool, yes: bool) -
 
     Nothing is undone: the session stays, and goes on with your next prompt.
     """
-    from opencode_tui.cli.commands.answering import stop_sessions  # not for the help
-
     if bool(session_ids) == is_all:
         raise click.UsageError("name the sessions, or pass --all; `opencode-tui ps` lists them")
     return run_main(lambda: stop_sessions(session_ids, dry_run=dry_run, is_sure=yes))

@@ -10,9 +10,14 @@ import click
 
 from opencode_tui.cli.environment import read_environment
 from opencode_tui.cli.terminal import print_json, print_result, say
+from opencode_tui.engine.plugin.describe import describe, describe_change, list_installed, runs_otherwise
+from opencode_tui.engine.plugin.install import Installer, is_commit, parse_source
+from opencode_tui.schema.error import ConfigError, TrustError
+from opencode_tui.schema.suggest import suggest
+from opencode_tui.text.safe_text import make_safe
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.plugin.install import Installer, Prepared
+    from opencode_tui.engine.plugin.install import Prepared
 
 _FORMAT = click.option("--format", "style", type=click.Choice(["text", "json"]), default="text", help="Output format.")
 
@@ -50,9 +55,6 @@ def install(source: str, names: Sequence[str], yes: bool) -> None:
     FOLDER is a plugin or a marketplace on this machine, GIT a repository: an address, or OWNER/NAME on GitHub. REF is a branch, a
     tag or a commit; the commit is pinned. NAME chooses plugins of a marketplace.
     """
-    from opencode_tui.engine.plugin.install import parse_source  # not for the help
-    from opencode_tui.schema.error import ConfigError
-
     with _installer() as installer:
         outside = read_environment()
         given = parse_source(source, outside.directory, outside.paths.home)
@@ -75,8 +77,6 @@ def install(source: str, names: Sequence[str], yes: bool) -> None:
             raise ConfigError(f"{given.address} is a marketplace of {len(listed)} plugins; name those to install")
         for name in chosen:
             if name not in listed:
-                from opencode_tui.schema.suggest import suggest
-
                 raise ConfigError(f"no plugin {name!r} in {given.address}{suggest(name, list(listed))}")
             _review(installer, installer.prepare(tree, listed[name]), is_agreed=yes)
 
@@ -85,8 +85,6 @@ def install(source: str, names: Sequence[str], yes: bool) -> None:
 @_FORMAT
 def list_plugins(style: str) -> None:
     """List the installed plugins with what they bring."""
-    from opencode_tui.engine.plugin.describe import list_installed  # not for the help
-
     with _installer() as installer:
         rows = list(list_installed(installer.store))
     if style == "json":
@@ -123,9 +121,6 @@ def update(names: Sequence[str]) -> None:
 
     It asks if something that runs has changed. A plugin that was installed at a commit stays there.
     """
-    from opencode_tui.engine.plugin.install import is_commit  # not for the help
-    from opencode_tui.schema.error import ConfigError
-
     with _installer() as installer:
         known = {one.name: one for one in installer.store.all()}
         if missing := next((name for name in names if name not in known), None):
@@ -156,8 +151,6 @@ def update(names: Sequence[str]) -> None:
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def remove(names: Sequence[str]) -> None:
     """Remove plugins with their files and what their programs stored."""
-    from opencode_tui.schema.error import ConfigError
-
     with _installer() as installer:
         for name in names:
             if name.startswith(".") or "/" in name or not (installer.store.folder / name).is_dir():
@@ -175,8 +168,6 @@ def _switch(names: Sequence[str], *, is_on: bool) -> None:
 
 @contextmanager
 def _installer() -> "Generator[Installer]":
-    from opencode_tui.engine.plugin.install import Installer  # not for the help
-
     outside = read_environment()
     with Installer(paths=outside.paths, environ=outside.environ) as installer:
         yield installer
@@ -184,9 +175,6 @@ def _installer() -> "Generator[Installer]":
 
 def _review(installer: "Installer", prepared: "Prepared", *, is_agreed: bool) -> None:
     """Show a plugin, or what it changes, ask unless nothing that runs changes, and install it. Raises TrustError."""
-    from opencode_tui.engine.plugin.describe import describe, describe_change, runs_otherwise
-    from opencode_tui.schema.error import TrustError
-
     name = prepared.package.name
     _print(describe(prepared))
     installed = installer.store.find(name)
@@ -219,8 +207,6 @@ def _review(installer: "Installer", prepared: "Prepared", *, is_agreed: bool) ->
 
 def _print(lines: Iterable[str]) -> None:
     """Write each as one line, whatever is in it: a line feed in a command must not look like a line of the review."""
-    from opencode_tui.text.safe_text import make_safe
-
     sys.stdout.write("".join(f"{make_safe(line)}\n" for line in lines))
 
 

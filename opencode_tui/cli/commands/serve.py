@@ -18,14 +18,18 @@ from opencode_tui.cli.errors import DONE, INTERRUPTED
 from opencode_tui.cli.log import adopt_log, start_log
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import ending_signals, print_result, say
+from opencode_tui.client.local import open_clients
+from opencode_tui.config import own_process
 from opencode_tui.entry_points import load
 from opencode_tui.schema.http_headers import DEFAULT_USERNAME
 from opencode_tui.schema.setting_defaults import SERVER_HOST, SERVER_PORT
 from opencode_tui.server.address import Listening, check_reach
+from opencode_tui.server.guard import Credentials
+from opencode_tui.server.serving import open_socket, serving
+from opencode_tui.text.notices import placed_warnings
 
 if TYPE_CHECKING:
     from opencode_tui.client.local import LocalClients
-    from opencode_tui.server.guard import Credentials
     from opencode_tui.server.lazy_app import OpenCode2Access
 
 
@@ -71,8 +75,6 @@ def read_server_environment(password_file: str | None) -> Environment:
 
     Raises ConfigError for a file that is not good for a password.
     """
-    from opencode_tui.config import own_process  # not for the help
-
     password = own_process.read_password(password_file)
     own_process.hide_memory()
     own_process.share_heap()
@@ -92,9 +94,6 @@ _EXIT_CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: DONE, signal.SIGHUP: 
 
 
 async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool, is_found: bool) -> int:
-    from opencode_tui.client.local import open_clients  # not for the help
-    from opencode_tui.server.serving import open_socket, serving
-
     ended = end_on_signals()
     async with open_clients(environment.environ, environment.directory) as clients:
         await report_notices(clients)
@@ -114,8 +113,6 @@ async def _serve(environment: Environment, listening: Listening, *, has_terminal
 
 def make_opencode2_credentials(environment: Environment) -> "Credentials":
     """Return the password that OpenCode 2's programs read. Raises ConfigError."""
-    from opencode_tui.server.guard import Credentials
-
     return Credentials(_opencode2_access(environment).choose_password(environment.flags.server_password))
 
 
@@ -146,16 +143,12 @@ def end_on_signals() -> "asyncio.Future[int]":
 
 async def report_notices(clients: "LocalClients") -> None:
     """Write the warnings about the settings to stderr; invalid settings raise before anything listens."""
-    from opencode_tui.text.notices import placed_warnings  # not for the help
-
     notices = await (await clients.at()).settings.notices()
     say_warnings([*placed_warnings(notices), *(("", str(one)) for one in notices.ignored)])
 
 
 def make_credentials(environment: Environment) -> "Credentials":
     """Return the configured password, else a random one, which is printed to stderr once."""
-    from opencode_tui.server.guard import Credentials  # not for the help
-
     username = environment.environ.get("OPENCODE_SERVER_USERNAME", "").strip() or DEFAULT_USERNAME
     password = environment.flags.server_password
     if password is None:

@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 import click
 
 from opencode_tui.cli.completion_values import complete_sessions
+from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.lazy_group import Entry, LazyGroup
+from opencode_tui.cli.session_choice import choose_session
+from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.schema.error import SessionError
+from opencode_tui.text.share import GOES_THERE, STAYS_HERE, server_name
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -47,12 +52,8 @@ def share() -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask before the first session goes to a server.")
 def share_session(session_id: str | None, yes: bool) -> None:
     """Share a session and print its link. Without an ID the latest one."""
-    from opencode_tui.cli.engine_access import with_client  # not for the help
-    from opencode_tui.cli.terminal import print_result
 
     async def work(client: "Client") -> str:
-        from opencode_tui.schema.error import SessionError
-
         info = await _choose(client, session_id)
         status = await client.sharing.status()
         if status.obstacle is not None:
@@ -69,8 +70,6 @@ def share_session(session_id: str | None, yes: bool) -> None:
 @click.argument("session_id", metavar="[ID]", required=False, shell_complete=complete_sessions)
 def unshare(session_id: str | None) -> None:
     """Remove a session from its share server. Without an ID the latest one."""
-    from opencode_tui.cli.engine_access import with_client  # not for the help
-    from opencode_tui.cli.terminal import print_result
 
     async def work(client: "Client") -> str:
         info = await _choose(client, session_id)
@@ -81,9 +80,6 @@ def unshare(session_id: str | None) -> None:
 
 
 async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
-    from opencode_tui.cli.session_choice import choose_session
-    from opencode_tui.schema.error import SessionError
-
     info = await choose_session(client, session_id) if session_id else await client.sessions.latest()
     if info is None:
         raise SessionError("no session in this project (see `opencode-tui session list`)")
@@ -92,9 +88,6 @@ async def _choose(client: "Client", session_id: str | None) -> "SessionInfo":
 
 def _explain(server: str) -> None:
     """Say what goes to a server, and ask in a terminal; without one the command itself is the answer. Raises Abort."""
-    from opencode_tui.cli.terminal import say
-    from opencode_tui.text.share import GOES_THERE, STAYS_HERE, server_name
-
     say(f"sharing to {server_name(server)} for the first time")
     say(GOES_THERE)
     say(STAYS_HERE)

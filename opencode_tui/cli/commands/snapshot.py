@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opencode_tui.cli.engine_access import with_snapshots
+from opencode_tui.cli.engine_access import read_environment, with_snapshots
 from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.client.snapshots import clean_unneeded, list_stores
 
 if TYPE_CHECKING:
     from opencode_tui.client.snapshots import Usage
@@ -25,9 +26,6 @@ def snapshot() -> None:
 def size(is_everywhere: bool) -> None:
     """Show disk usage of snapshots, and of files that were kept before a command discarded them."""
     if is_everywhere:
-        from opencode_tui.cli.engine_access import read_environment
-        from opencode_tui.client.snapshots import list_stores
-
         rows = [
             f"{(one.bytes + one.kept) / _MIB:9.1f} MiB  {one.place}  "
             f"(snapshots {one.bytes / _MIB:.1f}, kept files {one.kept / _MIB:.1f})"
@@ -50,8 +48,6 @@ def size(is_everywhere: bool) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Skip confirmation.")
 def clean(is_dry_run: bool, yes: bool) -> None:
     """Delete snapshots older than 30 days and those that no session needs for undo, with the files kept for them."""
-    from opencode_tui.client.snapshots import clean_unneeded  # not for the help
-
     before = with_snapshots(lambda snapshots: snapshots.size(), doing=_MEASURING)
     is_asked = not yes and not is_dry_run and _is_at_terminal()
     if is_dry_run or is_asked:

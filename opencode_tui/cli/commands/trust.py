@@ -8,9 +8,13 @@ import click
 
 from opencode_tui.cli.environment import read_environment
 from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.config.sources.locations import find_worktree
+from opencode_tui.config.trust.inspection import grant_seen, report_trust
+from opencode_tui.config.trust.store import TrustStore
+from opencode_tui.schema.error import TrustError
 
 if TYPE_CHECKING:
-    from opencode_tui.config.trust.store import TrustStore
+    pass
 
 
 @click.command(epilog="Trust covers the current content: changes must be trusted again.")
@@ -26,9 +30,6 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool, dry_run: bool,
     have no effect until you trust it. On a terminal it asks first. Trust covers the files that are listed and those that they
     name, not files that those programs read.
     """
-    from opencode_tui.config.trust.store import TrustStore  # not for the help
-    from opencode_tui.schema.error import TrustError
-
     environment = read_environment()
     store = TrustStore(paths=environment.paths)
     if is_listing:
@@ -39,7 +40,6 @@ def trust(directory: Path | None, revoke: bool, is_listing: bool, dry_run: bool,
     if revoke:
         _revoke(store, target)
         return
-    from opencode_tui.config.trust.inspection import grant_seen, report_trust
 
     report = report_trust(target, paths=environment.paths, flags=environment.flags, environ=environment.environ)
     for item in report.items:
@@ -60,8 +60,6 @@ def _is_at_terminal() -> bool:
 
 
 def _revoke(store: "TrustStore", target: Path) -> None:
-    from opencode_tui.config.sources.locations import find_worktree
-
     worktree = find_worktree(target)
     if store.revoke(worktree):
         print_result(f"{worktree} is no longer trusted")

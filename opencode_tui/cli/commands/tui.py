@@ -264,12 +264,12 @@ async def _go_on(client: "Client", ending: Ending, rest_s: float, keys: Typeahea
 def _load() -> Any:
     """Import the engine and the rest of the TUI, after the first frame, and close this process to others."""
     from opencode_tui.config import own_process
-    from opencode_tui.tui import preload
+    from opencode_tui.tui.app import load_actions
 
     own_process.erase_keys()
     own_process.hide_memory()
     own_process.share_heap()
-    preload.load()
+    load_actions()
     return importlib.import_module("opencode_tui.cli.engine_access")
 
 

@@ -18,11 +18,16 @@ from opencode_tui.cli.commands.serve import (
 from opencode_tui.cli.environment import Environment, load_settings
 from opencode_tui.cli.main import GlobalOptions
 from opencode_tui.cli.terminal import print_result, say
+from opencode_tui.client.local import open_clients
+from opencode_tui.engine.mcp.browser import start_browser
 from opencode_tui.schema.setting_defaults import SERVER_HOST, SERVER_PORT
 from opencode_tui.server.address import Address, Listening, is_loopback
+from opencode_tui.server.serving import open_socket, serving
+from opencode_tui.server.web.access import Access
+from opencode_tui.server.web.pages import Web
 
 if TYPE_CHECKING:
-    from opencode_tui.server.web.access import Access
+    pass
 
 _EPILOG = """\b
 Without OPENCODE_SERVER_PASSWORD or --password-file a random password is
@@ -65,11 +70,6 @@ def web(
 
 
 async def _serve(environment: Environment, listening: Listening, *, has_terminals: bool, is_opened: bool) -> int:
-    from opencode_tui.client.local import open_clients  # not for the help
-    from opencode_tui.server.serving import open_socket, serving
-    from opencode_tui.server.web.access import Access
-    from opencode_tui.server.web.pages import Web
-
     ended = end_on_signals()
     async with open_clients(environment.environ, environment.directory) as clients:
         await report_notices(clients)
@@ -108,8 +108,6 @@ def _link(address: Address, access: "Access") -> str:
 
 def _open_browser(page: Path, link: str) -> None:
     """Open a file in the browser that leads on to the link: the arguments of a program can be read by all users."""
-    from opencode_tui.engine.mcp.browser import start_browser  # only for this
-
     page.parent.mkdir(parents=True, exist_ok=True)
     page.unlink(missing_ok=True)
     with os.fdopen(os.open(page, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

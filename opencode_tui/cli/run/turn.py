@@ -615,7 +615,8 @@ async def _continue(client: "Client", options: TurnOptions, session: SessionInfo
         if is_default_title(session.title) and session.parent_id is None:
             return await client.sessions.update(session.id, UpdateSession(title=options.title or _title(options)))
         return session
-    fork = await client.sessions.fork(session.id, ForkSession())
+    with progress_line("Making the fork"):
+        fork = await client.sessions.fork(session.id, ForkSession())
     return await client.sessions.update(fork.id, UpdateSession(title=options.title)) if options.title else fork
 
 

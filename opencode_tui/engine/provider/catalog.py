@@ -15,7 +15,7 @@ from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.lazy import Lazy
 from opencode_tui.engine.provider.chatgpt.catalog import ChatGptProvider
 from opencode_tui.engine.provider.chatgpt.service import find_service
-from opencode_tui.engine.provider.decode.response import as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_text
 from opencode_tui.engine.provider.demo import DEMO_MODEL
 from opencode_tui.engine.provider.known_provider import KNOWN, find_known, is_local, through_litellm
 from opencode_tui.engine.provider.model_facts import small_models
@@ -25,6 +25,7 @@ from opencode_tui.engine.provider.provider import Endpoint, Provider
 from opencode_tui.schema.api.catalog import ProviderSummary
 from opencode_tui.schema.error import AuthError, ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Model, ModelRef, parse_model_ref
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.suggest import nearest

@@ -17,7 +17,7 @@ from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.provider.decode import openai_request
 from opencode_tui.engine.provider.decode.delta import ProtocolError, WireDelta
 from opencode_tui.engine.provider.decode.openai_chat import OpenAiChatDecoder
-from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_index, as_list, as_text
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.failure import from_child
@@ -28,7 +28,7 @@ from opencode_tui.engine.waits import waiting
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
-from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.json_text import as_object, load_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.system_error import describe
 from opencode_tui.storage.paths import ensure

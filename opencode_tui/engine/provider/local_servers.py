@@ -19,9 +19,9 @@ from msgspec.structs import replace
 
 from opencode_tui import __version__
 from opencode_tui.engine.provider.connections import connection_failures, new_request, open_pool
-from opencode_tui.engine.provider.decode.response import as_index, as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_index, as_list, as_text
 from opencode_tui.engine.provider.known_provider import KNOWN
-from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.json_text import as_object, load_json
 from opencode_tui.schema.model import Limit, Model
 from opencode_tui.schema.record import JsonObject
 

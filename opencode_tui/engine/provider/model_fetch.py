@@ -18,12 +18,12 @@ import msgspec
 from msgspec import Struct, field
 
 from opencode_tui import __version__, network
-from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_count, as_list, as_text
 from opencode_tui.engine.provider.known_provider import KNOWN
 from opencode_tui.engine.provider.model_table import FETCHED_FILE, FETCHED_LAYOUT, as_date, per_million, slim
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock
-from opencode_tui.schema.json_text import decode_json
+from opencode_tui.schema.json_text import as_object, decode_json
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 

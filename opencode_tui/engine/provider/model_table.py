@@ -15,9 +15,9 @@ from typing import TypedDict
 import msgspec
 from msgspec import Struct
 
-from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_count, as_list, as_text
 from opencode_tui.engine.provider.nearest import find_nearest
-from opencode_tui.schema.json_text import decode_json
+from opencode_tui.schema.json_text import as_object, decode_json
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.files import AtomicWriter, FileSystem

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, urlsplit
 from msgspec import Struct, field
 
 from opencode_tui.engine.provider.cloud import cloud_arguments, find_cloud
-from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_list, as_text
 from opencode_tui.engine.provider.error.plain import (
     find_unsendable,
     missing_address,
@@ -23,6 +23,7 @@ from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.engine.provider.nearest import version_of
 from opencode_tui.schema.api.catalog import ProviderSummary
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Adapter, Cost, LargePrices, Limit, Model
 from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject

@@ -7,7 +7,8 @@ import json
 import logging
 from pathlib import Path
 
-from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_list, as_text
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.storage.files import AtomicWriter, FileSystem
 

@@ -8,13 +8,13 @@ needs no key, https://openrouter.ai/docs/api/api-reference/api-keys/get-current-
 import asyncio
 from urllib.parse import urlsplit
 
-from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_list, as_text
 from opencode_tui.engine.provider.formats import find_format
 from opencode_tui.engine.provider.http import HttpProvider
 from opencode_tui.engine.provider.llm import Llm, LlmRequest, TextBlock, UserEntry
 from opencode_tui.engine.provider.provider import Endpoint
 from opencode_tui.schema.error import ProviderError, with_remedy
-from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.json_text import as_object, load_json
 from opencode_tui.schema.model import Model
 
 LIMIT_S = 20.0

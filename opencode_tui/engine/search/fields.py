@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from opencode_tui.schema.api.search import SearchKind
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 OUTPUT = 4_096
@@ -230,8 +231,3 @@ def _string(value: object) -> str:
 def _plain(value: object) -> str:
     """Return a text as Unicode without surrogates, which SQLite refuses; empty for anything else."""
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
-
-
-def as_object(value: object) -> JsonObject:
-    """Return a JSON object, an empty one for anything else."""
-    return cast("JsonObject", value) if isinstance(value, dict) else {}

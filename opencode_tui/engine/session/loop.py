@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Struct
 
 from opencode_tui.engine.agent.agents import AgentInfo, read_prompt
 from opencode_tui.engine.lazy import Lazy
@@ -49,20 +51,68 @@ MAX_UNKNOWN = 2
 """Consecutive answers with an unknown finish reason and no tool call before the turn ends."""
 
 MOST_CHECKS = 2
-"""How often a turn goes on because of its errors: once to correct them, and once more for what that broke."""
+"""How often a turn continues because of its errors: once to correct them, and once more for what that broke."""
+
+
+@dataclass(slots=True, eq=False)
+class TurnState:
+    """A turn while it runs: what it works on, and what decides whether another step follows."""
+
+    run: Run
+    session: SessionInfo
+    prompter: Prompter
+    form: StructuredAnswer | None = None
+    """The answer of a given structure that the request asks for, from the first step on."""
+    is_asked_again: bool = False
+    """The last answer did not have that structure: the model is called again."""
+    steps: int = 0
+    unknown: int = 0
+    """Answers in a row with an unknown finish reason and no tool call."""
+    edited: set[str] = field(default_factory=set[str])
+    """The files that the steps changed."""
+    corrections: int = 0
+    """How often the turn continued because of errors in these files."""
+    compaction: CompactionState = field(default_factory=CompactionState)
+
+    def needs_step(self, history: "_History") -> bool:
+        """Return whether the model is called before the turn can end."""
+        if self.unknown >= MAX_UNKNOWN:
+            return False
+        return self.is_asked_again or not is_answered(history.messages, history.where)
+
+    def add_step(self, step: StepProcessor, files: set[str]) -> None:
+        """Count an answer, with the files that its calls changed."""
+        self.unknown = self.unknown + 1 if step.message.finish == "unknown" else 0
+        self.edited |= files
+
+    def restart(self) -> None:
+        """Start counting again, for the turn that answers a failed check."""
+        self.unknown = self.steps = self.corrections = 0
+        self.edited.clear()
+
+
+class _History(Struct, frozen=True):
+    """The messages that a step reads, and where in them the turn is."""
+
+    messages: list[MessageWithParts]
+    where: Position
 
 
 class _Task(Struct, frozen=True):
     """The input of one step."""
 
-    run: Run
-    session: SessionInfo
+    turn: TurnState
     agent: AgentInfo
     messages: list[MessageWithParts]
-    prompter: Prompter
-    form: StructuredAnswer | None
     is_last: bool
-    state: CompactionState
+
+
+class _Done(Struct, frozen=True):
+    """A step that has ended."""
+
+    step: StepProcessor
+    task: _Task
+    outcome: Outcome
 
 
 def _for_step(run: Run, messages: Sequence[MessageWithParts]) -> list[MessageWithParts]:
@@ -87,7 +137,7 @@ class LoopSteps(Struct, frozen=True):
     monitor: PrefixMonitor
     subagents: Callable[[Prompter, MessageWithParts, Policy], SessionSubagents]
     say: Callable[[str, str], None]
-    said: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    said: set[tuple[str, str]] = msgspec.field(default_factory=set[tuple[str, str]])
     """Models and parts whose attachments are left out, and about which a line was shown."""
 
     def begin(self, user: UserMessage) -> tuple[AgentInfo, StepProcessor]:
@@ -115,22 +165,22 @@ class LoopSteps(Struct, frozen=True):
                 agent=scope.agent,
                 model=model,
                 rules=scope.layers,
-                form=task.form,
+                form=task.turn.form,
                 is_last=task.is_last,
             )
         )
-        session_id, keeper = task.session.id, self.keeper
-        request = await keeper.fit_request(session_id, built.request, task.state)
+        session_id, keeper = task.turn.session.id, self.keeper
+        request = await keeper.fit_request(session_id, built.request, task.turn.compaction)
         if request is None:
             return "compact"
         try:
-            async with self.budgets.reserved(session_id, request, task.messages, task.run.policy) as llm:
+            async with self.budgets.reserved(session_id, request, task.messages, task.turn.run.policy) as llm:
                 outcome = await step.run(llm, request, scope, reminder=built.reminder)
         except ContextOverflowError as error:
-            await keeper.on_overflow(session_id, request, error, task.state)
+            await keeper.on_overflow(session_id, request, error, task.turn.compaction)
             await step.discard()
             return "compact"
-        task.state.refusals = 0
+        task.turn.compaction.refusals = 0
         await self.monitor.observe(step.message, request)
         return outcome
 
@@ -138,20 +188,22 @@ class LoopSteps(Struct, frozen=True):
         """Return the scope of a step's calls; `last_user` is the index of the request that they serve."""
         return CallScope(
             agent=task.agent,
-            layers=await self.requests.rules(task.session, task.agent),
-            policy=task.run.policy,
+            layers=await self.requests.rules(task.turn.session, task.agent),
+            policy=task.turn.run.policy,
             earlier=calls_of_turn(task.messages, -1 if last_user is None else last_user),
             subagents=(
-                None if last_user is None else self.subagents(task.prompter, task.messages[last_user], task.run.policy)
+                None
+                if last_user is None
+                else self.subagents(task.turn.prompter, task.messages[last_user], task.turn.run.policy)
             ),
-            form=task.form,
+            form=task.turn.form,
             is_last=task.is_last,
             switched_off=frozenset(
                 name for name, is_on in (request_of(task.messages).tools or {}).items() if not is_on
             ),
         )
 
-    def _describe_left_out(self, task: "_Task", model: Model) -> None:
+    def _describe_left_out(self, task: _Task, model: Model) -> None:
         """Say, once for each, which images and documents are left out of requests to a model that is not known to accept them."""
         name = str(model.ref)
         found = [one for one in attached_media(task.messages) if (name, one[0]) not in self.said]
@@ -161,11 +213,11 @@ class LoopSteps(Struct, frozen=True):
         files = found[0][1] if len(found) == 1 else f"{len(found)} attachments"
         setting = f"provider.{model.provider_id}.models.{model.model_id}.attachment"
         line = f"{files} left out: {name} is not known to accept images and documents ({setting}: true sends them)"
-        self.say(task.session.id, line)
+        self.say(task.turn.session.id, line)
 
 
 class TurnEnd(Struct, frozen=True):
-    """Decides whether a session goes on where a turn would end. `agent` returns the agent of a request."""
+    """Decides whether a session continues where a turn would end. `agent` returns the agent of a request."""
 
     store: SessionStore
     agent: Callable[[UserMessage], AgentInfo]
@@ -212,73 +264,94 @@ class SessionLoop(Struct, frozen=True):
 
         `prompter` runs the sessions of agents that a step starts.
         """
-        answer = await self._answer(run, session, prompter)
+        turn, answer = TurnState(run, session, prompter), None
+        while answer is None:
+            self.statuses.busy(session.id)
+            history = await self._history(turn)
+            if turn.needs_step(history):
+                done = await self._step(turn, history)
+                answer = None if done is None else await self._end_step(turn, done)
+            else:
+                answer = await self._end_turn(turn, history)
         await self.monitor.finish(session.id)
         await self.pruning.get().after_turn(session.id)
         return answer
 
-    async def _answer(self, run: Run, session: SessionInfo, prompter: Prompter) -> MessageWithParts:
-        store = self.store
-        unknown = steps = 0
-        form: StructuredAnswer | None = None
-        is_asked_again = False
-        edited: set[str] = set()
-        corrections = 0
-        state = CompactionState()
-        while True:
-            self.statuses.busy(session.id)
-            messages = filter_compacted(_for_step(run, await store.recent(session.id)))
-            where = position(messages)
-            if where.last_user is None:
-                raise SessionError(f"session {session.id} has no request to answer")
-            if (is_answered(messages, where) and not is_asked_again) or unknown >= MAX_UNKNOWN:
-                if form is None and corrections < MOST_CHECKS and await self.turn_end.has_errors(messages, edited):
-                    corrections += 1
-                    continue
-                answer = _last_assistant(messages, where)
-                if form is None and await self.turn_end.fails(run, answer, request_of(messages)):
-                    unknown = steps = corrections = 0
-                    edited.clear()
-                    continue
-                return answer
-            steps += 1
-            if steps == 1 and state.request is None:
-                self.titles.schedule(session, messages)
-            user = request_of(messages)
-            if form is None:
-                form = structured_answer(user.format)
-            agent, step = self.steps.begin(user)
-            run.finalize = step.finalize
-            if steps > 1:
-                messages = await self._mark_late(messages, where.last_finished)
-            task = _Task(run, session, agent, messages, prompter, form, _is_last(agent, steps), state)
-            work = find_request_with_subtasks(messages)
-            outcome = await (self.steps.run(step, task) if work is None else self._run_subtasks(step, task, work))
-            if outcome == "compact":
-                steps -= 1
-                await self.keeper.compact(run, state)
-                continue
-            run.finalize = None
-            is_asked_again = form is not None and await _store_structured_answer(form, step)
-            if form is not None and form.is_final:
-                return _last_assistant(await store.recent(session.id), None)
-            unknown = (
-                unknown + 1 if step.message.finish == "unknown" else 0
-            )  # in a row; an answer with calls has another reason
-            if form is None and not 0 < unknown < MAX_UNKNOWN:
-                await self._mark_end(step)
-            files = _changed_files(store.parts(session.id, step.message.id))
-            edited |= files
-            if run.after_run is not None and files:
-                with suppress(SnapshotError):  # the end of the run tries again, and reports it
-                    await run.after_run()
-            is_stopped = outcome == "stop" and not self.continues_after_rejection
-            if is_stopped or _is_last(agent, steps):
-                answer = _last_assistant(await store.recent(session.id), None)
-                if is_stopped or form is not None or not await self.turn_end.fails(run, answer, user):
-                    return answer
-                unknown = steps = corrections = 0
-                edited.clear()
+    async def _history(self, turn: TurnState) -> _History:
+        messages = filter_compacted(_for_step(turn.run, await self.store.recent(turn.session.id)))
+        where = position(messages)
+        if where.last_user is None:
+            raise SessionError(f"session {turn.session.id} has no request to answer")
+        return _History(messages, where)
+
+    async def _step(self, turn: TurnState, history: _History) -> _Done | None:
+        """Run a step; returns None when the history was compacted instead."""
+        turn.steps += 1
+        if turn.steps == 1 and turn.compaction.request is None:
+            self.titles.schedule(turn.session, history.messages)
+        user = request_of(history.messages)
+        if turn.form is None:
+            turn.form = structured_answer(user.format)
+        agent, step = self.steps.begin(user)
+        turn.run.finalize = step.finalize
+        messages = history.messages
+        if turn.steps > 1:
+            messages = await self._mark_late(messages, history.where.last_finished)
+        task = _Task(turn, agent, messages, _is_last(agent, turn.steps))
+        work = find_request_with_subtasks(messages)
+        outcome = await (self.steps.run(step, task) if work is None else self._run_subtasks(step, task, work))
+        if outcome == "compact":
+            turn.steps -= 1
+            await self.keeper.compact(turn.run, turn.compaction)
+            return None
+        turn.run.finalize = None
+        return _Done(step, task, outcome)
+
+    async def _end_step(self, turn: TurnState, done: _Done) -> MessageWithParts | None:
+        """Store what a step has come to; returns the answer of a turn that ends with it, None when the turn continues."""
+        step, form = done.step, turn.form
+        turn.is_asked_again = form is not None and await _store_structured_answer(form, step)
+        if form is not None and form.is_final:
+            return await self._newest_answer(turn)
+        files = _changed_files(self.store.parts(turn.session.id, step.message.id))
+        turn.add_step(step, files)
+        if form is None and not 0 < turn.unknown < MAX_UNKNOWN:
+            await self._mark_end(step)
+        if turn.run.after_run is not None and files:
+            with suppress(SnapshotError):  # the end of the run tries again, and reports it
+                await turn.run.after_run()
+        is_stopped = done.outcome == "stop" and not self.continues_after_rejection
+        if is_stopped:
+            return await self._newest_answer(turn)
+        if done.task.is_last:
+            answer = await self._newest_answer(turn)
+            return await self._end_unless_check_fails(turn, answer, request_of(done.task.messages))
+        return None
+
+    async def _end_turn(self, turn: TurnState, history: _History) -> MessageWithParts | None:
+        """Return the answer of a turn without another step; None when errors or a failed check continue it."""
+        messages = history.messages
+        if (
+            turn.form is None
+            and turn.corrections < MOST_CHECKS
+            and await self.turn_end.has_errors(messages, turn.edited)
+        ):
+            turn.corrections += 1
+            return None
+        answer = _last_assistant(messages, history.where)
+        return await self._end_unless_check_fails(turn, answer, request_of(messages))
+
+    async def _end_unless_check_fails(
+        self, turn: TurnState, answer: MessageWithParts, request: UserMessage
+    ) -> MessageWithParts | None:
+        """Return the answer; None when the session's check failed, so that another turn follows."""
+        if turn.form is None and await self.turn_end.fails(turn.run, answer, request):
+            turn.restart()
+            return None
+        return answer
+
+    async def _newest_answer(self, turn: TurnState) -> MessageWithParts:
+        return _last_assistant(await self.store.recent(turn.session.id), None)
 
     def interrupt(self, session_id: str) -> None:
         """Cancel background work for the session's next turns; the registry interrupts the run itself."""

@@ -295,11 +295,8 @@ class SessionPrompt(Struct, frozen=True):
         return turn[-1] if turn and is_answered(turn, Position(0, len(turn) - 1, None)) else None
 
     async def _find(self, session_id: str, message_id: str) -> MessageWithParts | None:
-        """Return a message, None when there is none; most are among the last ones."""
-        found = _named(await self.store.recent(session_id), message_id)
-        if found is None and message_id in (self.store.message_ids(session_id) or ()):
-            found = _named(await self.store.messages(session_id), message_id)
-        return found
+        """Return a message, None when there is none."""
+        return next(iter(await self.store.named(session_id, [message_id])), None)
 
     def cancel(self, session_id: str) -> bool:
         """Interrupt the session's run, or the command that would start one; returns whether there was any. Does not block."""
@@ -385,10 +382,6 @@ class SessionPrompt(Struct, frozen=True):
 
 def _ids(messages: Iterable[MessageWithParts]) -> set[str]:
     return {one.info.id for one in messages}
-
-
-def _named(messages: Sequence[MessageWithParts], message_id: str) -> MessageWithParts | None:
-    return next((one for one in messages if one.info.id == message_id), None)
 
 
 def _switched(info: SessionInfo, switches: Mapping[str, bool]) -> SessionInfo:

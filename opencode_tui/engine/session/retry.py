@@ -4,10 +4,15 @@ from msgspec import Struct
 
 from opencode_tui.engine.provider.decode.response import as_index
 from opencode_tui.engine.provider.error.plain import LOCAL, PROCESS
-from opencode_tui.engine.session.limits import RETRY_ATTEMPTS, RETRY_BURST_MS
 from opencode_tui.schema.error import ProviderError
 from opencode_tui.schema.session.part import AnyPart, RetryPart
 from opencode_tui.schema.session.stored_error import StoredApiError, to_stored
+
+RETRY_ATTEMPTS = 8
+"""Maximum attempts of one model call, the first included."""
+
+RETRY_BURST_MS = 300_000
+"""Maximum sum of the waits of one series of retries, in milliseconds."""
 
 FIRST_DELAY_MS = 2_000
 MAX_DELAY_MS = 30_000
@@ -85,7 +90,8 @@ def next_try(error: ProviderError, *, attempt: int, waited_ms: int, is_shown: bo
     delay = asked if asked and attempt == 1 else max(asked, backoff(attempt))
     if waited_ms + delay > RETRY_BURST_MS:
         if delay == asked:
-            return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: 5 min)")
+            limit = RETRY_BURST_MS / 60_000
+            return GiveUp(f"the provider asks to wait {round(delay / 1000)} s (limit: {limit:g} min)")
         return GiveUp(f"still failing after {attempt} attempts")
     if attempt >= most_attempts(error):
         return GiveUp(f"still failing after {attempt} attempts")

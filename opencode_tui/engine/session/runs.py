@@ -1,19 +1,19 @@
-"""One run per session: its body, its waiters and its end; and the repair of what a run left open whose process died.
+"""One run per session: its body, its waiters and its end.
 
 A run is a body (the loop) and a supervisor. The supervisor is one of the engine's tasks; it alone awaits the body,
 and cleans up only after the body has ended, itself not canceled. However a run ends, its records are closed, its status is idle and
-its lock is released. A file that the disk does not end to write delays none of it for the user: the run ends for its callers
-within `ABORT_S`, a line names the file, and the rest follows under the lock (`Storage.keep`).
+its lock is released.
 
-Cleanup that need not delay the answer (recording what interrupted commands changed, summarizing changes) follows while the lock
-is held; the status is idle when it is done or after `AFTER_RUN_WAIT_MS`; `wait_released` waits for all of it. Source:
-docs/internals/loop.md#runs.
+For its callers a run ends before that in two cases: what is left of the cleanup (recording what interrupted commands changed,
+summarizing changes) takes longer than `AFTER_RUN_WAIT_MS`, or the body does not end within `STOP_S` after an interruption, because
+a disk does not respond; a line then names the file. Until its lock is released the run is `SessionSlot.ending`: the session's next
+run and changes wait for it. Source: docs/internals/loop.md#runs.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
@@ -25,17 +25,15 @@ from opencode_tui.engine.permission.policy import Policy
 from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.writer import SessionWriter
+from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.waits import Report, reporting, waiting
 from opencode_tui.schema.error import BusyError, OpencodeError, RunAborted
 from opencode_tui.schema.event.event import Event, SessionFailed, SessionIdle, SessionStatusChanged
 from opencode_tui.schema.ids import Clock
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import FINISH_CONTINUES, AssistantMessage, UserMessage, is_waiting
-from opencode_tui.schema.session.part import AnyPart, ReasoningPart, TextPart, ToolPart
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.session import UNDO_KEY, AnyStatus, BusyStatus, IdleStatus, Wait
-from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredError, aborted, to_stored
-from opencode_tui.schema.session.tool_state import ToolStateRunning, ToolStateUnion, fail
-from opencode_tui.schema.tools import row_of
+from opencode_tui.schema.session.stored_error import StoredError, aborted, to_stored
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.process_lock import RunGrant, RunLock
 from opencode_tui.tasks import Tasks
@@ -93,11 +91,11 @@ ABORT_WAIT_S = 5.0
 CHANGE_WAIT_S = 5.0
 """Seconds that a run or a change of a session waits for another change: a preview that was left ends within one."""
 
-ABORT_S = 0.1
-"""Seconds after an interruption for which the run waits for a file that is being written."""
+STOP_S = 2.0
+"""Seconds that an interrupted run has to end; commands are killed before. After them only a disk that does not respond holds it."""
 
-HELD_S = 0.05
-"""Seconds after which a file that is being written is named when a run was interrupted."""
+_MOMENT_S = 0.05
+"""Seconds for what a disk that responds ends at once."""
 
 AFTER_RUN_WAIT_MS = 50
 """Milliseconds that the end of a run waits for its after_run, so that requests right after the response see its result."""
@@ -132,13 +130,12 @@ class Run:
         self.end_changes: Cleanup | None = None
         self.after_run: Cleanup | None = None
         self.checks = CheckCount()
-        self.is_followed = False
         self.read: set[str] = set()
         """The messages that a step has read: they can no longer be withdrawn."""
         self.withdrawn: set[str] = set()
         """Withdrawn requests; no step reads them, even before they are removed."""
-        self.written: list[str] = []
-        """Files and folders that the run writes now, and that an interruption would wait for."""
+        self.released: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Done when the run does nothing more and its lock is released."""
         self._body: asyncio.Task[MessageWithParts] | None = None
         self._aborted = False
         self._ended: asyncio.Future[MessageWithParts] = asyncio.get_running_loop().create_future()
@@ -195,7 +192,7 @@ class Run:
         try:
             await asyncio.wait({task, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                await asyncio.wait({task}, timeout=HELD_S)
+                await asyncio.wait({task}, timeout=_MOMENT_S)
         finally:
             has_ended = task.done()  # a future that is canceled has ended too
             if not has_ended:
@@ -205,36 +202,34 @@ class Run:
             raise self._interrupted()
         return task.result()
 
-    async def supervise(self, body: Body, *, publisher: Publisher, held: Callable[[str], None]) -> None:
+    async def supervise(self, body: Body, *, publisher: Publisher, left: Callable[[], None]) -> None:
         """Run the body until it has ended, then close what it left open. Does not raise the body's errors.
 
-        `held` is called with the file for which an interrupted body still waits after `ABORT_S`, for each of several.
+        `left` is called when an interrupted body does not end within `STOP_S`, after what is open was closed.
         """
         self._body = asyncio.create_task(_as_coroutine(body, self), name=f"run {self.session_id}")
         if self._aborted:
             self._body.cancel()
-        named = ""
+        is_closed = False
         try:
             await asyncio.wait({self._body, self._stopped}, return_when=asyncio.FIRST_COMPLETED)
-            while not self._body.done():
-                await asyncio.wait({self._body}, timeout=ABORT_S)
-                path = self.written[0] if self.written else named
-                if not self._body.done() and path != named:
-                    if not named:
-                        await self._close(asyncio.CancelledError(), publisher)
-                    held(path)
-                    named = path
+            await asyncio.wait({self._body}, timeout=STOP_S)
+            if not self._body.done():
+                await self._close(asyncio.CancelledError(), publisher)
+                is_closed = True
+                left()
+                await asyncio.wait({self._body})
         except (
             asyncio.CancelledError
         ):  # the program ends before the body: nothing may be left running, or be written later
             self._body.cancel()
-            await asyncio.wait({self._body}, timeout=ABORT_S)
-            if not named:
+            await asyncio.wait({self._body}, timeout=_MOMENT_S)
+            if not is_closed:
                 await self._close(asyncio.CancelledError(), publisher)
             raise
         error = _failure(self._body)
         if error is not None:
-            await self._close(error, publisher, is_again=bool(named))
+            await self._close(error, publisher, is_again=is_closed)
 
     def _interrupted(self) -> RunAborted:
         return RunAborted(f"session {self.session_id} was interrupted")
@@ -269,8 +264,63 @@ class Run:
             publisher.publish(SessionFailed(session_id=self.session_id, error=stored))
 
 
+class Change(Struct, frozen=True, eq=False):
+    """A change of a session while it is not running; `limit_s` are the seconds that others wait for its end, None for no limit."""
+
+    ended: "asyncio.Future[None]"
+    limit_s: float | None
+
+
+class SessionSlot:
+    """A session in this process: its run, an earlier run that still has its lock, and the changes that have begun."""
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        self.run: Run | None = None
+        """The run that requests join."""
+        self.ending: Run | None = None
+        """The run whose body has ended, or was left, and that still works under the session's lock."""
+        self.written: list[str] = []
+        """Files and folders that runs write now, and that an interruption waits for."""
+        self._changes: list[Change] = []
+
+    @property
+    def is_free(self) -> bool:
+        """Return whether the session has no run in this process, nor the rest of one."""
+        return self.run is None and self.ending is None
+
+    def ends(self) -> "set[asyncio.Future[None]]":
+        """Return the ends of what has the session's lock however long it takes, and does not join a run."""
+        changes = {one.ended for one in self._changes if one.limit_s is None}
+        return changes if self.ending is None else {*changes, self.ending.released}
+
+    def changes(self) -> Sequence[Change]:
+        """Return the changes that have not ended, in the order in which they began."""
+        return tuple(self._changes)
+
+    @asynccontextmanager
+    async def changing(self, *, limit_s: float | None = CHANGE_WAIT_S) -> AsyncGenerator[None]:
+        """Wait for earlier changes of the session, and let later ones, and its next run, wait for the end of the context.
+
+        They wait `limit_s` seconds at most. Raises BusyError when an earlier change does not end in its time.
+        """
+        change = Change(asyncio.get_running_loop().create_future(), limit_s)
+        self._changes.append(change)
+        try:
+            while (earlier := self._changes[0]) is not change:
+                await asyncio.wait({earlier.ended}, timeout=earlier.limit_s)
+                if not earlier.ended.done():
+                    raise BusyError(
+                        f"session {self.session_id} is still being changed after {earlier.limit_s:g} s; try again"
+                    )
+            yield
+        finally:
+            self._changes.remove(change)
+            change.ended.set_result(None)
+
+
 class RunRegistry:
-    """All runs of the process."""
+    """All runs of the process, by session."""
 
     def __init__(
         self,
@@ -286,25 +336,27 @@ class RunRegistry:
         self._store = store
         self._statuses = statuses
         self._publisher = publisher
-        self._runs: dict[str, Run] = {}
-        self._releasing: dict[str, asyncio.Future[None]] = {}
-        self._changing: dict[str, dict[asyncio.Task[object], asyncio.Future[None]]] = {}
-        """The changes of sessions, each by its task, in the order in which they began."""
-        self._held: dict[str, str] = {}
-        """The file that an interrupted run of a session waits for."""
-        self._supervisors: dict[asyncio.Task[None], Run] = {}
+        self._slots: dict[str, SessionSlot] = {}
+        self._supervisors: set[asyncio.Task[None]] = set()
+
+    def slot(self, session_id: str) -> SessionSlot:
+        """Return what this process does with a session; the same object at each call."""
+        if session_id not in self._slots:
+            self._slots[session_id] = SessionSlot(session_id)
+        return self._slots[session_id]
 
     def get(self, session_id: str) -> Run | None:
         """Return the session's current run."""
-        return self._runs.get(session_id)
+        slot = self._slots.get(session_id)
+        return None if slot is None else slot.run
 
     def start(self, session_id: str, body: Body, *, policy: Policy) -> Run:
         """Start a run; there must be none. `policy` answers the run's permission requests."""
-        run = Run(session_id, policy)
-        task = self._tasks.start(self._supervise(run, body), name=f"supervise {session_id}")
-        self._runs[session_id] = run
-        self._supervisors[task] = run
-        task.add_done_callback(self._supervisors.pop)
+        slot, run = self.slot(session_id), Run(session_id, policy)
+        task = self._tasks.start(self._supervise(slot, run, body), name=f"supervise {session_id}")
+        slot.run = run
+        self._supervisors.add(task)
+        task.add_done_callback(self._supervisors.discard)
         return run
 
     def was_killed(self, session_id: str) -> bool:
@@ -313,10 +365,10 @@ class RunRegistry:
 
     async def ensure_idle(self, session_id: str) -> None:
         """Wait for the end of an interrupted run, at most `ABORT_WAIT_S`. Raises BusyError while a run continues."""
-        run = self._runs.get(session_id)
+        run = self.get(session_id)
         if run is not None and run.is_aborted:
             await run.wait_end(ABORT_WAIT_S)
-        if session_id in self._runs:
+        if self.get(session_id) is not None:
             raise BusyError(f"session {session_id} is running; interrupt it first")
 
     async def wait_released(self, session_id: str) -> None:
@@ -324,59 +376,14 @@ class RunRegistry:
 
         Also waits for the cleanup of runs of other sessions: they may be its child sessions.
         """
-        if self._releasing:
-            await asyncio.wait(set(self._releasing.values()))
-        while (earlier := self._releasing.get(session_id)) is not None:
-            await asyncio.wait({earlier})
-
-    def must_wait_for_change(self, session_id: str) -> bool:
-        """Return whether another change of the session in this process comes before that of the present task."""
-        return self._change_before(session_id) is not None
-
-    async def wait_for_change(self, session_id: str) -> None:
-        """Wait for the end of the change that has the session before that of the present task. Raises BusyError."""
-        change = self._change_before(session_id)
-        if change is None:
-            return
-        await asyncio.wait({change}, timeout=CHANGE_WAIT_S)
-        if not change.done():
-            raise BusyError(f"session {session_id} is still being changed after {CHANGE_WAIT_S:g} s; try again")
-
-    def _change_before(self, session_id: str) -> "asyncio.Future[None] | None":
-        first, change = next(iter(self._changing.get(session_id, {}).items()), (None, None))
-        return None if first is asyncio.current_task() else change
-
-    def is_released(self, session_id: str) -> bool:
-        """Return whether the session has no run in this process, nor the rest of one. Does not yield."""
-        return session_id not in self._runs and session_id not in self._releasing
-
-    @contextmanager
-    def changing(self, session_id: str) -> Generator[None]:
-        """Let later changes of the session, and its next run, wait for the end of the context, which waits for earlier ones."""
-        task = asyncio.current_task()
-        assert task is not None
-        changes = self._changing.setdefault(session_id, {})
-        change = changes[task] = asyncio.get_running_loop().create_future()
-        try:
-            yield
-        finally:
-            del changes[task]
-            if not changes:
-                del self._changing[session_id]
-            change.set_result(None)
-
-    @contextmanager
-    def awaited(self, session_id: str) -> Generator[None]:
-        """Let the session's next run wait for the end of the context, which holds the lock, however long it takes."""
-        self._releasing[session_id] = asyncio.get_running_loop().create_future()
-        try:
-            yield
-        finally:
-            self._releasing.pop(session_id).set_result(None)
+        if ends := {end for slot in self._slots.values() for end in slot.ends()}:
+            await asyncio.wait(ends)
+        while ends := self.slot(session_id).ends():
+            await asyncio.wait(ends)
 
     def abort(self, session_id: str) -> bool:
         """Interrupt the session's run; returns whether there was one."""
-        run = self._runs.get(session_id)
+        run = self.get(session_id)
         if run is not None:
             run.abort()
         return run is not None
@@ -386,8 +393,9 @@ class RunRegistry:
 
         Of those that take longer the records are closed without the cleanup.
         """
-        for run in tuple(self._runs.values()):
-            run.abort()
+        for slot in self._slots.values():
+            if slot.run is not None:
+                slot.run.abort()
         late = set(self._supervisors)
         if late:
             _, late = await asyncio.wait(late, timeout=limit_ms / 1000)
@@ -396,9 +404,9 @@ class RunRegistry:
         if late:
             await asyncio.wait(late, timeout=LATE_S)
 
-    async def _supervise(self, run: Run, body: Body) -> None:
+    async def _supervise(self, slot: SessionSlot, run: Run, body: Body) -> None:
         try:
-            await self._hold_lock(run, body)
+            await self._hold_lock(slot, run, body)
         except OpencodeError as error:
             run.fail(error)
         except Exception as error:
@@ -406,61 +414,57 @@ class RunRegistry:
             self._publisher.publish(SessionFailed(session_id=run.session_id, error=to_stored(error)))
             raise  # and is logged
         finally:
-            self._end(run)
-            self._held.pop(run.session_id, None)
-            if run.is_followed:
-                self._releasing.pop(run.session_id).set_result(None)
+            if slot.ending is run:
+                slot.ending = None
+            self._end(slot, run)
+            run.released.set_result(None)
 
-    def _end(self, run: Run) -> None:
+    def _end(self, slot: SessionSlot, run: Run) -> None:
         """Publish the end of a run, once."""
-        if self._runs.get(run.session_id) is run:
-            del self._runs[run.session_id]
-            if run.is_aborted and (path := self._store.held_path(HELD_S)):
-                self._say_held(run.session_id, path)
+        if slot.run is run:
+            slot.run = None
+            if run.is_aborted and (path := self._written(slot)):
+                self._say_written(run.session_id, path)
             self._statuses.set(run.session_id, IdleStatus.trusted())
         run.resolve()
 
-    def _held_path(self, session_id: str) -> str:
-        return self._held.get(session_id) or self._store.held_path(HELD_S)
+    def _end_early(self, slot: SessionSlot, run: Run) -> None:
+        """End a run for its callers; the session's next run waits for the rest of it."""
+        slot.ending = run
+        self._end(slot, run)
 
-    def _end_held(self, run: Run, path: str) -> None:
-        """Publish the end of an interrupted run whose body waits for a file; the next run waits for the body."""
-        self._held[run.session_id] = path
-        self._say_held(run.session_id, path)
-        self._follow(run)
-        self._end(run)
+    def _written(self, slot: SessionSlot) -> str:
+        """Return the file or folder that a session's run waits for, empty when there is none."""
+        return slot.written[0] if slot.written else self._store.held_path(_MOMENT_S)
 
-    def _follow(self, run: Run) -> None:
-        """Let the next run of the session wait for the rest of this one."""
-        if not run.is_followed:
-            self._releasing[run.session_id] = asyncio.get_running_loop().create_future()
-            run.is_followed = True
-
-    def _say_held(self, session_id: str, path: str) -> None:
+    def _say_written(self, session_id: str, path: str) -> None:
         from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
 
-        line = f"Interrupted while the disk does not end to write {path}: it goes on, and is stored when the disk works"
+        line = f"Interrupted. Still writing {path}: the disk is not responding. It will be saved when the disk recovers"
         self._publisher.publish(ScreenToastShown(message=line, variant="warning", session_id=session_id))
 
-    async def _hold_lock(self, run: Run, body: Body) -> None:
-        report = self._report(run)
-        if (earlier := self._releasing.get(run.session_id)) is not None:
-            # what an earlier run is still doing is to record its changes
-            with reporting(report, []), waiting("disk", lambda: self._held_path(run.session_id), limit_s=None):
-                await run.wait_for(earlier)
-        for change in tuple(self._changing.get(run.session_id, {}).values()):
-            await run.wait_for(change, CHANGE_WAIT_S)
-        async with self._store.locked(run.session_id, partial(self._acquire, run, report)) as writer:
+    async def _hold_lock(self, slot: SessionSlot, run: Run, body: Body) -> None:
+        report = self._report(slot, run)
+        await self._wait_for_earlier(slot, run, report)
+        async with self._store.locked(run.session_id, partial(self._acquire, slot, run, report)) as writer:
             run.set_writer(writer)
-            reported = self._reporting(body, report)
-            await run.supervise(reported, publisher=self._publisher, held=lambda path: self._end_held(run, path))
+            reported = self._reporting(slot, body, report)
+            await run.supervise(reported, publisher=self._publisher, left=partial(self._end_early, slot, run))
             await self._flush(run)
             left = [work for work in (run.cleanup, run.end_changes, run.after_run) if work is not None]
             if left:
-                await self._run_cleanup(run, left)
+                await self._run_cleanup(slot, run, left)
             self._store.release_older(run.session_id)
 
-    async def _acquire(self, run: Run, report: Report, lock: RunLock) -> RunGrant:
+    async def _wait_for_earlier(self, slot: SessionSlot, run: Run, report: Report) -> None:
+        """Wait for what an earlier run still does, and for changes that have begun. Raises RunAborted."""
+        if slot.ending is not None:
+            with reporting(report, []), waiting("disk", lambda: self._written(slot), limit_s=None):
+                await run.wait_for(slot.ending.released)
+        for change in slot.changes():
+            await run.wait_for(change.ended, change.limit_s)
+
+    async def _acquire(self, slot: SessionSlot, run: Run, report: Report, lock: RunLock) -> RunGrant:
         """Acquire the lock of a session on a thread, which the disk may hold; raises BusyError, StorageError, RunAborted.
 
         The next run waits for the thread of one that is interrupted meanwhile.
@@ -472,8 +476,7 @@ class RunRegistry:
         except (RunAborted, asyncio.CancelledError) as error:
             lock.leave(acquiring)
             if isinstance(error, RunAborted):
-                self._follow(run)
-                self._end(run)
+                self._end_early(slot, run)
                 await asyncio.wait({acquiring})
             raise
 
@@ -484,32 +487,32 @@ class RunRegistry:
         except RunAborted:
             logger.warning("the end of session %s is not on the disk yet", run.session_id)
 
-    def _report(self, run: Run) -> Report:
+    def _report(self, slot: SessionSlot, run: Run) -> Report:
         """Return what puts a wait into the status of a session while it runs."""
 
         def report(wait: Wait | None) -> None:
-            if self._runs.get(run.session_id) is run:
+            if slot.run is run:
                 self._statuses.set(run.session_id, BusyStatus.trusted(wait=wait))
 
         return report
 
-    def _reporting(self, body: Body, report: Report) -> Body:
+    def _reporting(self, slot: SessionSlot, body: Body, report: Report) -> Body:
         """Return a body whose long waits are in the status of its session."""
 
         async def reported(run: Run) -> MessageWithParts:
-            with reporting(report, run.written):
+            with reporting(report, slot.written):
                 return await body(run)
 
         return reported
 
-    async def _run_cleanup(self, run: Run, left: Sequence[Cleanup]) -> None:
+    async def _run_cleanup(self, slot: SessionSlot, run: Run, left: Sequence[Cleanup]) -> None:
         """Run the cleanup; the run ends when it is done or takes longer than `AFTER_RUN_WAIT_MS`."""
-        self._follow(run)
+        slot.ending = run
         work = asyncio.create_task(self._finish(run.session_id, left), name=f"clean up {run.session_id}")
         try:
             if not run.is_aborted:
                 await asyncio.wait({work}, timeout=AFTER_RUN_WAIT_MS / 1000)
-            self._end(run)
+            self._end(slot, run)
             await work
         finally:
             if not work.done():
@@ -522,92 +525,6 @@ class RunRegistry:
                 await work()
             except Exception:
                 logger.exception("session %s: the cleanup after its run failed", session_id)
-
-
-INTERRUPTED_TOOL = "Interrupted: opencode-tui was stopped before this call had a result"
-UNSEEN = "opencode-tui was stopped while this ran; undo lists its changes, but does not revert them"
-
-
-async def repair(
-    store: SessionStore,
-    session_id: str,
-    *,
-    clock: Clock,
-    killed: Callable[[UserMessage], AssistantMessage] | None = None,
-) -> int:
-    """Close what a dead process left unfinished in the session; returns the number of repaired messages. Needs its run lock.
-
-    Afterwards no part is `pending` or `running`, no text is open, every message has `time.completed` and no compaction is running.
-    Messages before the last compaction are looked at when they are in memory, or when a later one was unfinished. With `killed`
-    the process ended during a run: a turn that it left between two steps says so, and so does a new answer, which `killed` makes,
-    to a request that it left before the first step.
-    """
-    broken = [message for message in await store.recent(session_id) if is_unfinished(message)]
-    if broken:
-        broken = [message for message in await store.messages(session_id) if is_unfinished(message)]
-    for message in broken:
-        await _close(store.writer(session_id), message, clock())
-    left = _left_answer(await store.recent(session_id), killed) if killed is not None and not broken else None
-    if left is not None:
-        ended = left.time.changed(completed=left.time.completed or clock())
-        await store.writer(session_id).update_message(left.changed(error=aborted(PROGRAM_ENDED), time=ended))
-    if (await store.get(session_id)).time.compacting is not None:
-        await store.update(session_id, lambda info: info.changed(time=info.time.changed(compacting=None)), touch=False)
-    count = len(broken) + (left is not None)
-    if count:
-        await store.sync()
-    return count
-
-
-def is_unfinished(message: MessageWithParts) -> bool:
-    """Return whether an assistant message or one of its parts never ended."""
-    info = message.info
-    if not isinstance(info, AssistantMessage):
-        return False
-    return info.time.completed is None or any(_is_open(part) for part in message.parts)
-
-
-def _left_answer(
-    messages: Sequence[MessageWithParts], new: Callable[[UserMessage], AssistantMessage]
-) -> AssistantMessage | None:
-    """Return the answer after which a turn would have gone on, or a new one to a request without any; None when all has ended."""
-    last = next((one for one in reversed(messages) if not is_waiting(one.info)), None)
-    info = None if last is None else last.info
-    if isinstance(info, UserMessage):
-        return new(info)
-    if info is None or info.error is not None or info.finish not in FINISH_CONTINUES:
-        return None
-    return info
-
-
-async def _close(writer: SessionWriter, message: MessageWithParts, now: int) -> None:
-    info = message.info
-    for part in message.parts:
-        match part:
-            case ToolPart() if part.is_open:
-                await writer.update_part(part.changed(state=_interrupted(part, now)))
-            case TextPart() | ReasoningPart() if _is_open(part) and part.time is not None:
-                await writer.update_part(part.changed(text=part.text.rstrip(), time=part.time.changed(end=now)))
-            case _:
-                pass
-    if isinstance(info, AssistantMessage) and info.time.completed is None:
-        error = info.error or aborted(PROGRAM_ENDED)
-        await writer.update_message(info.changed(time=info.time.changed(completed=now), error=error))
-
-
-def _interrupted(part: ToolPart, now: int) -> ToolStateUnion:
-    ran = isinstance(part.state, ToolStateRunning) and row_of(part.tool).may_change_unseen
-    return fail(part.state, error=INTERRUPTED_TOOL, now=now, metadata={"unprotected": UNSEEN} if ran else None)
-
-
-def _is_open(part: AnyPart) -> bool:
-    match part:
-        case ToolPart():
-            return part.is_open
-        case TextPart() | ReasoningPart():
-            return part.time is not None and part.time.end is None
-        case _:
-            return False
 
 
 class SessionRuns(Struct, frozen=True):

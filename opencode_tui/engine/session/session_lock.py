@@ -1,12 +1,12 @@
 """The lock for a change by the user, while the session is not running."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.runs import RunRegistry
+from opencode_tui.engine.session.runs import CHANGE_WAIT_S, RunRegistry
 from opencode_tui.schema.error import NoSuchMessageError
 from opencode_tui.schema.session.part import AnyPart
 from opencode_tui.storage.locks import Locks
@@ -23,22 +23,23 @@ class SessionLock(Struct, frozen=True):
     async def hold(self, session_id: str, *, is_awaited: bool = False) -> AsyncGenerator[None]:
         """Hold the session's run lock; waits for the end of an interrupted run, for the cleanup of runs, and for forks that read.
 
-        Changes of this process wait for one another, and a run that starts then waits too: `CHANGE_WAIT_S` at most, or with
-        `is_awaited` until the end of the context. Raises NotFoundError, StorageError, and BusyError while the session is running
-        in this process or another.
+        Changes of this process wait for one another, and a run that starts then waits too: `CHANGE_WAIT_S` at most, for a
+        change with `is_awaited` until the end of its context. Raises NotFoundError, StorageError, and BusyError while the session
+        is running in this process or another.
         """
         await self.store.get(session_id)
+        slot = self.runs.slot(session_id)
         while True:
             await self.runs.ensure_idle(session_id)
             await self.runs.wait_released(session_id)
-            if self.runs.is_released(session_id):  # else a run began in the meantime
+            if slot.is_free:  # else a run began in the meantime
                 break
-        with self.runs.changing(session_id):
-            while self.runs.must_wait_for_change(session_id):
-                await self.runs.wait_for_change(session_id)
-            with self.runs.awaited(session_id) if is_awaited else nullcontext():
-                async with self.store.locked(session_id), self.locks.unforked(session_id):
-                    yield
+        async with (
+            slot.changing(limit_s=None if is_awaited else CHANGE_WAIT_S),
+            self.store.locked(session_id),
+            self.locks.unforked(session_id),
+        ):
+            yield
 
 
 class PartEdits(Struct, frozen=True):
@@ -62,6 +63,6 @@ class PartEdits(Struct, frozen=True):
             await self.store.writer(session_id).remove_part(message_id, part_id)
 
     async def _find(self, session_id: str, message_id: str, part_id: str) -> None:
-        await self.store.open(session_id)
-        if not any(part.id == part_id for part in self.store.parts(session_id, message_id)):
+        found = await self.store.named(session_id, [message_id])
+        if not any(part.id == part_id for message in found for part in message.parts):
             raise NoSuchMessageError(f"message {message_id} of session {session_id} has no part {part_id}")

@@ -12,11 +12,10 @@ from opencode_tui import network
 from opencode_tui.config.auth import AuthStore
 from opencode_tui.engine.mcp.callback import Callbacks, Redirected
 from opencode_tui.engine.provider.chatgpt.sign_in import challenge_of
-from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.sign_in.browser_sign_in import BrowserSignIn, listening
 from opencode_tui.schema.api.sign_in import SignInDone
 from opencode_tui.schema.error import ConfigError, SignInError
-from opencode_tui.schema.json_text import load_json
+from opencode_tui.schema.json_text import as_object, load_json
 
 PATH = "/openrouter/callback"
 TEST_ORIGIN = "OPENCODE_OPENROUTER_TEST_ORIGIN"

@@ -17,9 +17,10 @@ from opencode_tui.extras.importing.claude_messages import ClaudeMessages, newest
 from opencode_tui.extras.importing.claude_rows import Facts, Tree, read_tree
 from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title
 from opencode_tui.extras.importing.ids import derive_session_id
-from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_object, as_objects, as_text, first_object
+from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_objects, as_text, first_object
 from opencode_tui.extras.importing.source import FoundSession, ImportedSession, Problem, short_title
 from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo, SessionTime, Todo

@@ -12,7 +12,8 @@ from opencode_tui.extras.importing.conversation import (
     rejection,
     relative,
 )
-from opencode_tui.extras.importing.json_lines import as_count, as_object, as_objects, as_text
+from opencode_tui.extras.importing.json_lines import as_count, as_objects, as_text
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")

@@ -12,7 +12,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from opencode_tui.extras.importing.json_lines import JsonLines, Line, as_object, as_objects, as_text, as_time
+from opencode_tui.extras.importing.json_lines import JsonLines, Line, as_objects, as_text, as_time
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 Kind = Literal["user", "assistant", "attachment", "system", "other"]

@@ -13,14 +13,7 @@ from opencode_tui.extras.importing.codex_items import Items, Thread, read_items,
 from opencode_tui.extras.importing.codex_messages import CodexMessages, newest_todos
 from opencode_tui.extras.importing.conversation import Child, SessionRecords, fork_title
 from opencode_tui.extras.importing.ids import derive_session_id
-from opencode_tui.extras.importing.json_lines import (
-    JsonLines,
-    as_folder,
-    as_object,
-    as_text,
-    decode_object,
-    first_object,
-)
+from opencode_tui.extras.importing.json_lines import JsonLines, as_folder, as_text, decode_object, first_object
 from opencode_tui.extras.importing.source import (
     FoundSession,
     ImportedSession,
@@ -29,6 +22,7 @@ from opencode_tui.extras.importing.source import (
     short_title,
 )
 from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo, SessionTime, Todo
 

@@ -13,9 +13,10 @@ from opencode_tui.extras.importing.conversation import (
     rejection,
     relative,
 )
-from opencode_tui.extras.importing.json_lines import as_object, as_objects, as_text, decode_object
+from opencode_tui.extras.importing.json_lines import as_objects, as_text, decode_object
 from opencode_tui.extras.importing.tool_names import map_arguments, map_tool
 from opencode_tui.schema.error import ToolError
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 _EXIT = re.compile(r"(?:^|\n)(?:Exit code: |Process exited with code )(-?\d{1,3})(?:\n|$)")

@@ -16,13 +16,13 @@ from opencode_tui.extras.importing.json_lines import (
     JsonLines,
     Line,
     as_count,
-    as_object,
     as_objects,
     as_text,
     as_time,
     decode_object,
 )
 from opencode_tui.schema.error import StorageError
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 _FILE_LIMIT_BYTES = 64 * 1024 * 1024

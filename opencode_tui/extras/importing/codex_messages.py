@@ -29,9 +29,10 @@ from opencode_tui.extras.importing.conversation import (
     text_fields,
     thought_fields,
 )
-from opencode_tui.extras.importing.json_lines import as_count, as_object, as_objects, as_text, decode_object
+from opencode_tui.extras.importing.json_lines import as_count, as_objects, as_text, decode_object
 from opencode_tui.extras.importing.source import Problem
 from opencode_tui.extras.importing.tool_names import map_tool
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from opencode_tui.extras.importing.source import Problem
 from opencode_tui.schema.error import StorageError
 from opencode_tui.schema.ids import system_clock
-from opencode_tui.schema.json_text import JsonError, TooDeepError, decode_foreign
+from opencode_tui.schema.json_text import JsonError, TooDeepError, as_object, decode_foreign
 from opencode_tui.schema.record import JsonObject
 
 LINE_LIMIT_BYTES = 32 * 1024 * 1024
@@ -133,11 +133,6 @@ def decode_object(data: bytes) -> JsonObject | str:
 
 
 # Values of any type.
-
-
-def as_object(value: object) -> JsonObject:
-    """Return an object; an empty one for any other value."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 def as_objects(value: object) -> list[JsonObject]:

@@ -4,8 +4,7 @@ from opencode_tui.schema.api.until import RunCheck, SetCheck
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.session.session import UNTIL_KEY
 from opencode_tui.schema.session.until import until_of
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 
 OFF = "off"
 """The word that removes the check."""

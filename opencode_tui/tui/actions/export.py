@@ -11,9 +11,8 @@ from msgspec import Struct
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.dialogs.overlay import Choice, ListContent
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 
 

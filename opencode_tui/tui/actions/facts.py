@@ -17,11 +17,10 @@ from opencode_tui.text.cells import pad
 from opencode_tui.text.cost import budget_text, plan_text, plan_words
 from opencode_tui.text.prefix import prefix_text
 from opencode_tui.text.quantity import amount, money, plural
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.conversation.tools import FullText
 from opencode_tui.tui.state.session_state import name_of
-from opencode_tui.tui.theme.glyphs import ASCII
+from opencode_tui.tui.theme.look import ASCII
 
 EDGES = 6
 """Cells at the left and right of a text page."""

@@ -13,13 +13,13 @@ from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.error import BusyError
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.text.permission import short_source
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.chat.start import reopen_folder
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import cancels, confirms
 from opencode_tui.tui.pages.definitions import Defined, DefinitionsScreen
 from opencode_tui.tui.pages.form import Field, FormScreen, Outcome, Values
-from opencode_tui.tui.start import reopen_folder
 
 ON_SERVER = "the files are on the server; make them there"
 
@@ -35,6 +35,7 @@ _SHOWN_LINES = 8
 """Lines of a file that the question about it shows."""
 
 
+@action("definitions_view", loads="the agents, commands and skills")
 async def view_definitions(chat: Chat) -> None:
     """Show the agents, commands and skills of the folder."""
     catalog, project = chat.control.client.catalog, chat.control.client.project
@@ -227,6 +228,12 @@ async def _add_server(chat: Chat, values: Values) -> None:
     places = await chat.control.client.project.places()
     trust = "" if is_own else "; settings of a folder start programs only after /trust"
     await show_mcp_servers(chat, name, f"Added to {short_source(stored.file, places)}{trust}")
+
+
+@action("mcp_view", loads="the MCP servers")
+async def open_mcp_servers(chat: Chat) -> None:
+    """Open the page of MCP servers."""
+    await show_mcp_servers(chat)
 
 
 async def show_mcp_servers(chat: Chat, name: str = "", said: str = "") -> None:

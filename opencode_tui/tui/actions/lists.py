@@ -14,12 +14,11 @@ from opencode_tui.text.cost import plan_words
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action, can, is_useful
-from opencode_tui.tui.actions.settings import save_setting
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.chat.chat import Chat, action, is_useful
+from opencode_tui.tui.dialogs.overlay import Choice, ListContent
+from opencode_tui.tui.keys.keyed import KeyedScreen
 from opencode_tui.tui.keys.keymap import Keymap
-from opencode_tui.tui.keys.router import KeyedScreen, KeyTarget
+from opencode_tui.tui.keys.router import KeyTarget
 from opencode_tui.tui.state.model_selection import ModelSelection as Chosen
 from opencode_tui.tui.theme.themes import Themes
 
@@ -206,7 +205,7 @@ def _open(chat: Chat, content: ListContent, done: Callable[[str], object], typed
 @action("command_list")
 def list_commands(chat: Chat) -> None:
     """Open the list at once, so that no key after it goes to the prompt; the user's commands follow when they are read."""
-    available = {row.id for row in ACTIONS if can(chat, row) and is_useful(chat, row)}
+    available = {row.id for row in ACTIONS if chat.has(row) and is_useful(chat, row)}
 
     def content(own: Sequence["CommandSummary"]) -> ListContent:
         choices = command_choices(chat.app.keymap, lambda row: row.id in available, own)
@@ -237,7 +236,7 @@ def list_keys(chat: Chat) -> None:
         row = BY_ID.get(chosen)
         if row is None:
             return
-        if over is None and can(chat, row):
+        if over is None and chat.has(row):
             chat.run(chosen)
         elif over is not None and over.is_current and over.subject == subject and over.can(row):
             over.act(chosen)
@@ -337,7 +336,7 @@ def choose_theme(chat: Chat, typed: str = "") -> None:
             app.apply_look(before)
         else:
             app.apply_theme(chosen)
-            chat.do(save_setting(chat, {"theme": chosen}, f"theme {chosen}"))
+            chat.do(chat.save_setting({"theme": chosen}, f"theme {chosen}"))
 
     content = ListContent(choices, hint="Filter themes", enter="apply", moved=app.apply_theme, typed=typed)
     app.open_overlay(content, done)

@@ -7,13 +7,12 @@ from opencode_tui.schema.model import COPILOT, COPILOT_USE, COPILOT_WARNING
 from opencode_tui.text.account import SIGN_INS, account_kind
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.sign_in import CHATGPT, connected, sign_in
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
-from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.dialogs.overlay import Choice, ListContent
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
-from opencode_tui.tui.keys.common import dismisses
+from opencode_tui.tui.keys.keyed import dismisses
 
 COMMON = ("anthropic", "openai", "google", "gemini", "openrouter", "deepseek", "mistral", "groq", "xai")
 """Providers that are listed first."""

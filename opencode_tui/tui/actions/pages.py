@@ -6,9 +6,8 @@ from functools import partial
 from opencode_tui import __version__
 from opencode_tui.text.notices import warning_lines
 from opencode_tui.tui.actions import session
-from opencode_tui.tui.actions.registry import action
 from opencode_tui.tui.actions.undo import ask_undo
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.notices import FolderNotices
 
@@ -51,14 +50,6 @@ async def open_languages(chat: Chat) -> None:
         chat.open_page(LanguagesScreen(chat.control, states))
     else:
         chat.show_note("note", "No language servers", "none match the files here, or they are off")
-
-
-@action("mcp_view", loads="the MCP servers")
-async def open_mcp_servers(chat: Chat) -> None:
-    """Open the page of MCP servers."""
-    from opencode_tui.tui.actions.forms import show_mcp_servers
-
-    await show_mcp_servers(chat)
 
 
 @action("plugin_view", loads="the plugins")
@@ -165,7 +156,7 @@ async def _jump_far(chat: Chat, item_id: str) -> None:
 @action("status_view", loads="the status")
 async def open_status(chat: Chat) -> None:
     """Show the facts of the folder that help with support."""
-    from opencode_tui.tui.conversation.tools.tool import FullText
+    from opencode_tui.tui.conversation.tools import FullText
 
     text = await folder_status(chat.control, chat.notices)
     chat.open_text(FullText("Status", text))

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 
 if TYPE_CHECKING:

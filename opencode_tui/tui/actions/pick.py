@@ -12,12 +12,11 @@ from opencode_tui.text.file_references import FileReference, references_in, refe
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
 from opencode_tui.text.tool import relative
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.conversation.tools.registry import renderer_of
-from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.conversation.tools import renderer_of
+from opencode_tui.tui.dialogs.overlay import Choice, ListContent
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.state.items import AnyItem, CompactionItem, GrowingItem, TextItem, ToolItem, UserItem
+from opencode_tui.tui.state.message import AnyItem, CompactionItem, GrowingItem, TextItem, ToolItem, UserItem
 
 MOST_FILES = 300
 """Maximum number of files in the list."""

@@ -9,13 +9,12 @@ from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.conversation.tools import FullText
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 from opencode_tui.tui.diff.checklist import Checklist, Comment, as_prompt
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import cancels, confirms
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.review import GitReport, PublishPlan, PullRequest, TreeChanges

@@ -9,13 +9,11 @@ from opencode_tui.schema.api.keybinds import QUIT
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.wait import SAID_AFTER_S
 from opencode_tui.tui.actions.prompt import put_back_queued, queued_ids
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat, FirstPress
+from opencode_tui.tui.chat.chat import Chat, FirstPress, action
 from opencode_tui.tui.chrome.activity import Activity
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import KeyAction, cancels, confirms
 from opencode_tui.tui.keys.keymap import shown
-from opencode_tui.tui.keys.router import KeyAction
 
 ARMED_MS = 5_000
 """Milliseconds within which a second press interrupts or quits."""

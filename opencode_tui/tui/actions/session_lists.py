@@ -3,12 +3,10 @@
 from functools import partial
 
 from opencode_tui.schema.session.listed import ListedSession
-from opencode_tui.tui.actions import session, session_verbs
+from opencode_tui.tui.actions import session
 from opencode_tui.tui.actions.export import export
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.actions.search import search
-from opencode_tui.tui.actions.session_verbs import Origin
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.actions.session import Origin, search
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.sessions.session_list import NOTHING, Done, SessionList
 
 
@@ -80,10 +78,10 @@ def _act(chat: Chat, what: str, sessions: SessionList, origin: Origin) -> None:
     """Act on the targets of a list, or on the selected session; its frame is left for a question or another view."""
     targets, selected = sessions.targets, sessions.selected
     if what == "undo":
-        session_verbs.undo(chat, origin)
-    elif what in session_verbs.VERBS and (what != "export" or len(targets) > 1):
+        session.undo(chat, origin)
+    elif what in session.VERBS and (what != "export" or len(targets) > 1):
         if targets:
-            session_verbs.act(chat, what, targets, origin)
+            session.act(chat, what, targets, origin)
     elif what == "search":
         origin.leave()
         search(chat, sessions.typed, partial(origin.back, NOTHING))

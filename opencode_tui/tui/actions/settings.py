@@ -3,32 +3,13 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from opencode_tui.schema.error import BusyError, OpencodeError
-from opencode_tui.schema.record import JsonObject
-from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.start import apply_screen_settings, reopen_folder
+from opencode_tui.schema.error import BusyError
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.chat.start import apply_screen_settings, reopen_folder
 from opencode_tui.tui.state.screen_settings import read_settings
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.setting import SettingList
-
-
-async def save_setting(chat: Chat, change: JsonObject, words: str) -> None:
-    """Store a change of the settings for the next start, and show `words` about it, or why it could not be stored.
-
-    With the engine of a server, whose settings are not this user's, it applies until the screen is closed.
-    """
-    if not chat.control.is_alone:
-        chat.show_note("note", words[:1].upper() + words[1:], "until you quit: the settings are those of the server")
-        return
-    try:
-        await chat.control.client.settings.change(change)
-    except OpencodeError as error:
-        chat.show_note("failed", "Not saved", screen_line(str(error)))
-    else:
-        chat.show_note("done", "Saved", words)
 
 
 @action("config_view", with_words=True, loads="the settings")

@@ -3,11 +3,9 @@
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.text.share import GOES_THERE, STAYS_HERE, server_name
 from opencode_tui.tui.actions.export import export
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
-from opencode_tui.tui.keys.common import cancels, confirms
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, cancels, confirms
 
 
 def _export(chat: Chat, info: SessionInfo) -> None:

@@ -4,8 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from opencode_tui.schema.error import OpencodeError
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.dialogs.text_panel import TextAsk, TextPanel
 
 if TYPE_CHECKING:

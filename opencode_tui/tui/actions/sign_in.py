@@ -9,9 +9,9 @@ from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chat.chat import Chat
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
-from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.dialogs.overlay import Choice, ListContent
 from opencode_tui.tui.dialogs.sign_in import SignInPanel
-from opencode_tui.tui.keys.common import cancels, confirms, dismisses
+from opencode_tui.tui.keys.keyed import cancels, confirms, dismisses
 
 CHATGPT = "chatgpt"
 ADD = "add"

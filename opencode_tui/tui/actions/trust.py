@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
+from opencode_tui.tui.chat.start import reopen_folder
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
-from opencode_tui.tui.keys.common import cancels, confirms
-from opencode_tui.tui.start import reopen_folder
+from opencode_tui.tui.keys.keyed import cancels, confirms
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.trust import TrustItem, TrustReport

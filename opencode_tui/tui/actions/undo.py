@@ -5,8 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from opencode_tui.text.undo import unchanged_files
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.chat.chat import Chat
+from opencode_tui.tui.chat.chat import Chat, action
 from opencode_tui.tui.dialogs.undo import UndoPanel
 from opencode_tui.tui.prompt.draft import Draft
 from opencode_tui.tui.prompt.sent import draft_of

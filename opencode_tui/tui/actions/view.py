@@ -1,20 +1,10 @@
 """Actions that scroll the conversation or change what it shows."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 
 from opencode_tui.schema.api.keybinds import ACTIONS
-from opencode_tui.tui.actions.registry import action
-from opencode_tui.tui.actions.settings import save_setting
-from opencode_tui.tui.chat.chat import Chat
-from opencode_tui.tui.conversation.find import FoundText
-from opencode_tui.tui.dialogs.text_panel import FindPanel
-from opencode_tui.tui.options import Place
-from opencode_tui.tui.state.items import AnyItem
-
-_LAYOUT_S, _LAYOUT_LOOKS = 0.02, 100
-"""Seconds between two looks whether the conversation has its size, and how many there are."""
+from opencode_tui.tui.chat.chat import Chat, action
 
 
 def _first(chat: Chat) -> Coroutine[object, object, None] | None:
@@ -82,72 +72,7 @@ for _row in ACTIONS:
 @action("messages_find", with_words=True, in_view=True)
 def find(chat: Chat, words: str = "") -> None:
     """Ask for a text and show where it occurs; at once if it is known."""
-    _find(chat, words)
-
-
-def _find(chat: Chat, words: str = "", start: AnyItem | None = None) -> None:
-    """Ask for a text and show where it occurs; at once if it is known, from the item `start` on."""
-    view = chat.view
-    if not view.display:
-        chat.show_note("failed", "No conversation is open: there is nothing to find")
-        return
-
-    def step(direction: int) -> None:
-        if view.found is None:  # another session is shown
-            panel.show_count(0, 0)
-            return
-        view.found.step(direction)
-        view.show_found(view.found)
-        panel.show_count(view.found.at + 1, view.found.total)
-
-    def back() -> None:
-        chat.panels.close()
-        view.show_found(None)
-
-    def find(text: str) -> None:
-        first = start if text == words else None
-        chat.do(_search(chat, panel, text, first))
-
-    panel = FindPanel(words, find=find, step=step, back=back)
-    chat.panels.open(panel)
-
-
-async def _search(chat: Chat, panel: FindPanel, words: str, start: AnyItem | None) -> None:
-    """Find the words in all messages, in a thread: all texts of a long session need some milliseconds."""
-    if not words:
-        return
-    view = chat.view
-    await chat.load_whole()
-    transcript = view.transcript
-    found = await asyncio.to_thread(FoundText, words, list(transcript.items), view.viewport.page.root)
-    if not panel.is_attached or view.transcript is not transcript:
-        return
-    first = start or next(iter(view.viewport.items), None)
-    if found.total and first is not None:
-        found.start_at(first)
-    view.show_found(found)
-    panel.show_count(found.at + 1, found.total)
-
-
-async def show_place(chat: Chat, place: Place) -> None:
-    """Scroll to a part of the shown conversation and mark its words, or the part where they are not shown."""
-    view = chat.view
-    for _ in range(_LAYOUT_LOOKS):
-        if view.size:
-            break
-        await asyncio.sleep(_LAYOUT_S)  # the screen was opened just now
-    if not chat.control.knows(place.message_id):
-        await chat.load_whole()
-    items = view.transcript.items
-    item = view.transcript.item(place.part_id)
-    item = item or next((one for one in items if one.message_id == place.message_id and not one.is_hidden), None)
-    if item is None:
-        chat.show_note("note", "The match is not shown", "it is part of what was undone or left out")
-        return
-    if place.words and FoundText(place.words, [item], view.viewport.page.root).total:
-        _find(chat, place.words, item)
-    else:
-        view.show_item(item.id)
+    chat.find(words)
 
 
 @action("display_thinking")
@@ -181,4 +106,4 @@ def switch_vim(chat: Chat) -> None:
     prompt.use_vim(is_on=prompt.vim is None)
     is_on = prompt.vim is not None
     chat.refresh_chrome()
-    chat.do(save_setting(chat, {"tui": {"vim": is_on}}, "vim mode on" if is_on else "vim mode off"))
+    chat.do(chat.save_setting({"tui": {"vim": is_on}}, "vim mode on" if is_on else "vim mode off"))

@@ -15,8 +15,7 @@ from opencode_tui.text.quantity import age, amount, byte_words
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressing
 from opencode_tui.tui.diff.folding import ChangeRow, change_rows, in_order
-from opencode_tui.tui.theme.glyphs import Glyphs, todo_sign
-from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.theme.look import Glyphs, Look, todo_sign
 from opencode_tui.tui.widgets.row import Piece, change_counts, row, strip
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from opencode_tui.tui.chrome.status_facts import OutsideFacts
 from opencode_tui.tui.chrome.status_line import Status
 from opencode_tui.tui.prompt.editor import HINTS
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.items import RetryItem, ToolItem, UserItem
+from opencode_tui.tui.state.message import RetryItem, ToolItem, UserItem
 from opencode_tui.tui.state.notices import FolderNotices
 from opencode_tui.tui.state.screen_settings import ScreenSettings
 from opencode_tui.tui.state.session_facts import SessionFacts

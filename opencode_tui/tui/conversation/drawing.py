@@ -1,26 +1,49 @@
-"""Draws items and caches the drawn lines."""
+"""Draws items and caches the drawn lines: requests, answers in pieces, calls, failed turns."""
 
 import logging
+import re
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
-from opencode_tui.text.cells import clip, pad, width, wrap
-from opencode_tui.text.quantity import amount, duration, plural
+from opencode_tui.schema.error import split_remedy
+from opencode_tui.schema.session.stored_error import (
+    ErrorWords,
+    OverflowData,
+    ProviderAuthData,
+    StoredApiError,
+    StoredAuthError,
+    StoredError,
+    StoredOutputLengthError,
+    StoredOverflowError,
+    StoredStructuredOutputError,
+    StoredUnknownError,
+    output_remedy,
+)
+from opencode_tui.text.cells import breaks, clip, pad, width, wrap
+from opencode_tui.text.cost import plan_words
+from opencode_tui.text.quantity import amount, duration, money, plural
 from opencode_tui.text.retry import past_reason
-from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.text.undo import UndoneFile
-from opencode_tui.tui.conversation.entry import Entry, Leaf
-from opencode_tui.tui.conversation.failure import draw_failure
-from opencode_tui.tui.conversation.line import GUTTER, TEXT, Line, LineBuilder, RenderContext, Span
+from opencode_tui.tui.conversation.line import (
+    BODY,
+    GUTTER,
+    PROSE_WIDTH,
+    TEXT,
+    Line,
+    LineBuilder,
+    RenderContext,
+    Span,
+    joints,
+    slice_spans,
+)
 from opencode_tui.tui.conversation.links import UNFOLDS
-from opencode_tui.tui.conversation.markdown import Markdown
-from opencode_tui.tui.conversation.prose import add_caret, draw_block
-from opencode_tui.tui.conversation.tool_view import draw_tool
-from opencode_tui.tui.conversation.user import draw_user
-from opencode_tui.tui.conversation.view_state import ViewState
-from opencode_tui.tui.state.items import (
+from opencode_tui.tui.conversation.markdown import Block, Markdown
+from opencode_tui.tui.conversation.prose import add_caret, draw_block, estimate_block
+from opencode_tui.tui.conversation.tools import ViewState, draw_tool, picture_rows
+from opencode_tui.tui.state.message import (
     AnyItem,
     CompactionItem,
     ErrorItem,
@@ -33,6 +56,370 @@ from opencode_tui.tui.state.items import (
     UndoItem,
     UserItem,
 )
+
+SLICE = 8_000
+"""Characters of a text that are parsed in one step: about a millisecond."""
+
+
+class Leaf:
+    """A piece that is drawn in one step: a block of a response, or all of another item (`block` is None)."""
+
+    __slots__ = ("block", "height", "lines")
+
+    def __init__(self, block: Block | None, height: int) -> None:
+        self.block = block
+        self.height = height
+        self.lines: list[Line] | None = None
+
+
+class Flow:
+    """A growing text as leaves; parsed text is not parsed again."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Leaf] = []
+        self.height = 0
+        self.rest = 0
+        """Estimated lines of the text that is not parsed yet."""
+
+        self.generation = 0
+        self._markdown = Markdown()
+        self._piece = 0
+        self._offset = 0
+        self._is_closed = False
+
+    def advance(self, item: GrowingItem, page: RenderContext) -> None:
+        """Parse at most one more slice."""
+        text = self._next(item)
+        if text:
+            self._render_pieces(self._markdown.feed(text), page)
+        self.rest = self._estimate_rest(item, page)
+        if item.is_closed and not self.rest and not self._is_closed:
+            self._is_closed = True
+            self._render_pieces(self._markdown.close(), page)
+
+    def is_current(self, item: GrowingItem) -> bool:
+        """Return whether the parsed text is the start of the item's current text."""
+        return self.generation == item.generation and not (self._is_closed and self._piece < len(item.pieces))
+
+    def _next(self, item: GrowingItem) -> str:
+        taken: list[str] = []
+        size = 0
+        while self._piece < len(item.pieces) and size < SLICE:
+            piece = item.pieces[self._piece][self._offset : self._offset + SLICE - size]
+            taken.append(piece)
+            size += len(piece)
+            self._offset += len(piece)
+            if self._offset >= len(item.pieces[self._piece]):
+                self._piece += 1
+                self._offset = 0
+        return "".join(taken)
+
+    def _estimate_rest(self, item: GrowingItem, page: RenderContext) -> int:
+        if self._piece >= len(item.pieces):
+            return 0
+        size = sum(map(len, item.pieces[self._piece :])) - self._offset
+        return 1 + size // page.prose
+
+    def _render_pieces(self, first: int, page: RenderContext) -> None:
+        blocks = self._markdown.blocks
+        self.height -= sum(leaf.height for leaf in self.leaves[first:])
+        del self.leaves[first:]
+        for block in blocks[first:]:
+            self.leaves.append(Leaf(block, estimate_block(block, page)))
+        self.height += sum(leaf.height for leaf in self.leaves[first:])
+
+
+class Entry:
+    """An item's place in the layout: `gap` empty rows, then its leaves. `at` is its index among all."""
+
+    __slots__ = ("at", "flow", "gap", "head", "height", "item")
+
+    def __init__(self, item: AnyItem) -> None:
+        self.item = item
+        self.at = 0
+        self.gap = 0
+        self.height = 0
+        self.head: Leaf | None = None
+        self.flow: Flow | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of leaves, including the one for text that is not parsed yet."""
+        flow = self.flow
+        return (self.head is not None) + (0 if flow is None else len(flow.leaves) + bool(flow.rest))
+
+    def leaf(self, number: int) -> Leaf | None:
+        """Return a leaf; None represents the text that is not parsed yet."""
+        if self.head is not None:
+            if number == 0:
+                return self.head
+            number -= 1
+        leaves = self.flow.leaves if self.flow is not None else []
+        return leaves[number] if number < len(leaves) else None
+
+    def above(self, number: int) -> int:
+        """Return the number of lines above a leaf, including the gap."""
+        if number == 0:
+            return 0
+        above = self.gap + (self.head.height if self.head is not None else 0)
+        if self.flow is None:
+            return above
+        index = number - (self.head is not None)
+        leaves = self.flow.leaves
+        if index * 2 > len(leaves):
+            return above + self.flow.height - sum(leaf.height for leaf in leaves[index:])
+        return above + sum(leaf.height for leaf in leaves[:index])
+
+    @property
+    def leaves(self) -> list[Leaf]:
+        """All leaves."""
+        pieces = [self.head] if self.head is not None else []
+        return [*pieces, *self.flow.leaves] if self.flow is not None else pieces
+
+
+REQUEST_ROWS = 12
+"""Rows of a long request that are seen before it is opened."""
+
+MAX_LETTERS = 20_000
+
+MIN_HINT_ROOM = 60
+
+
+def draw_user(item: UserItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the request's lines."""
+    facts = "queued" if item.is_queued else _facts(item, page, scene)
+    is_focused = scene.is_focused(item)
+    hints = _hints(page) if is_focused and not item.is_queued else []
+    keys = sum(width(text) for text, _ in hints)
+    room = min(PROSE_WIDTH, page.room - width(facts) - keys - 2)
+    rows = _rows(item, room, scene.is_open(item) or is_focused)
+    is_dim = item.is_queued or not item.is_typed
+    tone = "background" if item.is_queued else "selection" if is_focused else "background" if is_dim else "surface"
+    lines: list[Line] = []
+    bar = "guide" if is_dim else "user"
+    for number, (text, joint) in enumerate(rows):
+        pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
+        if not page.is_cut:
+            pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
+        pen.move(TEXT).begin_copy().put(text, page.style("muted" if is_dim else "text", tone))
+        if not number:
+            pen.move(page.right + 1 - width(facts) - keys).put(facts, page.style("muted", tone)).put_all(hints)
+        lines.append(pen.line(joint=joint))
+    for source in item.pictures if item.pictures and scene.pictures is not None else ():
+        for spans in picture_rows(source, item, page, scene, tone):
+            pen = LineBuilder(page, tone=tone, tone_from=GUTTER)
+            if not page.is_cut:
+                pen.move(GUTTER).put(page.look.glyphs.user_bar, page.style(bar, tone))
+            pen.move(TEXT).put_all(spans).begin_copy()
+            lines.append(pen.line())
+    return lines
+
+
+def _facts(item: UserItem, page: RenderContext, scene: ViewState) -> str:
+    """Return when, how long, how much; the last goes first where there is little room."""
+    turn = item.turn
+    facts = [scene.time_words(turn.started, page.width)]
+    if turn.ended is not None:
+        seconds = (turn.ended - (turn.begun or turn.started)) / 1000
+        facts += [duration(seconds)] if seconds >= 1 else []
+        facts += [money(turn.cost)] if turn.cost > 0 else []
+    separator = f" {page.look.glyphs.separator} "
+    while len(facts) > 1 and width(separator.join(facts)) > page.room // 3:
+        facts.pop()
+    return separator.join(facts)
+
+
+def _hints(page: RenderContext) -> list[Span]:
+    """Return the keys that act on a request, where there is room for them."""
+    if page.room < MIN_HINT_ROOM:
+        return []
+    key, act = page.style("accent", "selection", bold=True), page.style("text", "selection")
+    gap = ("   ", page.area("selection"))
+    return [gap, ("u", key), (" undo", act), gap, ("f", key), (" fork", act)]
+
+
+def _rows(item: UserItem, room: int, is_open: bool) -> list[tuple[str, str]]:
+    """Return the rows of the text and what parts them from the next; a long one is cut until it is opened."""
+    rows: list[tuple[str, str]] = []
+    for line in screen_lines(item.text[:MAX_LETTERS]) if item.text else []:
+        cuts = breaks(line, room)
+        rows += [(line[start:end], joint) for (start, end), joint in zip(cuts, joints(line, cuts), strict=True)]
+    if not is_open and len(rows) > REQUEST_ROWS + 1:
+        rows = [*rows[:REQUEST_ROWS], (f"… {len(rows) - REQUEST_ROWS} lines", "\n")]
+    elif len(item.text) > MAX_LETTERS:
+        rows.append((f"… {len(item.text) - MAX_LETTERS} characters", "\n"))
+    return rows + [(f"[{screen_lines(name)[0]}]", "\n") for name in item.attachments]
+
+
+STOPPED = "The turn stopped. Nothing is lost."
+_STATUS = re.compile(r" ?\((?:HTTP )?(\d{3})\)")
+_MISSING_MODEL = re.compile(
+    r"model.{0,80}(?:not exist|not found|not supported|unsupported|unknown|invalid|deprecated|retired)"
+    r"|(?:unknown|invalid|unsupported|no such|not found).{0,20}model",
+    re.IGNORECASE,
+)
+_ONE_COMMAND = re.compile(r"run `([^`]+)`")
+_OVERFLOW_LEAD = "context window: "
+"""What older records have before the provider's reason."""
+
+_TOO_LARGE = "The conversation exceeds the model's context window"
+_SMALLER = "/compact, or switch to a larger model"
+_LONG = 600
+FAILURE_ROWS = 6
+
+
+class Words(NamedTuple):
+    """The texts for a failure: `detail` is the provider's message, `fix` a command or an action.
+
+    `then` is whether the message can be sent again.
+    """
+
+    title: str
+    code: str = ""
+    detail: str = ""
+    meaning: str = STOPPED
+    fix: str = ""
+    then: bool = True
+
+
+def draw_failure(item: ErrorItem, page: RenderContext, scene: ViewState) -> list[Line]:
+    """Return the lines of a failed turn."""
+    words = words_of(item.error, item.provider, item.model)
+    time = scene.time_words(item.time, page.width)
+    code = f" ({words.code})" if words.code else ""
+    room = page.room - width(time) - 2
+    title = [words.title[start:end] for start, end in breaks(words.title, room - width(code))]
+    if len(title) > FAILURE_ROWS:
+        title = [*title[: FAILURE_ROWS - 1], title[FAILURE_ROWS - 1] + page.look.glyphs.ellipsis]
+    lines: list[Line] = []
+    for number, text in enumerate(title):
+        pen = LineBuilder(page)
+        if not number:
+            pen.move(GUTTER).put(page.look.glyphs.failed, page.style("error", bold=True))
+        pen.move(TEXT).begin_copy().put(text, page.style("error", bold=True))
+        if number == len(title) - 1:
+            pen.put(code, page.style("muted"))
+        if not number:
+            pen.move(page.right + 1 - width(time)).put(time, page.style("muted"))
+        lines.append(pen.line())
+    lines += [line for text in (words.detail, words.meaning) if text for line in _wrapped(text, page)]
+    if words.fix:
+        lines += _labeled("Fix", words.fix, "", page)
+    if words.then:
+        lines += _labeled("Then", "press ", "up, enter", page, " to resend")
+    return lines
+
+
+def words_of(error: StoredError, provider: str, model: str = "") -> Words:
+    """Return the texts for a stored error."""
+    match error:
+        case StoredAuthError() if plan_words(error.data.provider_id or provider):  # an account, not a key
+            reason, remedy = split_remedy(error.data.message)
+            return Words(_sentence(reason), fix=_command(remedy) or "/login")
+        case StoredAuthError(data=ProviderAuthData(words=ErrorWords() as parts)):
+            code = "" if parts.status is None else str(parts.status)
+            return Words(_sentence(parts.title), code=code, detail=_line(parts.detail or ""), fix=_fix_of(parts))
+        case StoredAuthError():
+            return _refused_key(error.data.message, error.data.provider_id or provider)
+        case StoredApiError():
+            status = error.data.status_code
+            text, _ = _without_status(error.data.message)
+            title, remedy = split_remedy(text)
+            fix = _command(remedy) or _api_fix(status, text)
+            return Words(_sentence(title), code="" if status is None else str(status), fix=fix)
+        case StoredOverflowError(data=OverflowData(words=ErrorWords() as parts)):
+            return Words(_TOO_LARGE, detail=_line(parts.detail or ""), fix=_fix_of(parts) or _SMALLER)
+        case StoredOverflowError():
+            reason, remedy = split_remedy(_without_status(error.data.message)[0])
+            return Words(
+                _TOO_LARGE, detail=_line(reason.partition(_OVERFLOW_LEAD)[2]), fix=_command(remedy) or _SMALLER
+            )
+        case StoredOutputLengthError():
+            fix = output_remedy(provider or "PROVIDER", model or "MODEL")
+            return Words(
+                "The response hit the model's output limit", meaning="Partial output was kept.", fix=fix, then=False
+            )
+        case StoredStructuredOutputError():
+            return Words("The response did not match the requested schema", meaning=_sentence(error.data.message))
+        case StoredUnknownError():
+            return Words(_sentence(error.data.message))
+        case _:
+            return Words("The turn failed")
+
+
+def _fix_of(parts: ErrorWords) -> str:
+    return _command(parts.remedy or "")
+
+
+def _refused_key(message: str, provider: str) -> Words:
+    """Return the texts for a key that is missing or rejected, of an older record that has its sentence only.
+
+    Even older ones have their remedy after the last semicolon.
+    """
+    text, code = _without_status(message)
+    reason, remedy = split_remedy(text)
+    if not remedy and "; " in text and "rejected the" in text:
+        reason, _, remedy = text.rpartition("; ")
+    login = f"opencode-tui auth login {provider}"
+    title, is_rejected, detail = reason.partition(": ") if "rejected the" in reason else (reason, "", "")
+    if not (is_rejected or code or re.search("refuse|invalid", text, re.IGNORECASE)):
+        return Words(f"No API key for {provider}", fix=_command(remedy) or login)
+    return Words(
+        _line(title) if is_rejected else f"{provider} rejected the API key",
+        code=code,
+        detail=_line(detail),
+        fix=_command(remedy) or login,
+    )
+
+
+def _command(remedy: str) -> str:
+    """Return a remedy for the screen; one that is a single command without the words around it, so that it can be copied."""
+    found = _ONE_COMMAND.fullmatch(remedy)
+    return _line(found.group(1) if found else remedy)
+
+
+def _without_status(message: str) -> tuple[str, str]:
+    """Return an error's text without its HTTP status, and the status; empty without one."""
+    found = _STATUS.search(message)
+    return (message.replace(found[0], "", 1), found[1]) if found else (message, "")
+
+
+def _api_fix(status: int | None, message: str) -> str:
+    """Return the remedy; none where only the provider's message says what is wrong."""
+    if status == 429:
+        return "wait, or switch models (/models)"
+    if status is None:
+        return "check the network, or switch models (/models)"
+    return "switch models (/models)" if status in (400, 404) and _MISSING_MODEL.search(message) else ""
+
+
+def _line(text: str) -> str:
+    return screen_line(" ".join(text.split())[:_LONG])
+
+
+def _sentence(text: str) -> str:
+    return _line(text) or "The turn failed"
+
+
+def _wrapped(text: str, page: RenderContext) -> list[Line]:
+    return [
+        LineBuilder(page).move(TEXT).begin_copy().put(text[start:end], page.style("text")).line()
+        for start, end in breaks(text, page.room)
+    ]
+
+
+def _labeled(label: str, before: str, key: str, page: RenderContext, after: str = "") -> list[Line]:
+    """Return a remedy after its label; it is wrapped, never cut, so that it can be copied."""
+    text, plain = before + key + after, page.style("text")
+    cuts = breaks(text, page.right - BODY + 1)
+    spans = slice_spans([(before, plain), (key, page.style("accent", bold=True)), (after, plain)], cuts)
+    lines: list[Line] = []
+    for row, joint in zip(spans, joints(text, cuts), strict=True):
+        pen = LineBuilder(page)
+        if not lines:
+            pen.move(TEXT).put(label, page.style("muted"))
+        lines.append(pen.move(BODY).begin_copy().put_all(row).line(joint=joint))
+    return lines
 
 
 def draw_item(item: AnyItem, page: RenderContext, scene: ViewState) -> list[Line]:

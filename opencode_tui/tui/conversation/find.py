@@ -10,9 +10,9 @@ from rich.style import Style
 from textual.strip import Strip
 
 from opencode_tui.text.tool import argument_of, name_of
-from opencode_tui.tui.conversation.tool_view import text_of_call
-from opencode_tui.tui.state.items import AnyItem, CompactionItem, GrowingItem, ToolItem, UserItem
-from opencode_tui.tui.theme.palette import Palette
+from opencode_tui.tui.conversation.tools import text_of_call
+from opencode_tui.tui.state.message import AnyItem, CompactionItem, GrowingItem, ToolItem, UserItem
+from opencode_tui.tui.theme.look import Palette
 
 _REVERSE, _UNDERLINE = Style(reverse=True), Style(underline=True)
 

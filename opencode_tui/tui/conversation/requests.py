@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from textual.message import Message
 
-from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.pictures.source import PictureSource
-from opencode_tui.tui.state.items import AnyItem, ToolItem
+from opencode_tui.tui.conversation.tools import FullText
+from opencode_tui.tui.state.message import AnyItem, PictureSource, ToolItem
 
 
 class FollowChanged(Message):

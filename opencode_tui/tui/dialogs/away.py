@@ -10,8 +10,7 @@ from opencode_tui.text.inbox import done_line
 from opencode_tui.text.quantity import age
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel
-from opencode_tui.tui.keys.common import cancels
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, cancels
 from opencode_tui.tui.widgets.row import Piece
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from rich.style import Style
 from opencode_tui.text.cells import breaks
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel
-from opencode_tui.tui.keys.common import CANCEL
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import CANCEL, KeyAction
 from opencode_tui.tui.widgets.row import Piece
 
 

@@ -11,8 +11,7 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 
-from opencode_tui.tui.keys.common import CANCEL
-from opencode_tui.tui.keys.router import KeyAction, Keyed, keymap_of
+from opencode_tui.tui.keys.keyed import CANCEL, KeyAction, Keyed, keymap_of
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 
 OPENING_MS, QUIET_MS = 400, 150

@@ -20,7 +20,7 @@ from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.dialogs.permission_case import PermissionCase
 from opencode_tui.tui.diff.cells import code_rows, one_column, two_columns
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.widgets.row import Piece, change_counts, measure
 
 WIDEST_PART = 48

@@ -17,7 +17,7 @@ from opencode_tui.text.cells import width as cells
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.widgets.row import Piece
 
 _FILE_WIDTH = 30

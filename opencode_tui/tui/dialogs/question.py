@@ -9,7 +9,7 @@ from opencode_tui.text.cells import breaks, pad, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.dialogs.panel import Line, Panel
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.widgets.row import Piece
 
 Answers = list[list[str]]

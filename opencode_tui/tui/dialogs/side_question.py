@@ -13,8 +13,7 @@ from opencode_tui.tui.conversation.line import TEXT, RenderContext
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.prose import draw_block
 from opencode_tui.tui.dialogs.panel import Line, Panel
-from opencode_tui.tui.keys.common import cancels
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, cancels
 from opencode_tui.tui.widgets.row import Piece
 
 _MARGIN = 5

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.strip import Strip
 
-from opencode_tui.tui.keys.router import Keyed, keymap_of
+from opencode_tui.tui.keys.keyed import Keyed, keymap_of
 from opencode_tui.tui.prompt.box import Bar
 from opencode_tui.tui.prompt.editor import Editor
 from opencode_tui.tui.screen_guards import ErrorBoundary

@@ -8,8 +8,7 @@ from opencode_tui.text.cells import clip_front, pad, width, wrap
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.dialogs.panel import Line, Panel
-from opencode_tui.tui.keys.common import cancels, confirms
-from opencode_tui.tui.keys.router import KeyAction, keymap_of
+from opencode_tui.tui.keys.keyed import KeyAction, cancels, confirms, keymap_of
 from opencode_tui.tui.widgets.row import Piece, measure
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from opencode_tui.text.diff_rows import DiffRow, read_diff
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.conversation.code import CodeLine
-from opencode_tui.tui.conversation.diff import MAX_LINE, color_rows
+from opencode_tui.tui.conversation.line import MAX_LINE, color_rows
 from opencode_tui.tui.diff.headings import name_gaps
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, clip, measure, row, strip

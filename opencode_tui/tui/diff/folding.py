@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.theme.glyphs import change_letter
+from opencode_tui.tui.theme.look import change_letter
 
 GENERATED = frozenset(
     [

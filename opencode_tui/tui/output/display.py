@@ -9,21 +9,22 @@ from rich.style import Style
 from textual import events
 from textual._compositor import ChopsUpdate, Compositor, LayoutUpdate
 from textual.app import App
+from textual.await_complete import AwaitComplete
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
 
-from opencode_tui.tui.output.canvas import Canvas, Pen, Row, pen_of
-from opencode_tui.tui.output.painter import Frame
+from opencode_tui.tui.output.painter import Canvas, Frame, Pen, Row, pen_of
 from opencode_tui.tui.output.pictures import Shown
 from opencode_tui.tui.output.printed import Printed
 from opencode_tui.tui.output.terminal_output import FRAME, TerminalOutput
+from opencode_tui.tui.screen_guards import ShowsFailures
 
 T = TypeVar("T")
 
 
-class TerminalApp(App[T]):
+class TerminalApp(ShowsFailures, App[T]):
     """Writes frames through the driver's `TerminalOutput`, where it has one."""
 
     def __init__(self, *, ansi_color: bool | None = None) -> None:
@@ -31,10 +32,6 @@ class TerminalApp(App[T]):
         self._capture_stdout = Printed(self._print, stderr=False)  # pyright: ignore[reportAttributeAccessIssue] - used as a file
         self._capture_stderr = Printed(self._print, stderr=True)  # pyright: ignore[reportAttributeAccessIssue]
         self._canvas = Canvas()
-
-    def show_failure(self, error: Exception) -> None:
-        """Report in one line that a part of the screen failed."""
-        raise NotImplementedError
 
     @property
     def shown_rows(self) -> Sequence[Row]:
@@ -170,6 +167,14 @@ class LineScreen(Screen[T]):
     def __init__(self) -> None:
         super().__init__()
         self._compositor = LineCompositor()
+
+
+class DismissOnce(LineScreen[T]):
+    """A screen that ignores a second `dismiss` while it closes."""
+
+    def dismiss(self, result: T | None = None) -> AwaitComplete:
+        """Close the screen, unless it is closed already."""
+        return super().dismiss(result) if self in self.app.screen_stack else AwaitComplete()
 
 
 def _columns(x: int, width: int) -> int:

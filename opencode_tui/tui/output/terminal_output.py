@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
-from opencode_tui.tui.output.canvas import Row
-from opencode_tui.tui.output.painter import Abilities, Frame, Painter
+from opencode_tui.tui.output.painter import Abilities, Frame, Painter, Row
 from opencode_tui.tui.output.pictures import Shown
 
 _log = logging.getLogger(__name__)

@@ -9,8 +9,7 @@ from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.quantity import byte_words, plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.sections import background_state
-from opencode_tui.tui.keys.common import opens
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, opens
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.state.controller import SessionController

@@ -15,8 +15,7 @@ from opencode_tui.text.prefix import prefix_line
 from opencode_tui.text.quantity import amount, money, period, plural, when
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.tool import name_of
-from opencode_tui.tui.keys.common import opens
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, opens
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.theme.derive import mix

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 from msgspec import Struct
 
@@ -12,9 +11,8 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, pad
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 
@@ -83,7 +81,7 @@ class DefinitionsScreen(ListPage):
     def _edit(self, file: Path) -> None:
         async def work() -> None:
             try:
-                if await open_file(cast("BaseApp", self.app), file, 0):
+                if await open_file(self, file, 0):
                     for widget in self.query("*"):
                         widget.refresh()
                 self._is_edited = True

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 from rich.style import Style
 from textual import events
@@ -21,15 +20,15 @@ from opencode_tui.text.cells import clip_front, pad
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.diff_rows import unified
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, half_of
 from opencode_tui.tui.diff.folding import ChangeRow, change_rows, in_order
 from opencode_tui.tui.diff.layout import NO_LINE, DiffForm, DiffLayout
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
+from opencode_tui.tui.keys.keyed import KeyAction, KeyedScreen
+from opencode_tui.tui.output.display import DismissOnce
 from opencode_tui.tui.pages.page import NARROW as TWO_ROWS
 from opencode_tui.tui.pages.page import PageFoot, PageHead, Preview
-from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_words
+from opencode_tui.tui.screen_guards import ErrorBoundary, failure_words
 from opencode_tui.tui.widgets.row import Piece, Rows, change_counts, measure, row
 
 LEFT_MARGIN, RIGHT_MARGIN = 3, 2
@@ -336,7 +335,7 @@ class DiffScreen(KeyedScreen, ErrorBoundary, DismissOnce[None], inherit_bindings
                 self.foot.show_message(
                     f"{screen_line(name)} does not exist any more, or is on another machine", "warning"
                 )
-            elif await open_file(cast("BaseApp", self.app), path, line):
+            elif await open_file(self, path, line):
                 for widget in self.query("*"):
                     widget.refresh()
         except OpencodeError as error:

@@ -9,8 +9,7 @@ from rich.style import Style
 
 from opencode_tui.text.cells import breaks, pad
 from opencode_tui.text.safe_text import screen_line, screen_lines
-from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
-from opencode_tui.tui.keys.router import KeyAction, moves
+from opencode_tui.tui.keys.keyed import KeyAction, by_id, chooses, edits, leaves, moves
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.widgets.row import Piece

@@ -12,12 +12,12 @@ from textual.strip import Strip
 from opencode_tui.text.cells import breaks
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import output_line, screen_line
-from opencode_tui.tui.conversation.tools.tool import FullText
-from opencode_tui.tui.keys.common import by_id, closes
-from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
+from opencode_tui.tui.conversation.tools import FullText
+from opencode_tui.tui.keys.keyed import KeyAction, KeyedScreen, by_id, closes
+from opencode_tui.tui.output.display import DismissOnce
 from opencode_tui.tui.pages.page import PageFoot
 from opencode_tui.tui.prompt.draft import Attachment
-from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
+from opencode_tui.tui.screen_guards import ErrorBoundary
 from opencode_tui.tui.theme.look import look_of
 from opencode_tui.tui.widgets.row import Rows, row
 

@@ -10,8 +10,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, clip_front, pad
 from opencode_tui.text.quantity import plural, short_path
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keys.common import opens
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, opens
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.widgets.row import Piece

@@ -10,8 +10,7 @@ from opencode_tui.schema.session.ledger import MOST_TEXT, LedgerEntry
 from opencode_tui.text.cells import clip_front, pad, wrap
 from opencode_tui.text.ledger import KINDS, omitted_words, state_of, summary_of
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keys.common import edits, opens
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, edits, opens
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController

@@ -10,12 +10,11 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import clip, clip_middle, pad, wrap
 from opencode_tui.text.quantity import amount, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keys.common import opens
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction, opens
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
 NAME = 18

@@ -16,9 +16,9 @@ from opencode_tui.text.cells import breaks, clip_middle, wrap
 from opencode_tui.text.cells import width as cells
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.chrome.status_line import pressed, pressing
-from opencode_tui.tui.keys.common import by_id, closes
-from opencode_tui.tui.keys.router import KeyAction, KeyedScreen, app_of, keymap_of, moves
-from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary, failure_words
+from opencode_tui.tui.keys.keyed import KeyAction, KeyedScreen, app_of, by_id, closes, keymap_of, moves
+from opencode_tui.tui.output.display import DismissOnce
+from opencode_tui.tui.screen_guards import ErrorBoundary, failure_words
 from opencode_tui.tui.widgets.row import Piece, Rows, measure, row
 from opencode_tui.tui.widgets.selection import Selection
 

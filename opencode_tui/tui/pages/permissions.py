@@ -3,7 +3,6 @@
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import cast
 
 from opencode_tui.schema.api.grants import PermissionRules, StoredGrant
 from opencode_tui.schema.api.project import Places
@@ -15,9 +14,8 @@ from opencode_tui.text.grants import use_words
 from opencode_tui.text.permission import short_source
 from opencode_tui.text.quantity import plural, short_path
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.base_app import BaseApp
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import NARROW, WIDE, ListRow
 from opencode_tui.tui.state.controller import SessionController
@@ -98,7 +96,7 @@ class PermissionsScreen(ListPage):
         await self._client.revoke(grant.permission, grant.pattern)
 
     async def _open(self, path: Path) -> None:
-        if await open_file(cast("BaseApp", self.app), path, 0):
+        if await open_file(self, path, 0):
             for widget in self.query("*"):
                 widget.refresh()
 

@@ -9,14 +9,14 @@ from textual.strip import Strip
 
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keys.common import by_id, closes
-from opencode_tui.tui.keys.router import KeyAction, KeyedScreen
+from opencode_tui.tui.keys.keyed import KeyAction, KeyedScreen, by_id, closes
+from opencode_tui.tui.output.display import DismissOnce
 from opencode_tui.tui.pages.page import PageFoot, PageHead
-from opencode_tui.tui.pictures.forms import Form, Pictures
+from opencode_tui.tui.pictures.forms import Form, Pictures, read_source
 from opencode_tui.tui.pictures.header import read_header
-from opencode_tui.tui.pictures.source import PictureSource, read_source
 from opencode_tui.tui.prompt.desktop import view_image
-from opencode_tui.tui.screen_guards import DismissOnce, ErrorBoundary
+from opencode_tui.tui.screen_guards import ErrorBoundary
+from opencode_tui.tui.state.message import PictureSource
 from opencode_tui.tui.widgets.row import Rows
 
 _MARGIN = 3

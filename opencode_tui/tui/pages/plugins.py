@@ -8,7 +8,7 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.cells import breaks, clip, pad
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keys.router import KeyAction
+from opencode_tui.tui.keys.keyed import KeyAction
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import ListRow
 from opencode_tui.tui.state.controller import SessionController

@@ -8,12 +8,11 @@ from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.diff.checklist import Checklist, CheckRow, Comment, numbered
-from opencode_tui.tui.keys.common import edits, opens
-from opencode_tui.tui.keys.router import KeyAction, keymap_of
+from opencode_tui.tui.keys.keyed import KeyAction, edits, keymap_of, opens
 from opencode_tui.tui.pages.page import ListRow, PageScreen
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.theme.glyphs import change_letter
+from opencode_tui.tui.theme.look import change_letter
 from opencode_tui.tui.widgets.row import Piece, change_counts
 
 _STATES: Mapping[str, str] = {

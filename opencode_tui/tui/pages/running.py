@@ -26,14 +26,13 @@ from opencode_tui.text.safe_text import screen_line, screen_lines
 from opencode_tui.tui.dialogs.panel import Line, Panel
 from opencode_tui.tui.dialogs.permission import PermissionPanel
 from opencode_tui.tui.dialogs.permission_case import PermissionCase
-from opencode_tui.tui.keys.common import opens
-from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves, router_of
+from opencode_tui.tui.keys.keyed import KeyAction, keymap_of, moves, opens, router_of
 from opencode_tui.tui.pages.list_page import ListPage
 from opencode_tui.tui.pages.page import WIDE, ListRow
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_state import HUES as ENDED_HUES
 from opencode_tui.tui.state.session_state import sign_of
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 from opencode_tui.tui.widgets.row import Piece
 
 TITLE = 28

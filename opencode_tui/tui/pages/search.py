@@ -21,8 +21,7 @@ from opencode_tui.text.search import (
     progress,
     unknown_project,
 )
-from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
-from opencode_tui.tui.keys.router import KeyAction, moves
+from opencode_tui.tui.keys.keyed import KeyAction, by_id, chooses, edits, leaves, moves
 from opencode_tui.tui.pages.page import ListRow, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController

@@ -22,11 +22,10 @@ from opencode_tui.text.permission import short_source
 from opencode_tui.text.quantity import plural
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.base_app import BaseApp
-from opencode_tui.tui.dialogs.listing import Choice, ListContent
+from opencode_tui.tui.dialogs.overlay import Choice, ListContent
 from opencode_tui.tui.external_editor import open_file
-from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves
+from opencode_tui.tui.keys.keyed import KeyAction, by_id, chooses, edits, keymap_of, leaves, moves, router_of
 from opencode_tui.tui.keys.keymap import normal, shown
-from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves, router_of
 from opencode_tui.tui.pages.page import WIDE, ListRow, PageScreen, QueryHead
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
@@ -525,7 +524,7 @@ class SettingsScreen(PageScreen):
                 words = f"{short_source(str(path), self._places)} does not exist yet, or is on another machine"
                 self.foot.show_message(screen_line(words), "warning")
             else:
-                if await open_file(cast("BaseApp", self.app), path, 0):
+                if await open_file(self, path, 0):
                     for widget in self.query("*"):
                         widget.refresh()
                 await self._read()

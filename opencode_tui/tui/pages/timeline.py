@@ -22,15 +22,14 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import UndoneFile, beside_commands, unchanged_files, undone_files
 from opencode_tui.tui.chrome.activity import SHOWN_AFTER_S
 from opencode_tui.tui.diff.cells import CodeRow, change_columns, code_rows, one_column
-from opencode_tui.tui.keys.common import by_id, chooses, edits, leaves, opens
-from opencode_tui.tui.keys.router import FAR, KeyAction, moves
+from opencode_tui.tui.keys.keyed import FAR, KeyAction, by_id, chooses, edits, leaves, moves, opens
 from opencode_tui.tui.pages.page import FEWEST, ListRow, PageScreen, RowsOnDemand
 from opencode_tui.tui.pages.timeline_head import EDGES, PICTURE, TimelineHead, bars_of, picture_of, shares_of, turn_of
 from opencode_tui.tui.pages.timeline_moments import Moment, Step, diffs_of
 from opencode_tui.tui.pages.timeline_reader import TimelineReader
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.state.controller import SessionController
-from opencode_tui.tui.state.items import CompactionItem
+from opencode_tui.tui.state.message import CompactionItem
 from opencode_tui.tui.state.session_state import HUES, State, sign_of, state_of
 from opencode_tui.tui.theme.look import Look
 from opencode_tui.tui.widgets.row import Piece, row

@@ -12,8 +12,7 @@ from opencode_tui.text.quantity import amount, duration
 from opencode_tui.text.time_shares import TimeShares, shares_line
 from opencode_tui.tui.pages.page import PageHead
 from opencode_tui.tui.pages.timeline_moments import Moment
-from opencode_tui.tui.theme.glyphs import ASCII
-from opencode_tui.tui.theme.look import Look
+from opencode_tui.tui.theme.look import ASCII, Look
 from opencode_tui.tui.widgets.row import Piece
 
 PICTURE = 39

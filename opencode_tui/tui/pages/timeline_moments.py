@@ -16,8 +16,7 @@ from opencode_tui.schema.tools import row_of
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.time_shares import TimeShares, time_shares
 from opencode_tui.text.tool import argument_of, name_of, relative
-from opencode_tui.tui.state.items import CompactionItem
-from opencode_tui.tui.state.messages import MessageViews
+from opencode_tui.tui.state.message import CompactionItem, MessageViews
 from opencode_tui.tui.state.session_state import name_of as session_name
 
 Seen = MessageWithParts | OutlinedMessage
@@ -109,49 +108,57 @@ class Moments:
     def add(self, messages: Sequence[Seen], position: int = 0) -> None:
         """Add the messages directly before those that are here; `position` is how many come before them."""
         found: list[Moment] = []
-        at: list[Moment | None] = []
+        owners: list[Moment | None] = []
         """The moment of each message."""
         for message, following in zip(messages, [*messages[1:], None], strict=True):
-            if isinstance(message, OutlinedMessage):
-                if message.text:
-                    if (made := _outlined_request(message)) is not None:
-                        found.append(made)
-                elif found:
-                    found[-1].tokens += message.tokens
-            elif isinstance(message.info, UserMessage):
-                if (made := _request(message, following)) is not None:
-                    found.append(made)
+            begun = _begun(message, following)
+            if begun is not None:
+                found.append(begun)
             elif found:
-                found[-1].tokens += _tokens(message.info)
-                found[-1].steps += _steps(message, found[-1].diffs, self._root)
-            at.append(found[-1] if found else None)
+                _add_answer(found[-1], message, self._root)
+            owners.append(found[-1] if found else None)
         if not self.following:
-            _add_answers(found, messages)
+            _add_last_answer(found, messages)
         _add_compactions(found, messages, self.following)
-        for branch in [*self._branches]:
-            if count := _copied_count(branch, messages, self.following):
-                self._branches.remove(branch)
-                if (moment := at[count - 1]) is not None:
-                    moment.steps.append(
-                        Step(
-                            "fork",
-                            branch.title,
-                            session_id=branch.session_id,
-                            messages=position + count,
-                            time=branch.time,
-                        )
-                    )
+        self._branches = [one for one in self._branches if not self._add_branch(one, messages, owners, position)]
         self.shares = self.shares.plus(time_shares(messages))
         self.following = [*messages[:WINDOW], *self.following][:WINDOW]
         self.found = [*found, *self.found]
 
+    def _add_branch(
+        self, branch: Branch, messages: Sequence[Seen], owners: Sequence[Moment | None], position: int
+    ) -> bool:
+        """Add a fork to the turn of the last message that it copied; return whether it branches off one of these messages."""
+        count = _copied_count(branch, messages, self.following)
+        moment = owners[count - 1] if count else None
+        if moment is not None:
+            copied = position + count
+            moment.steps.append(
+                Step("fork", branch.title, session_id=branch.session_id, messages=copied, time=branch.time)
+            )
+        return count > 0
+
+
+def _begun(message: Seen, following: Seen | None) -> Moment | None:
+    """Return the moment that a message begins; None for an answer, and for a message of the program."""
+    if isinstance(message, OutlinedMessage):
+        return _outlined_request(message) if message.text else None
+    return _request(message, following) if isinstance(message.info, UserMessage) else None
+
+
+def _add_answer(moment: Moment, message: Seen, root: str) -> None:
+    """Add the tokens of an answer and its changes of files to the moment of its request."""
+    if isinstance(message, OutlinedMessage):
+        moment.tokens += 0 if message.text else message.tokens
+    elif not isinstance(message.info, UserMessage):
+        moment.tokens += _tokens(message.info)
+        moment.steps += _steps(message, moment.diffs, root)
+
 
 def begins_turn(message: Seen) -> bool:
     """Return whether a message is a prompt of the user: older messages do not change what is shown of it and what follows."""
-    if isinstance(message, OutlinedMessage):
-        return bool(message.text) and _outlined_request(message) is not None
-    made = _request(message, None) if isinstance(message.info, UserMessage) else None
-    return made is not None and not made.is_rule
+    begun = _begun(message, None)
+    return begun is not None and not begun.is_rule
 
 
 def id_of(message: Seen) -> str:
@@ -270,7 +277,7 @@ def _counts(state: ToolStateCompleted) -> tuple[int, int]:
     return added, removed
 
 
-def _add_answers(found: Sequence[Moment], messages: Sequence[Seen]) -> None:
+def _add_last_answer(found: Sequence[Moment], messages: Sequence[Seen]) -> None:
     """Add the response to the last turn."""
     last = next((one for one in reversed(found) if not one.is_rule), None)
     gist = _gist(messages)

@@ -4,10 +4,12 @@ import asyncio
 import io
 import logging
 import os
+import stat
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import unquote_to_bytes
 
 from rich.color import Color
 from rich.segment import Segment
@@ -15,10 +17,75 @@ from rich.style import Style
 
 from opencode_tui.text.quantity import byte_words
 from opencode_tui.tui.output.pictures import MOST, KittyStrips, Shown, SixelStrips, Strips, token_row
-from opencode_tui.tui.pictures.decode import PictureError, decode
-from opencode_tui.tui.pictures.header import read_header
+from opencode_tui.tui.pictures.header import Header, read_header
 from opencode_tui.tui.pictures.sixel import encode
-from opencode_tui.tui.pictures.source import PictureSource, read_source
+from opencode_tui.tui.state.message import PictureSource
+
+MAX_BYTES = 20_000_000
+
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_PIXELS = 25_000_000
+"""Pixels of a picture that is decoded whole: 100 MB for a moment. A JPEG may have four times as many: it is scaled on reading."""
+
+MAX_SIDE = 16_384
+MAX_TEXT = 1 << 20
+"""Bytes of comments in a PNG."""
+
+
+class PictureError(Exception):
+    """A picture cannot be shown; the text says why, in a few words."""
+
+
+def too_large(header: Header) -> bool:
+    """Return whether a picture has more pixels than are decoded."""
+    most = MAX_PIXELS * (4 if header.kind == "JPEG" else 1)
+    return header.width * header.height > most or max(header.width, header.height) > MAX_SIDE
+
+
+def decode(data: bytes, header: Header, box: tuple[int, int]) -> "Image":
+    """Return the picture as RGB, no larger than `box` pixels. Raises PictureError.
+
+    A transparent one is put on white if it is dark itself, else on black.
+    """
+    try:
+        from PIL import Image, ImageOps, PngImagePlugin
+    except ImportError as error:
+        raise PictureError("to see it: pip install 'opencode-tui[images]'") from error
+    if not header.width or not header.height:
+        raise PictureError("damaged picture")
+    if too_large(header):
+        raise PictureError("too large to show")
+    PngImagePlugin.MAX_TEXT_MEMORY = PngImagePlugin.MAX_TEXT_CHUNK = MAX_TEXT
+    Image.MAX_IMAGE_PIXELS = None  # checked above
+    try:
+        with Image.open(io.BytesIO(data), formats=[header.kind]) as opened:
+            if opened.size != (header.width, header.height):
+                raise PictureError("damaged picture")
+            opened.draft("RGB", box)
+            opened.thumbnail(box, reducing_gap=2.0)
+            turned = ImageOps.exif_transpose(opened)
+            return _flat(turned)
+    except PictureError:
+        raise
+    except Exception as error:  # a decoder raises nearly anything for a damaged file
+        raise PictureError("damaged picture") from error
+
+
+def _flat(image: "Image") -> "Image":
+    """Return the picture without transparency."""
+    from PIL import Image, ImageStat
+
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    layers = image.convert("RGBA")
+    ink = ImageStat.Stat(layers.convert("L"), layers.getchannel("A"))
+    is_dark = not ink.count[0] or ink.mean[0] < 128
+    ground = Image.new("RGBA", layers.size, "white" if is_dark else "black")
+    return Image.alpha_composite(ground, layers).convert("RGB")
+
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -183,3 +250,31 @@ def _blocks(image: "Image") -> list[list[Segment]]:
         [Segment(UPPER_HALF, Style(color=color(x, y), bgcolor=color(x, y + 1))) for x in range(width)]
         for y in range(0, height, 2)
     ]
+
+
+def read_source(source: PictureSource) -> bytes:
+    """Return the bytes of a picture; empty for one that is too large, is gone or is no regular file. Blocks."""
+    if not source.is_file:
+        import base64  # only for pictures
+
+        head, _, body = source.url.partition(",")
+        if len(body) > 2 * MAX_BYTES:
+            return b""
+        try:
+            return base64.b64decode(body) if head.endswith(";base64") else unquote_to_bytes(body)
+        except ValueError:
+            return b""
+    try:
+        descriptor = os.open(source.url, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe must not hold the thread
+    except (OSError, ValueError):
+        return b""
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_BYTES:
+            return b""
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)

@@ -11,8 +11,7 @@ from textual.strip import Strip
 
 from opencode_tui.tui.chrome.sections import MARGIN, PANEL
 from opencode_tui.tui.chrome.status_line import Pressed
-from opencode_tui.tui.keys.common import filters
-from opencode_tui.tui.keys.router import Keyed, keymap_of, moves, router_of
+from opencode_tui.tui.keys.keyed import Keyed, filters, keymap_of, moves, router_of
 from opencode_tui.tui.sessions.lines import SessionLines
 from opencode_tui.tui.sessions.session_list import SessionList
 from opencode_tui.tui.widgets.row import Piece, Rows, measure

@@ -12,7 +12,7 @@ from opencode_tui.tui.sessions.rows import Row, trash_rows
 from opencode_tui.tui.state.controller import SessionController
 from opencode_tui.tui.state.session_map import SessionMap
 from opencode_tui.tui.state.session_state import state_of, still_state
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 
 if TYPE_CHECKING:
     from opencode_tui.schema.api.trash import TrashedSession

@@ -17,8 +17,7 @@ from opencode_tui.schema.api.trash import TrashedSession
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.text.quantity import money, plural
 from opencode_tui.text.safe_text import screen_line
-from opencode_tui.tui.keys.common import by_id, filters, leaves
-from opencode_tui.tui.keys.router import KeyAction, keymap_of, moves
+from opencode_tui.tui.keys.keyed import KeyAction, by_id, filters, keymap_of, leaves, moves
 from opencode_tui.tui.pages.page import HEAD_ROWS, WIDE, ListRow, PageScreen, QueryHead, RowsOnDemand
 from opencode_tui.tui.sessions.columns import SessionColumns
 from opencode_tui.tui.sessions.known_sessions import View

@@ -11,7 +11,7 @@ from opencode_tui.schema.ranking import ranked
 from opencode_tui.tui.prompt.draft import clean
 from opencode_tui.tui.sessions.known_sessions import KnownSessions, View
 from opencode_tui.tui.sessions.rows import Row
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 from opencode_tui.tui.widgets.selection import Selection
 
 VIEWS: Sequence[View] = ("active", "archived", "trash")

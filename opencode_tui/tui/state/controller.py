@@ -19,7 +19,7 @@ from opencode_tui.text.safe_text import screen_line
 from opencode_tui.text.undo import stored_report, undone_files
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.state.folder import Asking, FolderState
-from opencode_tui.tui.state.items import ToolItem
+from opencode_tui.tui.state.message import ToolItem
 from opencode_tui.tui.state.model_selection import ModelSelection
 from opencode_tui.tui.state.session_facts import SessionFacts, is_left_open
 from opencode_tui.tui.state.transcript import Transcript

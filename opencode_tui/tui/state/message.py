@@ -1,7 +1,10 @@
-"""One message as its items on the screen."""
+"""The messages of a conversation in order, and their items on the screen."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+from urllib.parse import unquote, urlsplit
 
 from opencode_tui.schema.session.message import FINISH_CONTINUES, AnyMessage, AssistantMessage, UserMessage
 from opencode_tui.schema.session.part import (
@@ -18,25 +21,297 @@ from opencode_tui.schema.session.part import (
     ToolPart,
 )
 from opencode_tui.schema.session.session import UNTIL_KEY
-from opencode_tui.schema.session.stored_error import StoredAbortedError
+from opencode_tui.schema.session.stored_error import PROGRAM_ENDED, StoredAbortedError, StoredError
+from opencode_tui.schema.session.tool_state import ToolStateCompleted
 from opencode_tui.schema.tools import row_of
 from opencode_tui.text.tool import is_interrupted
-from opencode_tui.tui.pictures.source import ENDINGS, PictureSource, source_of
-from opencode_tui.tui.state.items import (
-    AnyItem,
-    CompactionItem,
-    ErrorItem,
-    GrowingItem,
-    RetryItem,
-    StopItem,
-    TextItem,
-    ThoughtItem,
-    ToolItem,
-    Turn,
-    UserItem,
-    end_of,
-    has_failed,
-)
+from opencode_tui.text.undo import UndoneFile
+
+ENDINGS = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp")
+"""Names of files that are pictures."""
+
+
+@dataclass(frozen=True, slots=True)
+class PictureSource:
+    """A picture that is read when it becomes visible; `url` is `data:`, or the path of a file of this machine."""
+
+    name: str
+    url: str
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is read from a file."""
+        return not self.url.startswith("data:")
+
+
+def source_of(name: str, mime: str, url: str) -> PictureSource | None:
+    """Return the picture that an attachment is; None for another one."""
+    if not mime.startswith("image/"):
+        return None
+    if url.startswith("data:"):
+        return PictureSource(name, url)
+    parts = urlsplit(url)
+    return PictureSource(name, unquote(parts.path)) if parts.scheme == "file" and not parts.netloc else None
+
+
+def sources_of(attachments: Iterable[Mapping[str, object]]) -> tuple[PictureSource, ...]:
+    """Return the pictures among the attachments of a call."""
+    found = (
+        source_of(str(one.get("filename") or "picture"), str(one.get("mime") or ""), str(one.get("url") or ""))
+        for one in attachments
+    )
+    return tuple(one for one in found if one is not None)
+
+
+Wait = Literal["", "asks", "waits"]
+"""A call that needs approval (`asks`), or that is queued after such a call (`waits`)."""
+
+
+@dataclass(slots=True, eq=False)
+class Turn:
+    """A request and its answers; times in milliseconds since 1970, cost in USD."""
+
+    started: int = 0
+    begun: int = 0
+    """When its first response started: a queued request waits for the previous turn."""
+    step_ended: int | None = None
+    """When its latest step ended; None while that step runs, and after a failure."""
+    is_open: bool = False
+    """Whether another step follows, for this request or for one that was queued."""
+    is_passed: bool = False
+    """Whether a step of a later request followed."""
+    previous: "Turn | None" = None
+    costs: dict[str, float] = field(default_factory=dict[str, float])
+    last_tool: "ToolItem | None" = None
+    user: "UserItem | None" = None
+    """The row that shows these figures."""
+
+    @property
+    def ended(self) -> int | None:
+        """When its last response ended; None before that, and after a failure."""
+        return None if self.is_open and not self.is_passed else self.step_ended
+
+    @property
+    def cost(self) -> float:
+        """The cost of all steps of the response."""
+        return sum(self.costs.values())
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """One visible item. `at` is its index among all, `revision` grows with each change of its content."""
+
+    kind: ClassVar[str] = ""
+    id: str
+    message_id: str
+    revision: int = 0
+    at: int = 0
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether it has no visible content yet."""
+        return False
+
+
+@dataclass(slots=True, eq=False)
+class UserItem(Item):
+    """A request of the user. `attachments` are file names; `is_queued` means that it waits for the previous turn.
+
+    `is_typed` is False for one that the program sent, as a failed check.
+    """
+
+    kind: ClassVar[str] = "user"
+    text: str = ""
+    attachments: tuple[str, ...] = ()
+    pictures: tuple[PictureSource, ...] = ()
+    """The attachments that are pictures."""
+    turn: Turn = field(default_factory=Turn)
+    is_queued: bool = False
+    is_typed: bool = True
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether the program sent the message: it has no text of the user."""
+        return not self.text and not self.attachments
+
+
+@dataclass(slots=True, eq=False)
+class GrowingItem(Item):
+    """A streamed text, stored as pieces: nothing is joined per token."""
+
+    pieces: list[str] = field(default_factory=list[str])
+    is_closed: bool = True
+    has_words: bool = False
+    generation: int = 0
+    """Grows when the text is replaced, not when it is appended to."""
+
+    @property
+    def text(self) -> str:
+        """The full text."""
+        if len(self.pieces) > 1:
+            return "".join(self.pieces)
+        return self.pieces[0] if self.pieces else ""
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether the text is empty."""
+        return not self.has_words
+
+    def grow(self, delta: str) -> None:
+        """Append text, in time that does not depend on the length so far."""
+        self.pieces.append(delta)
+        self.has_words = self.has_words or not delta.isspace()
+
+    def apply_stored_text(self, text: str, *, is_closed: bool) -> None:
+        """Set the stored text; if only trailing white space was removed, drawn lines stay valid."""
+        if self.text.rstrip() != text.rstrip():
+            self.pieces = [text]
+            self.generation += 1
+            self.has_words = bool(text.strip())
+        self.is_closed = is_closed
+
+
+@dataclass(slots=True, eq=False)
+class TextItem(GrowingItem):
+    """A piece of the response."""
+
+    kind: ClassVar[str] = "text"
+
+
+@dataclass(slots=True, eq=False)
+class ThoughtItem(GrowingItem):
+    """Reasoning of the model; `started` and `ended` in milliseconds since 1970."""
+
+    kind: ClassVar[str] = "thought"
+    started: int = 0
+    ended: int | None = None
+
+
+@dataclass(slots=True, eq=False)
+class ToolItem(Item):
+    """A tool call."""
+
+    kind: ClassVar[str] = "tool"
+    part: ToolPart = None  # pyright: ignore[reportAssignmentType] - always given; a default must follow the base's
+    wait: Wait = ""
+    is_last: bool = False
+    """Whether it is the last call of its turn so far."""
+    is_own: bool = False
+    """Whether the user typed the command; no model asked for it."""
+    made: tuple[PictureSource, ...] = ()
+    """The pictures that the command wrote, as far as its step recorded them."""
+
+    @property
+    def pictures(self) -> tuple[PictureSource, ...]:
+        """The pictures that the model read, or that the command wrote."""
+        state = self.part.state
+        read = sources_of(state.attachments) if isinstance(state, ToolStateCompleted) and state.attachments else ()
+        return read or self.made
+
+
+@dataclass(slots=True, eq=False)
+class RetryItem(Item):
+    """Failed attempts of one model call; `began` is the time of the first attempt."""
+
+    kind: ClassVar[str] = "retry"
+    provider: str = ""
+    began: int = 0
+    attempts: list[RetryPart] = field(default_factory=list[RetryPart])
+    is_waiting: bool = False
+    """Whether the attempt after the last one has not begun."""
+
+    @property
+    def retries(self) -> int:
+        """Return how often the call was tried again."""
+        return len(self.attempts) - self.is_waiting
+
+    @property
+    def is_hidden(self) -> bool:
+        """Return whether it was not tried again yet: the activity line shows the wait."""
+        return self.retries <= 0
+
+
+@dataclass(slots=True, eq=False)
+class CompactionItem(Item):
+    """A compaction: a summary replaces the messages above; token counts are 0 while unknown.
+
+    `after` is the summary's own size until the next step was sent (`is_measured`).
+    """
+
+    kind: ClassVar[str] = "compaction"
+    time: int = 0
+    before: int = 0
+    after: int = 0
+    is_auto: bool = False
+    is_running: bool = False
+    is_measured: bool = False
+    failure: str = ""
+    summary: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class ErrorItem(Item):
+    """A turn that failed."""
+
+    kind: ClassVar[str] = "error"
+    error: StoredError = None  # pyright: ignore[reportAssignmentType] - always given; a default must follow the base's
+    provider: str = ""
+    model: str = ""
+    time: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class StopItem(Item):
+    """A turn that the user interrupted while no tool ran, or that ended with its process."""
+
+    kind: ClassVar[str] = "stop"
+    time: int = 0
+    is_in_call: bool = False
+    """A call that was interrupted with the turn, and already shows it."""
+    is_killed: bool = False
+    """Whether the program ended instead of the user stopping it."""
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether a tool call shows the interruption already."""
+        return self.is_in_call
+
+
+@dataclass(slots=True, eq=False)
+class UndoItem(Item):
+    """The start of the undone part: a rule in a preview (`is_preview`), else a placeholder for the undone messages.
+
+    An undo of files only has no `messages`.
+    """
+
+    kind: ClassVar[str] = "undo"
+    is_preview: bool = False
+    messages: int = 0
+    files: Sequence[UndoneFile] = ()
+    undo_off: str = ""
+    """Why no file was restored: `undo is off here: …`; empty where undo is on."""
+
+
+AnyItem = UserItem | TextItem | ThoughtItem | ToolItem | RetryItem | CompactionItem | ErrorItem | StopItem | UndoItem
+
+
+def has_failed(info: AnyMessage) -> bool:
+    """Return whether the answer failed; an interrupted one did not."""
+    error = info.error if isinstance(info, AssistantMessage) else None
+    return error is not None and not isinstance(error, StoredAbortedError)
+
+
+def end_of(info: AssistantMessage, items: Sequence[AnyItem]) -> ErrorItem | StopItem | None:
+    """Return the item that follows a failed, cut or interrupted response, None for any other response."""
+    error = info.shown_error
+    if error is None:
+        return None
+    item_id, ended = f"{info.id}:end", info.time.completed or info.time.created
+    if isinstance(error, StoredAbortedError):
+        is_in_call = any(isinstance(item, ToolItem) and is_interrupted(item.part.state) for item in items)
+        is_killed = error.data.message == PROGRAM_ENDED
+        return StopItem(item_id, info.id, time=ended, is_in_call=is_in_call, is_killed=is_killed)
+    return ErrorItem(item_id, info.id, error=error, provider=info.provider_id, model=info.model_id, time=ended)
 
 
 def prompt_words(parts: Iterable[AnyPart]) -> tuple[str, tuple[str, ...]]:
@@ -348,3 +623,102 @@ class MessageView:
         if info.error is not None:
             marker.failure = "interrupted by you" if isinstance(info.error, StoredAbortedError) else "failed"
         return [marker]
+
+
+_STEPS_BEHIND = 4
+"""Messages between a compaction's marker and the first step after it: the summary, the program's prompt to continue."""
+
+_RECENT = 3
+"""Messages at the end in which calls may still run."""
+
+
+class MessageViews:
+    """The views of a session's messages, oldest first in `order`, with their indexes."""
+
+    def __init__(self) -> None:
+        self.order: list[MessageView] = []
+        self._by_id: dict[str, MessageView] = {}
+
+    def get(self, message_id: str) -> MessageView | None:
+        """Return the view of a message, None when it is not known."""
+        return self._by_id.get(message_id)
+
+    def parent_of(self, info: AnyMessage) -> MessageView | None:
+        """Return the request that a message answers, None for requests and where it is not known."""
+        return None if isinstance(info, UserMessage) else self._by_id.get(info.parent_id)
+
+    def add(self, info: AnyMessage) -> MessageView:
+        """Append a message."""
+        previous = self.order[-1] if self.order else None
+        view = MessageView(info, at=len(self.order), parent=self.parent_of(info), previous=previous)
+        self._by_id[info.id] = view
+        self.order.append(view)
+        return view
+
+    def remove(self, message_id: str) -> bool:
+        """Remove a message; return whether it was known."""
+        view = self._by_id.pop(message_id, None)
+        if view is None:
+            return False
+        self.order.remove(view)
+        for at, one in enumerate(self.order):
+            one.at = at
+        return True
+
+    def item_before(self, view: MessageView, item: AnyItem) -> AnyItem | None:
+        """Return the item directly before one of a message's items, None at the beginning."""
+        index = view.items.index(item)
+        if index:
+            return view.items[index - 1]
+        for at in range(view.at - 1, -1, -1):
+            if self.order[at].items:
+                return self.order[at].items[-1]
+        return None
+
+    def recent_tools(self) -> Iterator[ToolItem]:
+        """Yield the calls of the last messages, oldest first."""
+        return (item for view in self.order[-_RECENT:] for item in view.items if isinstance(item, ToolItem))
+
+    @property
+    def last_user(self) -> UserItem | None:
+        """The latest request that is not queued."""
+        found = (view.user for view in reversed(self.order) if view.user is not None)
+        return next((user for user in found if not user.is_hidden and not user.is_queued), None)
+
+    @property
+    def queued(self) -> list[UserItem]:
+        """The requests that wait for the previous turn."""
+        found = (view.user for view in self.order if view.user is not None)
+        return [user for user in found if user.is_queued and not user.is_hidden]
+
+    def tokens_before(self, view: MessageView) -> int:
+        """Return the tokens of the context before a message, as they were last counted."""
+        return next((one.used for one in reversed(self.order[: view.at]) if one.used), 0)
+
+    def last_compaction(self) -> CompactionItem | None:
+        """Return the compaction that no step has followed yet, if any."""
+        for one in reversed(self.order):
+            if one.sent:
+                return None
+            if one.compaction is not None:
+                return None if one.compaction.is_running or one.compaction.failure else one.compaction
+        return None
+
+    def measure_compactions(self) -> list[CompactionItem]:
+        """Call `measure_compaction` for every step; return the compactions."""
+        markers = [view for view in self.order if view.compaction is not None]
+        for view in markers:
+            if view.compaction is not None and view.before == 0:
+                view.compaction.before = view.before = self.tokens_before(view)
+        found = [self.measure_compaction(view) for view in (self.order if markers else ())]
+        return [marker for marker in found if marker is not None]
+
+    def measure_compaction(self, view: MessageView) -> CompactionItem | None:
+        """Set on the compaction before a step how many tokens the step was sent; return the compaction, if any."""
+        for one in reversed(self.order[max(0, view.at - _STEPS_BEHIND) : view.at] if view.sent else ()):
+            if one.sent:
+                return None
+            if one.compaction is not None:
+                one.compaction.after, one.compaction.is_measured = view.sent, True
+                return one.compaction
+        return None

@@ -5,6 +5,7 @@ from typing import cast
 
 from msgspec import Struct
 
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.permission import APPROVALS, Approvals
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.message import Delivery
@@ -57,14 +58,15 @@ class ScreenSettings(Struct, frozen=True):
 
 def read_settings(settings: JsonObject) -> ScreenSettings:
     """Return what the effective settings say for the screen."""
-    tui, experimental = _object(settings, "tui"), _object(settings, "experimental")
-    status_line, budget = _object(tui, "status_line"), _object(_object(settings, "limits"), "cost").get("session")
+    tui, experimental = as_object(settings.get("tui")), as_object(settings.get("experimental"))
+    status_line = as_object(tui.get("status_line"))
+    budget = as_object(as_object(settings.get("limits")).get("cost")).get("session")
     approvals, theme, speed = experimental.get("approvals"), settings.get("theme"), tui.get("scroll_speed")
     fields = status_line.get("fields")
-    background = _object(settings, "background")
+    background = as_object(settings.get("background"))
     rest = background.get("rest")
     return ScreenSettings(
-        keybinds={name: keys for name, keys in _object(settings, "keybinds").items() if isinstance(keys, str)},
+        keybinds={name: keys for name, keys in as_object(settings.get("keybinds")).items() if isinstance(keys, str)},
         theme=theme if isinstance(theme, str) else "",
         is_ascii=bool(tui.get("ascii")),
         images=str(tui.get("images") or "auto"),
@@ -74,7 +76,7 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         uses_vim=bool(tui["vim"]) if "vim" in tui else None,
         writes_out_pastes=bool(experimental.get("disable_paste_summary")),
         scroll_lines=float(speed) if isinstance(speed, int | float) else SCROLL_LINES,
-        scroll_accelerates=bool(_object(tui, "scroll_acceleration").get("enabled")),
+        scroll_accelerates=bool(as_object(tui.get("scroll_acceleration")).get("enabled")),
         is_stacked=tui.get("diff_style") == "stacked",
         delivery="queue" if tui.get("delivery") == "queue" else "steer",
         approvals=APPROVALS[APPROVALS.index(approvals)] if approvals in APPROVALS else "normal",
@@ -86,8 +88,3 @@ def read_settings(settings: JsonObject) -> ScreenSettings:
         has_notify_command=bool(tui.get("notify")),
         looks_for_servers=settings.get("local_models") is not False,
     )
-
-
-def _object(parent: JsonObject, name: str) -> JsonObject:
-    found = parent.get(name)
-    return cast("JsonObject", found) if isinstance(found, dict) else {}

@@ -8,7 +8,7 @@ from opencode_tui.schema.session.listed import ListedSession
 from opencode_tui.schema.session.session import RetryStatus, is_default_title
 from opencode_tui.text.safe_text import screen_line
 from opencode_tui.tui.state.folder import FolderState
-from opencode_tui.tui.theme.glyphs import Glyphs
+from opencode_tui.tui.theme.look import Glyphs
 
 State = Literal["running", "asks", "retry", "undone", "done", "failed", "interrupted", "idle"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from opencode_tui.tui.theme.palette import Depth, Palette
+from opencode_tui.tui.theme.look import Depth, Palette
 
 Rgb = tuple[int, int, int]
 

@@ -9,9 +9,8 @@ from opencode_tui.entry_points import load
 from opencode_tui.schema.api.project import Places
 from opencode_tui.schema.api.theme import BUILT_IN, SHIPPED, theme_fault
 from opencode_tui.schema.json_text import load_json
-from opencode_tui.tui.theme.built_in import built_in
 from opencode_tui.tui.theme.derive import Schemes, Seed, derive_palette, parse
-from opencode_tui.tui.theme.palette import Depth, Palette
+from opencode_tui.tui.theme.look import Depth, Palette, built_in
 
 # A user's theme: a JSON file with `defs` and `theme`, in OpenCode's format; a value may differ in dark and light.
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from opencode_tui.schema.error import AuthError, ContextOverflowError, split_remedy
 from opencode_tui.schema.session.stored_error import StoredAuthError, StoredOverflowError, to_stored
-from opencode_tui.tui.conversation.failure import words_of
+from opencode_tui.tui.conversation.drawing import words_of
 from tests.support.provider.error_corpus import RETRIED, error_lines, error_of
 from tests.support.rows import each
 

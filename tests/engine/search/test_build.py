@@ -8,17 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opencode_tui.engine.search import build
-from opencode_tui.engine.search.fields import (
-    MessageFields,
-    SessionFields,
-    as_ms,
-    as_object,
-    message_fields,
-    parse,
-    session_fields,
-)
+from opencode_tui.engine.search.fields import MessageFields, SessionFields, as_ms, message_fields, parse, session_fields
 from opencode_tui.engine.search.index import Index, IndexFiles
 from opencode_tui.engine.search.store_view import Found, SessionDraft, StoreView
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.storage.files import FileSystem
 from opencode_tui.storage.process_lock import ProcessLock
 from tests.support.sessions.records import assistant, user

@@ -3,7 +3,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from opencode_tui.engine.session.runs import is_unfinished
+from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import ShellInput
 from opencode_tui.schema.error import RunAborted

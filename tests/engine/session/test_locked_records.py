@@ -9,7 +9,7 @@ import pytest
 
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.runs import repair
+from opencode_tui.engine.session.repair import repair
 from opencode_tui.schema.api.request import CreateSession, PromptInput, PromptPart, TextInput
 from opencode_tui.schema.error import BusyError, IdInUseError, ProviderError, SessionError, UnlockedError
 from opencode_tui.schema.ids import Identifier, system_clock

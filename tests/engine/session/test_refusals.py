@@ -15,8 +15,8 @@ from opencode_tui.schema.session.stored_error import StoredApiError
 from opencode_tui.schema.session.tool_state import ToolStateCompleted, ToolStateError
 from opencode_tui.text.conversation import to_markdown
 from opencode_tui.text.export.html import message_html
-from opencode_tui.tui.conversation.failure import words_of
-from opencode_tui.tui.state.items import ErrorItem, end_of
+from opencode_tui.tui.conversation.drawing import words_of
+from opencode_tui.tui.state.message import ErrorItem, end_of
 from tests.support.provider.model_script import Answer, Call, content_text
 from tests.support.provider.wire_prefix import FORMATS
 from tests.support.world.engine import World, opened

@@ -3,7 +3,7 @@ from pathlib import Path
 from typing import Any
 
 from opencode_tui.engine.session.records.store import SessionStore
-from opencode_tui.engine.session.runs import INTERRUPTED_TOOL, is_unfinished, repair
+from opencode_tui.engine.session.repair import INTERRUPTED_TOOL, is_unfinished, repair
 from opencode_tui.engine.session.step.processor import NewMessages
 from opencode_tui.schema.ids import Identifier, system_clock
 from opencode_tui.schema.session.history import with_parts

@@ -1,8 +1,8 @@
 import pytest
 
 from opencode_tui.engine.provider.error.plain import no_connection
-from opencode_tui.engine.session.limits import RETRY_ATTEMPTS
-from opencode_tui.engine.session.retry import GiveUp, Wait, backoff, most_attempts, next_try
+from opencode_tui.engine.session import retry
+from opencode_tui.engine.session.retry import RETRY_ATTEMPTS, GiveUp, Wait, backoff, most_attempts, next_try
 from opencode_tui.schema.error import Failure, ProviderError, split_remedy
 
 
@@ -90,3 +90,9 @@ def test_a_server_of_this_machine_is_named_with_what_starts_it():
         split_remedy(str(refused("http://localhost:1/v1")))[1]
         == "start the server, or check provider.p.options.baseURL"
     )
+
+
+def test_the_limit_that_the_user_reads_is_the_one_that_counts(monkeypatch):
+    monkeypatch.setattr(retry, "RETRY_BURST_MS", 90_000)
+    given_up = next_try(failure(retry_after_ms=100_000), attempt=1, waited_ms=0)
+    assert given_up == GiveUp("the provider asks to wait 100 s (limit: 1.5 min)")

@@ -5,13 +5,16 @@ from contextlib import asynccontextmanager
 import pytest
 
 from opencode_tui.bus import Bus
+from opencode_tui.cancellation import run_to_completion
 from opencode_tui.engine.permission.policy import AskPerson
 from opencode_tui.engine.session import runs as runs_module
 from opencode_tui.engine.session.records.open_records import Publisher
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.runs import Run, RunRegistry, SessionStatuses
+from opencode_tui.engine.waits import writing
 from opencode_tui.schema.error import BusyError, ProviderError, RunAborted
 from opencode_tui.schema.event.event import SessionFailed
+from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.ids import Identifier
 from opencode_tui.schema.session.stored_error import to_stored
 from opencode_tui.storage.files import FileSystem
@@ -298,29 +301,79 @@ async def test_a_slow_conclusion_holds_no_answer_up_and_is_still_brought_to_its_
         assert events == ["begun", "ended"]
 
 
-async def test_changes_wait_for_one_another_and_for_a_limited_time(paths, monkeypatch):
+async def test_changes_wait_for_one_another_and_for_a_limited_time(paths):
     async with registry(paths) as (runs, _):
-        monkeypatch.setattr(runs_module, "CHANGE_WAIT_S", 0.05)
-        with runs.changing("ses_1"):
-            await runs.wait_for_change("ses_2")
+        slot, order = runs.slot("ses_1"), []
+
+        async def change(name):
+            async with slot.changing():
+                order.append(name)
+
+        async with slot.changing(limit_s=0.05), runs.slot("ses_2").changing():
             with pytest.raises(BusyError, match=r"session ses_1 is still being changed after 0\.05 s"):
-                await asyncio.create_task(runs.wait_for_change("ses_1"))
-            monkeypatch.setattr(runs_module, "CHANGE_WAIT_S", PATIENCE_S)
-            waiting = asyncio.create_task(runs.wait_for_change("ses_1"))
-            await asyncio.sleep(0)
-            assert not waiting.done()
+                await change("too early")
+        async with slot.changing(limit_s=PATIENCE_S):
+            later = [asyncio.create_task(change(name)) for name in ("second", "third")]
+            await asyncio.sleep(0.01)
+            order.append("first")
+        await asyncio.gather(*later)
+        assert order == ["first", "second", "third"]
+        assert not slot.changes()
+
+
+async def test_what_has_no_limit_is_waited_for_before_the_session_is_released(paths):
+    async with registry(paths) as (runs, _):
+        order = []
+
+        async def wait():
+            await runs.wait_released("ses_1")
+            order.append("released")
+
+        async with runs.slot("ses_1").changing(limit_s=None):
+            waiting = asyncio.create_task(wait())
+            await asyncio.sleep(0.01)
+            order.append("changed")
         await waiting
+        assert order == ["changed", "released"]
 
 
 async def test_a_run_that_waits_for_a_change_can_be_interrupted(paths):
-    async with registry(paths) as (runs, _):
-        with runs.changing("ses_1"):
-            run = start(runs, never)
-            await asyncio.sleep(0)
-            run.abort()
-            with pytest.raises(RunAborted):
-                await run.answer()
+    async with registry(paths) as (runs, _), runs.slot("ses_1").changing():
+        run = start(runs, never)
+        await asyncio.sleep(0)
+        run.abort()
+        with pytest.raises(RunAborted):
+            await run.answer()
         assert runs.get("ses_1") is None
+
+
+async def test_an_interrupted_run_that_a_file_holds_ends_for_its_callers_and_the_next_one_waits(paths, monkeypatch):
+    monkeypatch.setattr(runs_module, "STOP_S", 0.05)
+    async with registry(paths) as (runs, bus):
+        begun, gate, events = asyncio.Event(), asyncio.Event(), bus.subscribe()
+
+        async def body(_run):
+            with writing("/work/held.txt"):
+                begun.set()
+                await run_to_completion(gate.wait())
+
+        async def next_body(_run):
+            return ANSWER
+
+        first = start(runs, body)
+        await begun.wait()
+        first.abort()
+        with pytest.raises(RunAborted):
+            await first.answer()
+        [line] = [event.message for event in drain(events) if isinstance(event, ScreenToastShown)]
+        assert line == (
+            "Interrupted. Still writing /work/held.txt: the disk is not responding. It will be saved when the disk recovers"
+        )
+        second = start(runs, next_body)
+        await asyncio.sleep(0.02)
+        assert not second.is_ended
+        gate.set()
+        assert await second.answer() == ANSWER
 
 
 async def never(_run):

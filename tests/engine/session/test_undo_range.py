@@ -1,5 +1,6 @@
 import pytest
 
+from opencode_tui.engine.session.repair import UNSEEN
 from opencode_tui.engine.session.revert.range import (
     Boundary,
     ChildCall,
@@ -13,7 +14,6 @@ from opencode_tui.engine.session.revert.range import (
     visible,
     work_of,
 )
-from opencode_tui.engine.session.runs import UNSEEN
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.session.message import MessageTime
 from opencode_tui.schema.session.part import PatchPart

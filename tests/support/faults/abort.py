@@ -11,7 +11,7 @@ from typing import Any
 
 from opencode_tui.client.local import LocalClient, open_client
 from opencode_tui.engine.permission.policy import AutoApprove, RefuseQuestions
-from opencode_tui.engine.session.runs import is_unfinished
+from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import RunAborted
 from opencode_tui.schema.model import ModelRef

@@ -16,7 +16,7 @@ from typing import Any
 
 from opencode_tui.client.remote import RemoteClient, open_remote
 from opencode_tui.engine.session.records.loading import load_session
-from opencode_tui.engine.session.runs import is_unfinished
+from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.schema.model import ModelRef

@@ -36,10 +36,7 @@ from opencode_tui.schema.session.stored_error import (
 from opencode_tui.tui.conversation.view import ConversationView
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.transcript import Transcript
-from opencode_tui.tui.theme.built_in import built_in
-from opencode_tui.tui.theme.glyphs import UNICODE, Glyphs
-from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.theme.palette import Depth
+from opencode_tui.tui.theme.look import UNICODE, Depth, Glyphs, Look, built_in
 from tests.support.sessions import records
 from tests.support.sessions.records import SESSION
 

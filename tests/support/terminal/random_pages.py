@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from opencode_tui.tui.screen import ChatScreen
+from opencode_tui.tui.app import ChatScreen
 from tests.support.terminal.screen import Page
 from tests.support.world.waiting import PATIENCE_S
 
@@ -134,14 +134,14 @@ class PageStress:
         """Return what an empty page is due to: its screens, what is focused, whether drawing is held, and kept keys."""
         app = self.page.app
         screens = [f"{type(one).__name__} {one.size.width}×{one.size.height}" for one in app.screen_stack]
-        return f"{screens}, focus {app.focused}, updates held {app._batch_count}, keys kept {app._early}, {app._hold}"
+        return f"{screens}, focus {app.focused}, updates held {app._batch_count}, keys kept {app.router._kept}, {app.router._hold}"
 
     async def _close(self) -> None:
         """Press escape until the prompt has the keys, once what loads is shown; never twice where it would open something."""
         for _ in range(6):
             await self.page._settle()
             app, end = self.page.app, time.monotonic() + PATIENCE_S
-            while (app._hold is not None or app._early is not None) and time.monotonic() < end:
+            while (app.router._hold is not None or app.router._kept is not None) and time.monotonic() < end:
                 await self.page._settle()
             if isinstance(app.screen, ChatScreen) and app.focused is app.chat.prompt.editor:
                 return

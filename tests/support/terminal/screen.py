@@ -21,14 +21,10 @@ from textual.keys import REPLACED_KEYS, _character_to_key, key_to_character
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.dialogs.panel import Guard, Panel
 from opencode_tui.tui.options import Ending, StartOptions
-from opencode_tui.tui.theme.built_in import built_in
-from opencode_tui.tui.theme.glyphs import glyphs_for
-from opencode_tui.tui.theme.look import Look
-from opencode_tui.tui.theme.palette import Depth
+from opencode_tui.tui.theme.look import Depth, Look, built_in, glyphs_for
 from tests.support.provider.model_script import Answer
 from tests.support.terminal import style_sheets
 from tests.support.terminal.threads import is_awake
@@ -255,7 +251,7 @@ async def screen(
     is_attached: bool = True,
 ) -> AsyncGenerator[Page]:
     """Open the screen in a folder; the model gives these answers, then obeys directives."""
-    preload.load()
+    load_actions()
     style_sheets.share()
     chosen = {"model": "fake/fake-model", **(settings or {})}
     async with opened(environ, folder, *answers, settings=chosen, in_thread=True) as world:

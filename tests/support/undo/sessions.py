@@ -13,11 +13,11 @@ from opencode_tui.engine.permission.defaults import reading_rules
 from opencode_tui.engine.permission.leaving import Leaving
 from opencode_tui.engine.permission.path_forms import forms_of
 from opencode_tui.engine.project.discover import discover
+from opencode_tui.engine.session.repair import repair
 from opencode_tui.engine.session.revert.cleanup import Cleanup
 from opencode_tui.engine.session.revert.files import FileRevert
 from opencode_tui.engine.session.revert.revert import SessionRevert
 from opencode_tui.engine.session.revert.summary import SessionSummaries
-from opencode_tui.engine.session.runs import repair
 from opencode_tui.engine.snapshot.objects.quota import SnapshotSettings
 from opencode_tui.engine.snapshot.report import Patch
 from opencode_tui.engine.snapshot.snapshot import Snapshots, WorktreeLock
@@ -106,7 +106,7 @@ class UndoWorld:
 
     async def request(self, session: SessionInfo, text: str, *, synthetic: bool | None = None) -> str:
         core = self.engine.core
-        await core.store.open(session.id)
+        await core.store.messages(session.id)
         time = MessageTime(created=core.clock())
         message = user(id=core.identifier.ascending("msg"), session_id=session.id, time=time).info
         async with writing(core.store, session.id) as writer:

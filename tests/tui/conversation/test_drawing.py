@@ -12,14 +12,12 @@ from opencode_tui.engine.provider.error.body import Reported
 from opencode_tui.engine.provider.failure import from_response
 from opencode_tui.schema.session.stored_error import to_stored
 from opencode_tui.text.code_colors import MAX_COLORED
-from opencode_tui.tui.conversation.body import count_lines, output_tail
 from opencode_tui.tui.conversation.code import color_file, color_lines
-from opencode_tui.tui.conversation.drawing import draw_item
-from opencode_tui.tui.conversation.failure import words_of
-from opencode_tui.tui.conversation.fenwick import Fenwick
-from opencode_tui.tui.conversation.line import RenderContext, slice_spans
-from opencode_tui.tui.conversation.view_state import ViewState
-from opencode_tui.tui.state.items import AnyItem, CompactionItem, ErrorItem, StopItem, ToolItem, Turn, UserItem
+from opencode_tui.tui.conversation.drawing import draw_item, words_of
+from opencode_tui.tui.conversation.layout import Fenwick
+from opencode_tui.tui.conversation.line import RenderContext, count_lines, output_tail, slice_spans
+from opencode_tui.tui.conversation.tools import ViewState
+from opencode_tui.tui.state.message import AnyItem, CompactionItem, ErrorItem, StopItem, ToolItem, Turn, UserItem
 from tests.support.terminal.conversation import NOON, ROOT, Story, edit, look, read, refused_key
 
 

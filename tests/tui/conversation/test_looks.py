@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from opencode_tui.schema.event.event import SessionUpdated
 from opencode_tui.schema.session.session import RevertState
 from opencode_tui.text.undo import UndoneFile
-from opencode_tui.tui.theme.glyphs import ASCII
+from opencode_tui.tui.theme.look import ASCII
 from tests.support.terminal.conversation import (
     ConversationApp,
     Story,

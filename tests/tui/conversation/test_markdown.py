@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencode_tui.tui.conversation.inline import parse_inline
 from opencode_tui.tui.conversation.markdown import (
     CODE_LINES,
     CUT,
@@ -16,7 +15,7 @@ from opencode_tui.tui.conversation.markdown import (
     Rule,
     Table,
 )
-from opencode_tui.tui.conversation.table import fit_columns, split_cells
+from opencode_tui.tui.conversation.prose import fit_columns, parse_inline, split_cells
 
 
 def blocks_of(text: str) -> list[Block]:

@@ -8,7 +8,7 @@ from opencode_tui.tui.conversation.line import Line, RenderContext
 from opencode_tui.tui.conversation.links import href_of
 from opencode_tui.tui.conversation.markdown import Markdown
 from opencode_tui.tui.conversation.prose import draw_block
-from opencode_tui.tui.theme.glyphs import ASCII
+from opencode_tui.tui.theme.look import ASCII
 from tests.support.terminal.conversation import look
 
 PAGE = RenderContext(60, look())

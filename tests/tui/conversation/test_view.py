@@ -14,7 +14,7 @@ from opencode_tui.schema.session.session import BusyStatus, RevertState
 from opencode_tui.schema.session.stored_error import MessageData, StoredUnknownError
 from opencode_tui.text.undo import UndoneFile
 from opencode_tui.tui.conversation import drawing, requests
-from opencode_tui.tui.conversation.viewport import STEP
+from opencode_tui.tui.conversation.layout import STEP
 from opencode_tui.tui.state.transcript import Transcript
 from tests.support.hostile.strings import HOSTILE, hostile_strings, steering
 from tests.support.terminal.conversation import (

@@ -11,8 +11,7 @@ from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.event.event import PermissionReplied
 from opencode_tui.schema.permission import PermissionRequest, Reply
 from opencode_tui.schema.session.session import BusyStatus
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.options import StartOptions
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
@@ -44,7 +43,7 @@ async def question(
 
     A slow engine does not say that the question is answered; with a fault the first reply fails so.
     """
-    preload.load()
+    load_actions()
     story = Story()
     story.user("do it", "1")
     script = Script([session("Work")], story.messages, {SESSION: BusyStatus()}, [request])

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.options import StartOptions
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.terminal.conversation import NOON, SESSION
@@ -27,7 +26,7 @@ def _with_plan(folder: Path, text: str) -> Path:
 
 async def _panel(script: Script, keys: list[str], sees: str) -> tuple[str, list[Any]]:
     """Show the question and press keys; return the screen before them, and the answers."""
-    preload.load()
+    load_actions()
     client = ScriptedClient(script)
     answers: list[Any] = []
     client.questions.answer(reply=lambda _id, given: answers.append(given) or True)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.api.question import Question, QuestionOption, QuestionRequest
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.dialogs.question import QuestionPanel
 from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
@@ -36,7 +35,7 @@ async def asks(
     *questions: Question, width: int = 110, size: tuple[int, int] | None = None
 ) -> AsyncGenerator[tuple[Page, list[list[list[str]]]]]:
     """Open a session whose agent asks this; give its screen, and the answers that arrive."""
-    preload.load()
+    load_actions()
     story = Story()
     story.user("ask me", "1")
     told = Script([session("Ask")], story.messages, directory=Path(ROOT))
@@ -112,7 +111,7 @@ async def test_nothing_of_an_option_is_cut(width: int) -> None:
 @pytest.mark.fast_cases("110")
 @pytest.mark.parametrize("width", [60, 80, 110])
 async def test_an_answered_question_shows_both_in_full(width: int) -> None:
-    preload.load()
+    load_actions()
     story = Story()
     story.user("ask me", "1")
     answer = "PostgreSQL, with logical replication of the old tables"
@@ -128,7 +127,7 @@ async def test_an_answered_question_shows_both_in_full(width: int) -> None:
 
 @pytest.mark.slow
 async def test_the_chosen_row_of_a_long_list_stays_in_sight() -> None:
-    preload.load()
+    load_actions()
     story = Story()
     story.user("ask me", "1")
     options = [QuestionOption(label=f"way {number}.") for number in range(40)]

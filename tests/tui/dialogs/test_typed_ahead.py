@@ -13,11 +13,10 @@ from opencode_tui.schema.api.question import Question, QuestionOption, QuestionR
 from opencode_tui.schema.event.event import Event, PermissionAsked, PermissionReplied, QuestionAsked
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import BusyStatus
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.dialogs.confirm import Confirmation, ConfirmPanel
 from opencode_tui.tui.dialogs.panel import Panel
-from opencode_tui.tui.keys.common import cancels, confirms
+from opencode_tui.tui.keys.keyed import cancels, confirms
 from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, SESSION, Story
 from tests.support.terminal.screen import Page, look
@@ -110,7 +109,7 @@ class Desk:
 
 @asynccontextmanager
 async def desk(size: tuple[int, int] = (110, 34)) -> AsyncGenerator[Desk]:
-    preload.load()
+    load_actions()
     story = Story()
     story.user("do it", "1")
     script = Script([session("Work")], story.messages, {SESSION: BusyStatus()})

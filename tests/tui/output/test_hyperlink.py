@@ -8,14 +8,11 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from opencode_tui.tui.conversation.body import draw_open, draw_output
-from opencode_tui.tui.conversation.inline import inline_spans
-from opencode_tui.tui.conversation.line import RenderContext
+from opencode_tui.tui.conversation.line import RenderContext, draw_open, draw_output, place_spans
 from opencode_tui.tui.conversation.links import link_style
-from opencode_tui.tui.conversation.places import place_spans
-from opencode_tui.tui.output.canvas import cells_of
+from opencode_tui.tui.conversation.prose import inline_spans
 from opencode_tui.tui.output.hyperlink import CLOSE, begin, link_of, linked_file
-from opencode_tui.tui.output.painter import Abilities, Frame, Painter
+from opencode_tui.tui.output.painter import Abilities, Frame, Painter, cells_of
 from tests.support.terminal.screen import look
 
 

@@ -15,8 +15,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from opencode_tui.text.cells import width
-from opencode_tui.tui.output.canvas import Row, cells_of
-from opencode_tui.tui.output.painter import Abilities, Frame, Painter
+from opencode_tui.tui.output.painter import Abilities, Frame, Painter, Row, cells_of
 from tests.support.rows import each
 
 COLUMNS, ROWS = 24, 10

@@ -7,8 +7,7 @@ from rich.color import ColorSystem
 from rich.segment import Segment
 from textual.strip import Strip
 
-from opencode_tui.tui.output.canvas import Row, cells_of
-from opencode_tui.tui.output.painter import Abilities, Frame, Painter
+from opencode_tui.tui.output.painter import Abilities, Frame, Painter, Row, cells_of
 from opencode_tui.tui.output.pictures import CLEAR_ALL, KittyStrips, Shown, SixelStrips, clear_row, token_row
 
 COLUMNS, ROWS = 20, 8

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.tui.output.pictures import KittyStrips, Shown, SixelStrips, runs_of
-from opencode_tui.tui.pictures.forms import UPPER_HALF, Pictures, Terminal, make_form
-from opencode_tui.tui.pictures.source import MAX_BYTES, PictureSource, read_source, source_of
+from opencode_tui.tui.pictures.forms import MAX_BYTES, UPPER_HALF, Pictures, Terminal, make_form, read_source
+from opencode_tui.tui.state.message import PictureSource, source_of
 from tests.support.rows import each
 from tests.support.terminal.pictures import png
 from tests.support.world.waiting import PATIENCE_S

@@ -10,9 +10,8 @@ import pytest
 from textual import events
 
 from opencode_tui.schema.api.inbox import Done
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
-from opencode_tui.tui.chat.away import AWAY_MS, SEEN
+from opencode_tui.tui.app import OpenCodeApp, load_actions
+from opencode_tui.tui.chat.chat import AWAY_MS, SEEN
 from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
 from tests.support.terminal.screen import Page, look
@@ -44,7 +43,7 @@ async def screen_of(
     clock: Clock, *, is_continued: bool = False, left: float = 0.0
 ) -> AsyncGenerator[tuple[Page, Script, Path]]:
     """Show a session; `left` are the seconds since a screen was left, 0 for never. The path is the file that says so."""
-    preload.load()
+    load_actions()
     story = Story()
     story.user("do it", "1")
     infos = [one.info for one in HERE]

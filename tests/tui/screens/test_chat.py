@@ -13,9 +13,9 @@ import pytest
 from textual import events
 from textual.timer import Timer
 
-from opencode_tui.tui import start
 from opencode_tui.tui.actions.run import ARMED_MS
 from opencode_tui.tui.actions.session import open_session
+from opencode_tui.tui.chat import start
 from opencode_tui.tui.chrome.status_line import Pressed
 from opencode_tui.tui.options import StartOptions
 from tests.support.provider.list_server import list_server

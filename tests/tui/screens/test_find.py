@@ -7,7 +7,7 @@ from textual import events
 
 from opencode_tui.tui.conversation.find import FoundText
 from opencode_tui.tui.dialogs.text_panel import FindPanel
-from opencode_tui.tui.state.items import AnyItem, TextItem
+from opencode_tui.tui.state.message import AnyItem, TextItem
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 

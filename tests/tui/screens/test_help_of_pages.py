@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opencode_tui.schema.api.keybinds import BY_ID
-from opencode_tui.tui.keys.router import KeyedScreen
+from opencode_tui.tui.keys.keyed import KeyedScreen
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen, screen_lines
 

@@ -12,8 +12,7 @@ from opencode_tui.schema.permission import PermissionReport, PermissionRequest, 
 from opencode_tui.schema.session.diff import FileDiff
 from opencode_tui.schema.session.session import BusyStatus, RetryStatus, Todo
 from opencode_tui.schema.session.undo import RevertPreview, UndoFile, UndoScope
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.options import StartOptions
 from tests.support.hostile.strings import HOSTILE, steering
 from tests.support.terminal.conversation import NOON, ROOT, SESSION, Story
@@ -74,7 +73,7 @@ def script() -> Script:
 
 async def shown(told: Script, keys: tuple[str, ...]) -> str:
     """Everything that is drawn after these keys."""
-    preload.load()
+    load_actions()
     app = OpenCodeApp(StartOptions(told.directory, session_id=SESSION), look(), clock=lambda: NOON / 1000)
     async with app.run_test(size=(150, 44)) as pilot:
         app.attach(as_client(ScriptedClient(told)))
@@ -129,7 +128,7 @@ async def test_no_question_of_an_agent_and_no_wait_steers_the_terminal() -> None
 
 @pytest.mark.slow
 async def test_a_region_that_cannot_be_drawn_says_so_and_the_rest_goes_on() -> None:
-    preload.load()
+    load_actions()
     told = script()
     app = OpenCodeApp(StartOptions(told.directory, session_id=SESSION), look(), clock=lambda: NOON / 1000)
     async with app.run_test(size=(150, 44)) as pilot:

@@ -9,7 +9,7 @@ import pytest
 
 from opencode_tui.schema.model import Cost, Limit, Model
 from opencode_tui.tui.actions.lists import command_choices, model_choices
-from opencode_tui.tui.dialogs.listing import ListContent, Listing
+from opencode_tui.tui.dialogs.overlay import ListContent, Listing
 from opencode_tui.tui.keys.keymap import Keymap
 from opencode_tui.tui.state.model_selection import ModelSelection
 from tests.support.terminal.screen import screen

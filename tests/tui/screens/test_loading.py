@@ -137,7 +137,7 @@ async def test_a_wait_that_is_ended_before_it_begins_keeps_no_keys(environ: dict
 
         async def load_and_cancel() -> None:
             page.app.chat.opened.load_page("Loading the timeline", load())
-            hold = page.app._hold
+            hold = page.app.router._hold
             assert hold is not None and hold.cancel is not None
             hold.cancel()
 
@@ -208,7 +208,7 @@ async def test_a_list_for_an_older_text_completes_nothing(environ: dict[str, str
 async def prompt_of(page: Page) -> str:
     """Return the text of the prompt, once it is shown again and nothing is loaded."""
     await page._settle()
-    await until(lambda: page.app._hold is None and page.app._early is None)
+    await until(lambda: page.app.router._hold is None and page.app.router._kept is None)
     await page._settle()
     assert page.app.screen is page.app.chat
     return page.app.chat.prompt.editor.text

@@ -21,8 +21,7 @@ from opencode_tui.schema.session.message import Tokens
 from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import AnyStatus, BusyStatus, RetryStatus, RevertState, SessionSummary, Todo
 from opencode_tui.schema.session.undo import RevertPreview, UndoFile, UndoScope
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.options import StartOptions
 from opencode_tui.tui.theme.look import Look
 from tests.support.terminal import conversation as stories
@@ -568,7 +567,7 @@ def opened_app(situation: Situation) -> tuple[OpenCodeApp, Act]:
     script = situation.script()
     script.files = ["src/csvkit/parser.py", "src/csvkit/patch.py", "tests/test_parser.py", "docs/"]
     client = ScriptedClient(script)
-    preload.load()
+    load_actions()
     options = StartOptions(script.directory, session_id=None if situation.is_new else SESSION)
     app = OpenCodeApp(options, situation.worn, clock=lambda: NOW_MS / 1000)
 

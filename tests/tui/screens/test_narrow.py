@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opencode_tui.tui.dialogs.listing import Listing
+from opencode_tui.tui.dialogs.overlay import Listing
 from opencode_tui.tui.dialogs.panel import Panel
 from opencode_tui.tui.pages.page import PageFoot, PageScreen
 from tests.support.provider.model_script import Answer, Call

@@ -16,7 +16,7 @@ from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.session.prefix import PrefixBreak
 from opencode_tui.schema.totals import SessionTotals
-from opencode_tui.tui.conversation.tools.tool import FullText
+from opencode_tui.tui.conversation.tools import FullText
 from tests.support.terminal.conversation import ROOT, SESSION
 from tests.support.terminal.scripted_client import Script
 from tests.tui.screens.test_looks import (

@@ -7,7 +7,7 @@ import pytest
 from opencode_tui.schema.error import OpencodeError
 from opencode_tui.tui.actions.pick import files_of, parts_to_copy
 from opencode_tui.tui.external_editor import command_at, editor_words, has_window
-from opencode_tui.tui.state.items import AnyItem, TextItem, ToolItem, UserItem
+from opencode_tui.tui.state.message import AnyItem, TextItem, ToolItem, UserItem
 from tests.support.provider.model_script import Answer, Call
 from tests.support.terminal.screen import Page, screen
 

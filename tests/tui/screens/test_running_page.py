@@ -11,8 +11,7 @@ from opencode_tui.schema.api.question import Question, QuestionOption, QuestionR
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.session import BusyStatus
 from opencode_tui.schema.totals import SessionTotals
-from opencode_tui.tui import preload
-from opencode_tui.tui.app import OpenCodeApp
+from opencode_tui.tui.app import OpenCodeApp, load_actions
 from opencode_tui.tui.dialogs.panel import Guard, Panel
 from opencode_tui.tui.options import StartOptions
 from tests.support.terminal.conversation import NOON, SESSION, Story
@@ -49,7 +48,7 @@ async def page_of(
     *rows: Running, size: tuple[int, int] = (110, 30), ended: Sequence[Ended] = ()
 ) -> AsyncGenerator[tuple[Page, Sent, Script]]:
     """Show the page; the list gets what its keys send."""
-    preload.load()
+    load_actions()
     story = Story()
     story.user("do it", "1")
     script = Script(

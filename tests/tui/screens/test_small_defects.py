@@ -161,7 +161,7 @@ async def test_a_question_that_loads_longer_does_not_replace_the_one_of_an_earli
             await go_on.wait()
         return case
 
-    monkeypatch.setattr("opencode_tui.tui.chat.panel_host.load_case", late)
+    monkeypatch.setattr("opencode_tui.tui.chat.chat.load_case", late)
     slow = "; ".join(f"rm -rf part{number}" for number in range(60))
     calls = (Call("bash", {"command": slow}), Call("write", {"filePath": "second.md", "content": "x\n"}))
     settings = {"permission": {"edit": "ask", "bash": "ask"}}
@@ -180,7 +180,7 @@ async def test_a_question_that_loads_longer_does_not_replace_the_one_of_an_earli
 async def test_a_message_stays_when_a_short_turn_ends(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 8_000)
+    monkeypatch.setattr("opencode_tui.tui.chat.chat.READABLE_MS", 8_000)
     async with screen(environ, folder, Answer(calls=(NEW,)), Answer(text="Written."), settings=ASK) as page:
         await page.send("write it")
         await page.sees("a always allow all edits")
@@ -372,13 +372,13 @@ async def test_an_error_of_an_edit_is_for_the_user_and_not_for_the_model(environ
 async def test_a_message_during_a_turn_gives_way_to_how_to_interrupt_it_but_a_failure_stays(
     environ: dict[str, str], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 60_000)
+    monkeypatch.setattr("opencode_tui.tui.chat.chat.READABLE_MS", 60_000)
     async with screen(environ, folder) as page:
         await page.send("<<words 900>> <<slow 30>>")
         await page.sees("interrupt")
         page.app.chat.show_note("note", "Shared live with another terminal.")
         assert "interrupt" not in await page.sees("Shared live")
-        monkeypatch.setattr("opencode_tui.tui.chat.refresh.READABLE_MS", 0)
+        monkeypatch.setattr("opencode_tui.tui.chat.chat.READABLE_MS", 0)
         await page.sees("esc interrupt")
         page.app.chat.show_note("failed", "It could not be done")
         await page.sees("It could not be done")

@@ -39,12 +39,12 @@ async def test_without_a_key_the_first_page_names_login_before_commands_of_the_s
 
 KEYS = """
 import asyncio, sys
-from opencode_tui.tui import preload
+from tests.support.terminal.warm import warm
 from tests.tui.screens.test_looks import SITUATIONS, opened_app
 
 async def main():
     app, act = opened_app(SITUATIONS["first-run-with-a-key"])
-    preload.warm()
+    warm()
     async with app.run_test(size=(100, 30)) as pilot:
         await act(pilot)
         before = set(sys.modules)

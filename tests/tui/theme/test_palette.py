@@ -3,10 +3,8 @@
 import pytest
 from rich.color import Color, ColorSystem
 
-from opencode_tui.tui.theme.built_in import FIRST_GRAY, built_in
 from opencode_tui.tui.theme.derive import contrast
-from opencode_tui.tui.theme.look import find_depth, first_look, is_dark
-from opencode_tui.tui.theme.palette import Palette
+from opencode_tui.tui.theme.look import FIRST_GRAY, Palette, built_in, find_depth, first_look, is_dark
 from opencode_tui.tui.theme.themes import BUILT_IN, TERMINAL, Themes
 from tests.support.rows import each
 

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from opencode_tui.batch.pool import TLS_OPTIONS, Cluster, TlsFiles
+from opencode_tui.batch.pool_local import LocalWorkers
+from opencode_tui.entry_points import load
+from opencode_tui.schema.error import ConfigError
+
 if TYPE_CHECKING:
-    from opencode_tui.batch.pool import OpenCluster, TlsFiles, Workers
+    from opencode_tui.batch.pool import OpenCluster, Workers
     from opencode_tui.batch.task import TaskOrder
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -32,9 +37,6 @@ def tls_options(command: F) -> F:
 
 def read_tls(authority: Path | None, certificate: Path | None, key: Path | None) -> "TlsFiles | None":
     """Return the files of the three options; None without any. Raises ConfigError when only some are given."""
-    from opencode_tui.batch.pool import TLS_OPTIONS, TlsFiles  # not for the help
-    from opencode_tui.schema.error import ConfigError
-
     if authority is None and certificate is None and key is None:
         return None
     if authority is None or certificate is None or key is None:
@@ -48,11 +50,6 @@ async def open_workers(
 ) -> "AsyncGenerator[tuple[Workers, int], None]":
     """Return what runs the tasks, and how many to start at once; `report` gets lines about a cluster. Raises ConfigError."""
     import os  # all of it not for the help
-
-    from opencode_tui.batch.pool import TLS_OPTIONS, Cluster
-    from opencode_tui.batch.pool_local import LocalWorkers
-    from opencode_tui.entry_points import load
-    from opencode_tui.schema.error import ConfigError
 
     tls = read_tls(options["tls_ca"], options["tls_cert"], options["tls_key"])
     address = options["scheduler"]

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from opencode_tui.cli.commands.batch.cluster import tls_options
+from opencode_tui.cli.commands.batch.work import run_tasks
 from opencode_tui.cli.completion_values import complete_agents, complete_models
 
 
@@ -63,6 +64,4 @@ def run(**options: Any) -> int:
     TASKS may also have SWE-bench instances (JSON lines or a JSON list), for an evaluation: see --repos and --predictions.
     `opencode-tui batch worker` runs tasks on other machines, see its --help.
     """
-    from opencode_tui.cli.commands.batch.work import run_tasks  # not for the help
-
     return run_tasks(options)

@@ -2,6 +2,11 @@
 
 import click
 
+from opencode_tui.batch.runner import run_task
+from opencode_tui.batch.task import TaskOrder
+from opencode_tui.cli.engine_access import run_main
+from opencode_tui.schema.error import ConfigError
+
 
 @click.command(hidden=True)
 def task() -> int:
@@ -14,11 +19,6 @@ def task() -> int:
     import sys
     import threading
     from contextlib import suppress
-
-    from opencode_tui.batch.runner import run_task
-    from opencode_tui.batch.task import TaskOrder
-    from opencode_tui.cli.engine_access import run_main
-    from opencode_tui.schema.error import ConfigError
 
     line = sys.stdin.buffer.readline()
     try:

@@ -14,11 +14,11 @@ import click
 
 from opencode_tui.cli.engine_access import open_snapshots, run_main, with_snapshots
 from opencode_tui.cli.terminal import print_json
+from opencode_tui.client.snapshots import Patch
 from opencode_tui.schema.error import ConfigError, OpencodeError
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
-    from opencode_tui.client.snapshots import Patch
     from opencode_tui.schema.session.undo import RevertReport, UndoFile, UndoFiles
 
 
@@ -57,8 +57,6 @@ def revert() -> None:
 @snapshot.command(short_help="Redo the report on stdin.")
 def unrevert() -> None:
     """Redo the revert whose report is on stdin, and print a report."""
-    from opencode_tui.client.snapshots import Patch  # not for the help
-
     content = _read_json()
     try:
         files = [*content["restored"], *content["deleted"]]
@@ -117,8 +115,6 @@ def _with_reasons(files: "Sequence[UndoFile]") -> list[JsonObject]:
 
 
 def _read_patches() -> "list[Patch]":
-    from opencode_tui.client.snapshots import Patch  # not for the help
-
     content = _read_json()
     try:
         return [Patch.model_validate(item) for item in content]

@@ -5,8 +5,14 @@ import os
 import click
 
 from opencode_tui.cli.completion_values import complete_sessions
+from opencode_tui.cli.engine_access import with_client
 from opencode_tui.cli.environment import load_settings, read_environment
+from opencode_tui.cli.session_choice import choose_session
 from opencode_tui.cli.terminal import print_json
+from opencode_tui.client.client import Client
+from opencode_tui.config.redact import redact_settings
+from opencode_tui.schema.api.context import ContextView, RequestView
+from opencode_tui.schema.record import JsonObject
 from opencode_tui.storage.paths import find_paths
 
 
@@ -17,10 +23,6 @@ def agent(name: str) -> None:
 
     Of the rules the last match wins; the tools are those that the model can call.
     """
-    from opencode_tui.cli.engine_access import with_client  # not for the help
-    from opencode_tui.cli.terminal import print_json
-    from opencode_tui.client.client import Client
-    from opencode_tui.schema.record import JsonObject
 
     async def work(client: Client) -> JsonObject:
         return await client.catalog.describe_agent(name)
@@ -34,8 +36,6 @@ def config() -> None:
 
     A wrong settings file of a trusted folder, which other commands leave out, is an error.
     """
-    from opencode_tui.config.redact import redact_settings  # not for the help
-
     loaded = load_settings(read_environment(), is_check=True)
     print_json(
         {
@@ -54,11 +54,6 @@ def config() -> None:
 @click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 def context(session_id: str) -> None:
     """Print the items of a session's next request: their tokens, what is left out and why."""
-    from opencode_tui.cli.engine_access import with_client  # not for the help
-    from opencode_tui.cli.session_choice import choose_session
-    from opencode_tui.cli.terminal import print_json
-    from opencode_tui.client.client import Client
-    from opencode_tui.schema.api.context import ContextView
 
     async def work(client: Client) -> ContextView:
         return await client.context.items((await choose_session(client, session_id)).id)
@@ -70,11 +65,6 @@ def context(session_id: str) -> None:
 @click.argument("session_id", metavar="ID", shell_complete=complete_sessions)
 def request(session_id: str) -> None:
     """Print a session's next request as it would be sent: URL, headers, body; keys are redacted."""
-    from opencode_tui.cli.engine_access import with_client
-    from opencode_tui.cli.session_choice import choose_session
-    from opencode_tui.cli.terminal import print_json
-    from opencode_tui.client.client import Client
-    from opencode_tui.schema.api.context import RequestView
 
     async def work(client: Client) -> RequestView:
         return await client.context.request((await choose_session(client, session_id)).id)

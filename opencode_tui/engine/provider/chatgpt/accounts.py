@@ -28,10 +28,10 @@ from opencode_tui.engine.provider.chatgpt.service import (
     find_service,
     sign_in_again,
 )
-from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.error import plain
 from opencode_tui.schema.api.sign_in import USAGE_PAGE
 from opencode_tui.schema.error import AuthError, Failure, ProviderError, with_remedy
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject, Record, ValidationError, absent
 from opencode_tui.storage.locks import Locks
 from opencode_tui.storage.paths import Paths

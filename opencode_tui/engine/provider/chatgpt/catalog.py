@@ -10,9 +10,10 @@ the order counts.
 from opencode_tui.config.auth import CHATGPT
 from opencode_tui.engine.provider.chatgpt.accounts import Account, Accounts, models_of
 from opencode_tui.engine.provider.chatgpt.service import AnswerLostError, NotSentError, Service, ask, sign_in_again
-from opencode_tui.engine.provider.decode.response import as_count, as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_count, as_list, as_text
 from opencode_tui.engine.provider.provider import Endpoint, Provider
 from opencode_tui.schema.api.catalog import ProviderSummary
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Cost, Limit, Model
 from opencode_tui.schema.record import JsonObject
 

@@ -15,16 +15,9 @@ from opencode_tui.engine.provider.decode.delta import (
     WireText,
     WireUsage,
 )
-from opencode_tui.engine.provider.decode.response import (
-    StreamDecoder,
-    as_count,
-    as_index,
-    as_list,
-    as_object,
-    as_text,
-    read_json,
-)
+from opencode_tui.engine.provider.decode.response import StreamDecoder, as_count, as_index, as_list, as_text, read_json
 from opencode_tui.engine.provider.llm import FinishReason, Usage
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 FINISH_REASONS: dict[str, FinishReason] = {

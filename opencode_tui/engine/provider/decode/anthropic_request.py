@@ -14,7 +14,6 @@ from opencode_tui.engine.provider.decode.anthropic_messages import (
     AnthropicMessagesDecoder,
 )
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
-from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     WEB_SEARCH,
@@ -31,6 +30,7 @@ from opencode_tui.engine.provider.llm import (
     UserEntry,
     provider_searches,
 )
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 METADATA_KEY = "anthropic"

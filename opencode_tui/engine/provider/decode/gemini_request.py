@@ -23,7 +23,7 @@ from urllib.parse import quote
 from opencode_tui.engine.provider.decode.gemini_schema import UnsupportedSchemaError, to_gemini_schema
 from opencode_tui.engine.provider.decode.gemini_stream import SEARCH, GeminiDecoder
 from opencode_tui.engine.provider.decode.request_option import given_options, without_nulls
-from opencode_tui.engine.provider.decode.response import as_list, as_object
+from opencode_tui.engine.provider.decode.response import as_list
 from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     WEB_SEARCH,
@@ -40,6 +40,7 @@ from opencode_tui.engine.provider.llm import (
     provider_searches,
 )
 from opencode_tui.engine.provider.model_facts import is_of_group
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.record import JsonObject
 

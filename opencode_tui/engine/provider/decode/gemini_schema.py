@@ -20,7 +20,8 @@ Source: `Schema` in `google/genai/types.py` (`google-genai` 3.4.0); the rules of
 from collections.abc import Iterable
 from typing import Any, cast
 
-from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_list, as_text
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 _TYPES = frozenset({"string", "number", "integer", "boolean", "object", "array", "null"})

@@ -15,16 +15,9 @@ from opencode_tui.engine.provider.decode.delta import (
     WireText,
     WireUsage,
 )
-from opencode_tui.engine.provider.decode.response import (
-    StreamDecoder,
-    as_count,
-    as_index,
-    as_list,
-    as_object,
-    as_text,
-    uncached,
-)
+from opencode_tui.engine.provider.decode.response import StreamDecoder, as_count, as_index, as_list, as_text, uncached
 from opencode_tui.engine.provider.llm import FinishReason, Usage
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 # Besides OpenAI's: api-docs.deepseek.com/api/create-chat-completion, docs.z.ai/api-reference/llm/chat-completion, vLLM and SGLang.

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from opencode_tui.engine.provider.decode.openai_chat import THOUGHT_FIELDS, OpenAiChatDecoder
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
-from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
+from opencode_tui.engine.provider.decode.response import as_list, as_text
 from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
@@ -20,6 +20,7 @@ from opencode_tui.engine.provider.llm import (
     ToolEntry,
     UserEntry,
 )
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 METADATA_KEY = "openai"

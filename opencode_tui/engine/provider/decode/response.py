@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 
 from opencode_tui.engine.provider.decode.delta import MalformedChunk, ProtocolError, WireDelta, WireEnd
-from opencode_tui.schema.json_text import JsonError, TooDeepError, decode_json, load_json
+from opencode_tui.schema.json_text import JsonError, TooDeepError, as_object, decode_json, load_json
 from opencode_tui.schema.record import JsonObject
 
 _MAX_DIGITS = 10
@@ -24,11 +24,6 @@ def read_json(data: bytes) -> Any:
         raise
     except JsonError:
         return load_json(data.decode("utf-8", "replace"))
-
-
-def as_object(value: object) -> JsonObject:
-    """Return a JSON object, an empty one for anything else."""
-    return cast(JsonObject, value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[Any]:

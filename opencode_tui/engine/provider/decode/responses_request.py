@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any, assert_never
 
 from opencode_tui.engine.provider.decode.request_option import wire_options, without_nulls
-from opencode_tui.engine.provider.decode.response import as_list, as_object
+from opencode_tui.engine.provider.decode.response import as_list
 from opencode_tui.engine.provider.decode.responses_stream import SEARCH, ResponsesDecoder
 from opencode_tui.engine.provider.formats import ProviderFormat
 from opencode_tui.engine.provider.llm import (
@@ -38,6 +38,7 @@ from opencode_tui.engine.provider.llm import (
     provider_searches,
 )
 from opencode_tui.engine.provider.model_facts import is_of_group
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.record import JsonObject
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from opencode_tui.engine.provider.decode.response import as_list, as_object, describe_text, is_web_page, read_json
+from opencode_tui.engine.provider.decode.response import as_list, describe_text, is_web_page, read_json
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text
-from opencode_tui.schema.json_text import decode_json
+from opencode_tui.engine.provider.decode.response import as_list, as_text
+from opencode_tui.schema.json_text import as_object, decode_json
 from opencode_tui.schema.record import JsonObject
 
 _PLACES = tuple(

@@ -28,9 +28,10 @@ from opencode_tui.engine.session.compaction.state import (
     usable,
 )
 from opencode_tui.engine.session.records.store import SessionStore
+from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.engine.session.request.history import filter_compacted
 from opencode_tui.engine.session.request.model_message import to_model_messages
-from opencode_tui.engine.session.runs import Run, is_unfinished
+from opencode_tui.engine.session.runs import Run
 from opencode_tui.engine.session.tokens.estimate import TokenEstimator
 from opencode_tui.schema.error import ContextOverflowError
 from opencode_tui.schema.model import Model

@@ -34,7 +34,7 @@ _UNSEARCHED = ("recall", "todoread")
 async def search_history(store: SessionStore, session_id: str, words: str) -> Sequence[Excerpt]:
     """Return the passages that have these words, the best first."""
     info = await store.get(session_id)
-    messages = visible(await store.read_whole(session_id), info.revert)
+    messages = visible(await store.tail(session_id), info.revert)
     return await asyncio.to_thread(find_excerpts, messages, words)
 
 

@@ -88,8 +88,8 @@ class SessionLedgers(Struct, frozen=True):
             part = _kept_part(messages)
             if part is not None and (kept := kept_ledger_of(part)) is not None:
                 return _from(messages, part.message_id), kept
-            return await self.store.read_whole(info.id), None
-        messages = visible(await self.store.read_whole(info.id), info.revert)
+            return await self.store.tail(info.id), None
+        messages = visible(await self.store.tail(info.id), info.revert)
         part = _kept_part(messages)
         kept = None if part is None else kept_ledger_of(part)
         return (messages, None) if part is None or kept is None else (_from(messages, part.message_id), kept)
@@ -122,7 +122,7 @@ class SessionLedgers(Struct, frozen=True):
 
     async def recent(self, info: SessionInfo) -> list[MessageWithParts]:
         """Return the messages from the last compaction on; all while an undo is active, which may hide that compaction."""
-        return await (self.store.recent(info.id) if info.revert is None else self.store.read_whole(info.id))
+        return await (self.store.recent(info.id) if info.revert is None else self.store.tail(info.id))
 
     async def kept_text(self, session_id: str) -> str:
         """Return the text that the newest compaction keeps, with the user's changes; empty without one of ours."""

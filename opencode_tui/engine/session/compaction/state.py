@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
+from opencode_tui.engine.session.request.builder import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.request.history import compaction_of
 from opencode_tui.schema.error import ContextOverflowError, split_remedy
 from opencode_tui.schema.model import Model

@@ -131,8 +131,7 @@ class SessionContext(Struct, frozen=True):
         if info.revert is not None:
             return await self.store.messages(info.id), 0
         stored = await self.store.recent(info.id)
-        names = self.store.message_ids(info.id)
-        return stored, 0 if names is None else max(0, len(names) - len(stored))
+        return stored, max(0, len(await self.store.ids(info.id)) - len(stored))
 
     def _view(self, following: _Next) -> ContextView:
         request = following.built.request

@@ -27,8 +27,9 @@ from opencode_tui.engine.session.records.stored_history import (
     created_at,
     ordered,
 )
+from opencode_tui.engine.session.repair import is_unfinished, repair
 from opencode_tui.engine.session.request.prefix_breaks import without_last
-from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses, is_unfinished, repair
+from opencode_tui.engine.session.runs import RunRegistry, SessionStatuses
 from opencode_tui.engine.session.sessions import Sessions, new_slug
 from opencode_tui.engine.tool.todo_store import SessionTodos
 from opencode_tui.schema.api.request import ForkSession

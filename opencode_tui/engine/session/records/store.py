@@ -4,6 +4,15 @@ Write first, then publish: a reader that reacts to an event finds the file. Only
 fails, and written when that works again. The records of open sessions, those that run and those used last, are kept in memory and
 written through; growing text is written later (docs/internals/session.md#storage). Messages and parts change only under the
 session's run lock, by its `SessionWriter`; the session record changes under its write lock. Order: docs/internals/session.md#ids.
+
+Messages are read in four ways, all with what this process changed last, without what another one withdrew:
+
+* `named`: single messages, by ID;
+* `tail`: the newest, or all, which reads from the disk what is not in memory, and keeps none of it there;
+* `recent`: what a run needs, from the last compaction on; they are kept in memory;
+* `messages`: all of them, kept in memory.
+
+`parts` and `message_ids` return what these keep; `stored` reads all as they are on the disk, for a thread.
 """
 
 import asyncio
@@ -124,8 +133,8 @@ class SessionStore:
                 requests=self._requests,
                 publisher=self._publisher,
                 identifier=self._identifier,
-                load=self.open_recent,
-                load_all=self.open,
+                load=self._open_recent,
+                load_all=self._open_whole,
             )
             try:
                 await writer.carry_out_left()
@@ -267,7 +276,7 @@ class SessionStore:
         self.drop(session_id)
         self._publisher.publish(SessionDeleted(info=info))
 
-    async def open(self, session_id: str) -> None:
+    async def _open_whole(self, session_id: str) -> None:
         """Load all of a session's records into memory unless they are loaded; closes idle sessions over the limits."""
         await self.refresh(session_id)
         await self._load(session_id, load_session)
@@ -278,8 +287,8 @@ class SessionStore:
                 records.put_before(opened(loaded, records.seen))
         await self._load(session_id, load_session)  # it may have been closed meanwhile
 
-    async def open_recent(self, session_id: str) -> None:
-        """Do as `open`, but of a long session load only the messages from its last compaction on."""
+    async def _open_recent(self, session_id: str) -> None:
+        """Do as `_open_whole`, but of a long session load only the messages from its last compaction on."""
         await self.refresh(session_id)
         await self._load(session_id, load_recent)
 
@@ -330,7 +339,7 @@ class SessionStore:
         return loaded
 
     def release_older(self, session_id: str) -> None:
-        """Leave the messages before the last finished compaction on disk, as `open_recent` does. Needs the run lock.
+        """Leave the messages before the last finished compaction on disk, as `recent` reads them. Needs the run lock.
 
         What is not on the disk yet stays in memory, with all after it.
         """
@@ -344,7 +353,7 @@ class SessionStore:
 
     async def messages(self, session_id: str) -> list[MessageWithParts]:
         """Return all messages with their parts, oldest first; opens the session."""
-        await self.open(session_id)
+        await self._open_whole(session_id)
         return self._open[session_id].together()
 
     async def recent(self, session_id: str) -> list[MessageWithParts]:
@@ -352,12 +361,8 @@ class SessionStore:
 
         They are what a run needs: `filter_compacted` returns the same of them as of all messages.
         """
-        await self.open_recent(session_id)
+        await self._open_recent(session_id)
         return self._open[session_id].together()
-
-    async def read_whole(self, session_id: str) -> list[MessageWithParts]:
-        """Return all messages with their parts, oldest first, without keeping in memory what is not there yet."""
-        return await self.tail(session_id, sys.maxsize)
 
     async def stored(self, session_id: str) -> Iterator[MessageWithParts]:
         """Return all messages with their parts as they are on disk, oldest first, for a thread that may block.
@@ -380,7 +385,7 @@ class SessionStore:
         It gets the sum of earlier requests and those that follow; it is called for each request once while these stay on disk only.
         A sum of None is one of all that follow, too.
         """
-        await self.open_recent(session_id)
+        await self._open_recent(session_id)
         records = self._open[session_id]
         if not records.older:
             return []
@@ -410,15 +415,17 @@ class SessionStore:
         if known is not None:
             return list(known)
         names = await asyncio.to_thread(StoredHistory(self._storage, session_id).names)
-        return [one.info.id for one in await self.read_whole(session_id)] if spans_wrap(names) else names
+        return [one.info.id for one in await self.tail(session_id)] if spans_wrap(names) else names
 
     def parts(self, session_id: str, message_id: str) -> list[AnyPart]:
         """Return the parts of a message of an open session that is in memory, in order."""
         records = self._open.get(session_id)
         return records.parts_of(message_id) if records is not None else []
 
-    async def tail(self, session_id: str, limit: int, *, is_fresh: bool = False) -> list[MessageWithParts]:
-        """Return the newest `limit` messages, oldest first, reading no others from the disk; `is_fresh` after a `refresh`.
+    async def tail(
+        self, session_id: str, limit: int = sys.maxsize, *, is_fresh: bool = False
+    ) -> list[MessageWithParts]:
+        """Return the newest `limit` messages, or all, oldest first, reading no others from the disk; `is_fresh` after a `refresh`.
 
         Raises SessionError for a limit below 0.
         """

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.decode.response import as_list, as_object, as_text, read_json
+from opencode_tui.engine.provider.decode.response import as_list, as_text, read_json
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -21,6 +21,7 @@ from opencode_tui.engine.provider.llm import (
 )
 from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.error import ProviderError, split_remedy
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 _ID = "call_rejected"

@@ -19,9 +19,7 @@ from opencode_tui.engine.agent.families import ModelPrompts
 from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate_layers
 from opencode_tui.engine.plugin.hooks import Hooks
-from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import WEB_SEARCH, LlmRequest
-from opencode_tui.engine.session.limits import OUTPUT_TOKEN_MAX
 from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.instruction import FETCH_S, Instructions, RemoteInstructions
@@ -41,6 +39,7 @@ from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.waits import waiting
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.ids import Clock
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Model
 from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.provider_formats import row_of
@@ -58,6 +57,10 @@ LayerKind = Literal["provider", "family", "agent", "environment", "instruction",
 """The source of a layer: the provider or the model's family, the agent, the folder, an instruction file, the request, the form of
 its answer, a plugin.
 """
+
+OUTPUT_TOKEN_MAX = 32_000
+"""Maximum tokens of an answer, unless the model's own limit is lower."""
+
 
 _FIRST_KINDS = ("provider", "family", "agent")
 """The layers of the first segment."""

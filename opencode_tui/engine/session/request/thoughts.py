@@ -9,7 +9,6 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from opencode_tui.engine.provider.decode.response import as_object
 from opencode_tui.engine.provider.llm import (
     AssistantEntry,
     CallBlock,
@@ -19,6 +18,7 @@ from opencode_tui.engine.provider.llm import (
     ThinkingBlock,
 )
 from opencode_tui.engine.session.retry import THOUGHTS, UNTHOUGHT
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.record import JsonObject
 
 _SIGNATURES = frozenset({"thoughtSignature", "extra_content"})

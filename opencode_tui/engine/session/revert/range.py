@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from opencode_tui.engine.session.runs import UNSEEN
+from opencode_tui.engine.session.repair import UNSEEN
 from opencode_tui.schema.error import NoSuchMessageError, NothingToRevertError
 from opencode_tui.schema.ids import spans_wrap
 from opencode_tui.schema.session.history import MessageWithParts, with_parts

@@ -315,7 +315,7 @@ class SessionSummaries(Struct, frozen=True):
         `diff` leaves them out, because it is stored, sent and shared. Reads the whole session.
         """
         info = await self.store.get(session_id)
-        turns = turns_of(visible(await self.store.read_whole(session_id), info.revert))
+        turns = turns_of(visible(await self.store.tail(session_id), info.revert))
         parts = [
             part
             for user, parts in turns

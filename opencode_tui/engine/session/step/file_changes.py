@@ -171,8 +171,8 @@ class StepRecorder:
 
     async def _record_killed(self, writer: SessionWriter, dead: "OrphanedStep") -> None:
         """Add the files that a killed command changed, where they are not recorded yet."""
-        await self.store.open(dead.session)
-        parts = self.store.parts(dead.session, dead.message)
+        found = await self.store.named(dead.session, [dead.message])
+        parts = (part for message in found for part in message.parts)
         known = {file for part in parts if isinstance(part, PatchPart) for file in part.files}
         files = [file for file in dead.files if file not in known]
         if files:
@@ -251,8 +251,7 @@ class StepPatch:
     async def _store_after_run(self, recording: "StepRecording", *, has_changed: bool) -> None:
         store, message = self._recorder.store, self._message
         async with self._recorder.access_after_run(message.session_id):
-            await store.open_recent(message.session_id)
-            if message.id in (store.message_ids(message.session_id) or ()):
+            if await store.named(message.session_id, [message.id]):
                 await self._store_parts(recording, has_changed=has_changed)
                 await store.sync()
 

@@ -20,7 +20,6 @@ from msgspec.structs import replace
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.cost import to_cost, to_tokens
 from opencode_tui.engine.provider.llm import FinishStep, Llm, LlmRequest, StreamEvent, ToolCall
-from opencode_tui.engine.session.limits import STREAM_SLICE_MS
 from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.writer import SessionWriter
@@ -56,6 +55,9 @@ logger = logging.getLogger(__name__)
 
 _TOO_LARGE = 413
 """The HTTP status of a request with too many bytes."""
+
+STREAM_SLICE_MS = 8
+"""Milliseconds after which a stream without pauses yields to the event loop."""
 
 SYNC_S = 0.05
 """Seconds in which an interrupted step is stored before its end is shown; a slow disk gets it later, under the lock of the run."""

@@ -32,8 +32,8 @@ from opencode_tui.engine.session.step.doom import MOST_COMPARED, CallKey, call_k
 from opencode_tui.engine.session.step.file_changes import StepPatch
 from opencode_tui.engine.snapshot.record.call import CallChanges
 from opencode_tui.engine.tool.builtin.recall import StoredOutput
-from opencode_tui.engine.tool.registry import ToolRegistry
-from opencode_tui.engine.tool.tool import Subagents, Tool, ToolContext, ToolResult
+from opencode_tui.engine.tool.registry import AnyTool, ToolRegistry
+from opencode_tui.engine.tool.tool import Parameters, Subagents, Tool, ToolContext, ToolResult
 from opencode_tui.engine.tool.truncate import Truncator
 from opencode_tui.schema.api.question import Question
 from opencode_tui.schema.error import (
@@ -103,6 +103,28 @@ class CallScope(Struct, frozen=True):
     is_last: bool = False
     switched_off: frozenset[str] = frozenset()
     by_user: bool = False
+
+
+class _CheckedCall(Struct, frozen=True):
+    """A call that may run: the name that the model called, and the tool that runs, which another tool's call may name.
+
+    `given` are the arguments of that tool as hooks changed them, `shown` those that are stored. With `asked` a hook wants the user
+    to be asked, and that is why.
+    """
+
+    name: str
+    tool: AnyTool
+    arguments: Parameters
+    given: JsonObject
+    shown: JsonObject
+    asked: str
+
+
+class _WrongCall(Struct, frozen=True):
+    """A call that does not run, as it is stored, and why."""
+
+    call: ToolCall
+    problem: str
 
 
 class ResultFilter(Struct, frozen=True):
@@ -177,38 +199,50 @@ class ToolCalls(Struct, frozen=True):
         if scope.form is not None and call.tool == STRUCTURED and call.error is None:
             await self._store_structured_answer(scope.form, part, call)
             return False
-        tool = self.tools.get(call.tool)
-        problem = NO_STEP_LEFT if scope.is_last else call.error
-        name, written = call.tool if tool is None else tool.name, call.input
-        inner = await self.tools.find_inner(name, written) if problem is None else None
-        if inner is not None:  # switches, hooks and questions are about the tool that runs
-            tool, call = inner.tool, replace(call, input=inner.arguments)
-        arguments, asked = None, ""
-        if problem is None and tool is None:
-            problem = self.tools.describe_unknown(call.tool, scope.switched_off, call.input)
-        elif problem is None and tool is not None and not scope.switched_off.isdisjoint((name, tool.name)):
-            problem = f"The tool {tool.name} is switched off for this request."
-        elif problem is None and tool is not None:
-            try:
-                call, asked = await self._changed(call, tool, part.session_id)
-                # On a thread: a wrong call may load pydantic.
-                arguments = await asyncio.to_thread(self.tools.validate, tool, call.input)
-            except HookBlocked as blocked:
-                arguments = f"A hook of the user's settings blocked this call: {blocked}"
-            problem = arguments if isinstance(arguments, str) else None
-        if tool is None or arguments is None or isinstance(arguments, str):
-            problem, call = problem or "The call is not valid.", call if inner is None else replace(call, input=written)
-            is_compared = call.error is None and not scope.is_last  # with an error it has no input, and another limit
-            if is_compared and is_doom_loop([*before, call_key(call.tool, call.input)]):
-                return await self._fail_again(part, call, problem, scope)
-            await self._fail(part, call, problem)
-            return False
-        shown = call.input if inner is None else {**written, "arguments": call.input}
-        running = part.changed(tool=name, state=tool_state.start(part.state, input=shown, now=self.clock()))
+        checked = await self._check(call, scope, part.session_id)
+        if isinstance(checked, _WrongCall):
+            return await self._refuse(part, checked, scope, before)
+        running = part.changed(
+            tool=checked.name, state=tool_state.start(part.state, input=checked.shown, now=self.clock())
+        )
         live = LiveTool(running)
         await self.store.writer(part.session_id).update_part(running)
-        is_loop = is_doom_loop([*before, call_key(name, shown)])
-        return await self._execute(tool, arguments, live, scope, watch, given=call.input, is_loop=is_loop, asked=asked)
+        return await self._execute(
+            checked, live, scope, watch, is_loop=is_doom_loop([*before, call_key(checked.name, checked.shown)])
+        )
+
+    async def _check(self, call: ToolCall, scope: CallScope, session_id: str) -> _CheckedCall | _WrongCall:
+        """Return the call as its tool gets it, with what hooks change, or why it does not run."""
+        if scope.is_last or call.error is not None:
+            return _WrongCall(call, NO_STEP_LEFT if scope.is_last else call.error or "The call is not valid.")
+        tool = self.tools.get(call.tool)
+        name = call.tool if tool is None else tool.name
+        inner = await self.tools.find_inner(name, call.input)
+        if inner is not None:  # switches, hooks and questions are about the tool that runs
+            tool = inner.tool
+        if tool is None:
+            return _WrongCall(call, self.tools.describe_unknown(call.tool, scope.switched_off, call.input))
+        if not scope.switched_off.isdisjoint((name, tool.name)):
+            return _WrongCall(call, f"The tool {tool.name} is switched off for this request.")
+        given = call if inner is None else replace(call, input=inner.arguments)
+        try:
+            given, asked = await self._changed(given, tool, session_id)
+        except HookBlocked as blocked:
+            return _WrongCall(call, f"A hook of the user's settings blocked this call: {blocked}")
+        arguments = await asyncio.to_thread(self.tools.validate, tool, given.input)  # a wrong call may load pydantic
+        if isinstance(arguments, str):
+            return _WrongCall(given if inner is None else call, arguments)
+        shown = given.input if inner is None else {**call.input, "arguments": given.input}
+        return _CheckedCall(name, tool, arguments, given.input, shown, asked)
+
+    async def _refuse(self, part: ToolPart, wrong: _WrongCall, scope: CallScope, before: Sequence[CallKey]) -> bool:
+        """Store that a call does not run; returns whether the user rejected that it is repeated."""
+        call = wrong.call
+        is_compared = call.error is None and not scope.is_last  # with an error it has no input, and another limit
+        if is_compared and is_doom_loop([*before, call_key(call.tool, call.input)]):
+            return await self._fail_again(part, call, wrong.problem, scope)
+        await self._fail(part, call, wrong.problem)
+        return False
 
     async def _fail_again(self, part: ToolPart, call: ToolCall, problem: str, scope: CallScope) -> bool:
         """Fail a wrong call that is repeated, if it may be repeated at all; returns whether the user rejected that."""
@@ -245,24 +279,15 @@ class ToolCalls(Struct, frozen=True):
             await self._end_badly(live, problem)
 
     async def _execute(
-        self,
-        tool: Tool[Any],
-        arguments: Any,
-        live: LiveTool,
-        scope: CallScope,
-        watch: CallChanges,
-        *,
-        given: JsonObject,
-        is_loop: bool,
-        asked: str,
+        self, call: _CheckedCall, live: LiveTool, scope: CallScope, watch: CallChanges, *, is_loop: bool
     ) -> bool:
-        context = self._context(live, scope, watch)
+        context, tool, given = self._context(live, scope, watch), call.tool, call.given
         try:
-            if asked:
-                await _ask_for_hook(tool.name, given, asked, context)
+            if call.asked:
+                await _ask_for_hook(tool.name, given, call.asked, context)
             if is_loop:
                 await _ask_to_repeat(tool.name, given, context)
-            result = await tool.run(arguments, context)
+            result = await tool.run(call.arguments, context)
             if ignored := self.tools.ignored(tool, given):
                 result = replace(result, output=f"{result.output}\n\n{ignored}")
             result = await change_result(

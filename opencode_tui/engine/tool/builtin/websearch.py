@@ -15,13 +15,13 @@ from msgspec import Struct
 from opencode_tui import __version__, network
 from opencode_tui.config.redact import redact_text
 from opencode_tui.engine.permission.decision import Query
-from opencode_tui.engine.provider.decode.response import as_list, as_object
+from opencode_tui.engine.provider.decode.response import as_list
 from opencode_tui.engine.tool.kit import ToolKit
 from opencode_tui.engine.tool.search_service import BRAVE, SERVICES, SearchService
 from opencode_tui.engine.tool.tool import Parameters, ToolContext, ToolResult, read_description
 from opencode_tui.schema.error import ConfigError, ToolError
 from opencode_tui.schema.field import Field
-from opencode_tui.schema.json_text import JsonError, load_json
+from opencode_tui.schema.json_text import JsonError, as_object, load_json
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:

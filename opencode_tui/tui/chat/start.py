@@ -16,7 +16,7 @@ from opencode_tui.tui.chrome.welcome import EXAMPLES
 from opencode_tui.tui.first_page import write_page
 from opencode_tui.tui.prompt.history import read_history
 from opencode_tui.tui.state.screen_settings import ScreenSettings, read_settings
-from opencode_tui.tui.theme.glyphs import ASCII
+from opencode_tui.tui.theme.look import ASCII
 from opencode_tui.tui.theme.themes import Themes, theme_folders
 
 

@@ -30,7 +30,6 @@ from benchmarks.scale_stores import StoreWriter
 from benchmarks.scale_trees import measure_tree
 from opencode_tui.__main__ import GARBAGE_THRESHOLD
 from opencode_tui.client.local import open_client
-from opencode_tui.config.own_process import share_heap
 from opencode_tui.engine.search.build import start_build
 from opencode_tui.engine.search.index import IndexFiles
 from opencode_tui.schema.api.request import ForkSession
@@ -197,7 +196,6 @@ def _elsewhere(measure: Callable[P, T], *arguments: P.args, **named: P.kwargs) -
 
 def _set_up() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
-    share_heap()
 
 
 def _megabytes() -> float:

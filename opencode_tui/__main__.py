@@ -32,10 +32,7 @@ def main() -> None:
         screen.begin(sys.argv[1:], os.environ)
         import signal  # after the first frame, as all that follows
 
-        from opencode_tui import lean_libraries
-
         gc.set_threshold(GARBAGE_THRESHOLD)
-        lean_libraries.prepare(os.environ)
         signal.signal(signal.SIGINT, _leave)
         from opencode_tui.cli.main import run_command_line  # click costs more than all of `--version`
 

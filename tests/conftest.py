@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from opencode_tui.acp.library import load_library
 from opencode_tui.engine.provider.model_table import ModelTable
 from opencode_tui.engine.sandbox.tier import choose
 from opencode_tui.storage.paths import Paths, find_paths
@@ -97,13 +96,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection(session: pytest.Session) -> None:
     """Import a share of the modules first: their assertions are compiled once, and not in each process again.
 
-    The library of `acp` is imported as the program does it, which takes a third of the time. Nothing of all this is garbage.
+    Nothing of all this is garbage.
     """
     gc.disable()
     worker: dict[str, Any] = getattr(session.config, "workerinput", {})
     if not worker:
         return
-    load_library()
     root = session.config.rootpath
     files = sorted(file for given in session.config.args for file in (root / given).rglob("test_*.py"))
     files = [file for file in files if not pytest_ignore_collect(file, session.config)]

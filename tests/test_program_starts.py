@@ -168,7 +168,7 @@ HOST_GIT = {
     "run_for_user": {"engine/review/commit.py", "engine/review/publish.py"},
     "is_private=True": {"engine/plugin/install.py", "extras/importing/snapshots.py"},
     "run_strictly": {"engine/services/folder.py"},
-    "git_command(": {"engine/project/git.py"},
+    "git.Git(": {"engine/project/git.py"},
     '"git"': {"engine/project/git.py"},
 }
 """The only ways to a git that is not confined, with the modules that go them.
@@ -188,8 +188,7 @@ def test_git_on_the_host_has_few_ways(modules: list[Module], way: str) -> None:
         ]
         assert names(starts_git) == HOST_GIT[way]
         return
-    documented = {"lean_libraries.py"} if way == "git_command(" else set[str]()
-    assert users - defined - documented - {"engine/snapshot/scan/stat_index.py"} == HOST_GIT[way]
+    assert users - defined - {"engine/snapshot/scan/stat_index.py"} == HOST_GIT[way]
 
 
 def test_commands_are_held_while_git_runs_on_the_host(modules: list[Module]) -> None:

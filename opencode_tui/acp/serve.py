@@ -18,8 +18,6 @@ from acp.meta import PROTOCOL_VERSION
 from acp.task import MessageSender
 
 from opencode_tui.acp.agent import Agent
-from opencode_tui.acp.library import load_v2
-from opencode_tui.acp.v2.agent import V2Agent
 
 if TYPE_CHECKING:
     from opencode_tui.acp.folder import Opening
@@ -55,8 +53,9 @@ async def _serve_v1(agent: Agent, messages: "_Messages") -> None:
 
 
 async def _serve_v2(agent: Agent, messages: "_Messages") -> None:
-    load_v2()
-    from acp.experimental import AgentProtocolRouter
+    from acp.experimental import AgentProtocolRouter  # 1 s, which clients of version 1 should not wait for
+
+    from opencode_tui.acp.v2.agent import V2Agent
 
     try:
         await AgentProtocolRouter(v2=lambda connection: V2Agent(agent, connection)).run(messages)

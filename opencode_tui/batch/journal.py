@@ -11,8 +11,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
+from filelock import lock_descriptor, unlock_descriptor
+
 from opencode_tui.batch.task import TaskResult
-from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import ConfigError, StorageError
 from opencode_tui.schema.json_text import load_json
 from opencode_tui.schema.record import ValidationError
@@ -116,7 +117,7 @@ def _open_locked(path: Path) -> tuple[int, bool]:
             raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file with --out") from error
         is_kept = False
         try:
-            if not lock_descriptor(descriptor):
+            if not lock_descriptor(descriptor, blocking=False):
                 raise ConfigError(f"another batch writes {path}; wait for its end, or name another file with --out")
             # A batch that ends without results removes its file, perhaps between the two calls: no one would find ours.
             if is_kept := _is_at(path, descriptor):

@@ -9,13 +9,10 @@ A hang-up ends nothing any more; SIGTERM ends all in order.
 """
 
 import asyncio
-import ctypes
-import gc
 import os
 import signal
 import subprocess
 import sys
-import typing
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -37,8 +34,6 @@ while os.tcgetpgrp(0) == group and time.monotonic() < until:
     time.sleep(0.01)
 os.killpg(group, signal.SIGCONT)
 """
-_SCREEN = ("opencode_tui.tui", "opencode_tui.extras.themes", "rich", "textual")
-"""What only the screen imports, with all below it: a third of the code in this process."""
 _SHELL_S = 3.0
 """Seconds that a shell has to take the terminal back."""
 
@@ -106,36 +101,12 @@ async def go_on(client: SharedClient, rest_s: float, report: Callable[[], None])
     leaving = _Leaving()
     report()
     await client.leave_terminal(leaving.leave_terminal)
-    free_screen()
     waits = {asyncio.create_task(client.stay(rest_s)), asyncio.create_task(leaving.ended.wait())}
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for one in waits:
             one.cancel()
-
-
-def free_screen() -> None:
-    """Give the memory of the screen back to the system, that of its code too; blocks for a tenth of a second.
-
-    Nothing may refer to the app any more, and nothing that goes on to a module of `_SCREEN` or to something in it that knows
-    its module, such as a function. Who needs one nevertheless imports it again.
-    """
-    below = tuple(f"{top}." for top in _SCREEN)
-    loaded = list(sys.modules)  # at once: the thread of the engine imports meanwhile
-    for name in [one for one in loaded if one in _SCREEN or one.startswith(below)]:
-        sys.modules.pop(name, None)
-        above, _, last = name.rpartition(".")
-        if above in sys.modules:
-            vars(sys.modules[above]).pop(last, None)
-    typing.clear_overloads()
-    for clear in getattr(typing, "_cleanups", ()):  # the types that were made last, `App[Any]` among them
-        clear()
-    gc.unfreeze()  # the start has frozen what was there, the app among it
-    gc.collect()
-    gc.freeze()
-    with suppress(OSError, AttributeError):  # only the C library of GNU has it
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def return_terminal(terminal: int) -> bool:

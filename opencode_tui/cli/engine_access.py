@@ -1,7 +1,6 @@
 """Open the engine for a command, in this process or on a server, or only the snapshots of the folder; close it at the end."""
 
 import asyncio
-import gc
 import importlib
 import logging
 import os
@@ -227,8 +226,6 @@ def run_main(main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return asyncio.run(begin())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
-    finally:
-        gc.freeze()  # the process ends here: skip Python's last garbage collection, which is slow
 
 
 def end_on_signals() -> None:

@@ -23,10 +23,10 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Self
 
+from filelock import lock_descriptor, unlock_descriptor
 from msgspec import Struct
 
 from opencode_tui.cancellation import RELEASE_S, acquired_on_thread, release_acquired
-from opencode_tui.lean_libraries import lock_descriptor, unlock_descriptor
 from opencode_tui.schema.error import BusyError, LockTimeoutError
 from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
 from opencode_tui.storage.process_identity import ProcessIdentity, current_process, holder_of, suspension_of
@@ -134,7 +134,7 @@ class ProcessLock:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
             is_locked = is_there = False
             try:
-                is_locked = lock_descriptor(descriptor)
+                is_locked = lock_descriptor(descriptor, blocking=False)
                 is_there = is_locked and _is_at(descriptor, self.path)
             finally:
                 if is_there:

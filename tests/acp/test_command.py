@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -131,21 +130,3 @@ def test_a_device_that_never_ends_is_refused(tmp_path: Path, environ: dict[str, 
     process = CommandLine(make_repo(tmp_path / "project").path, environ).start("acp", stdin=subprocess.DEVNULL)
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2 and b"standard input and output must be pipes" in errors
-
-
-def test_the_library_is_imported_without_what_is_not_used_and_pydantic_stays_as_it_was() -> None:
-    code = (
-        "from opencode_tui.acp.library import load_library; load_library()\n"
-        "from acp.schema import InitializeRequest, SessionNotification\n"
-        "from pydantic import BaseModel, ConfigDict\n"
-        "assert not SessionNotification.__pydantic_complete__\n"
-        "given = InitializeRequest.model_validate({'protocolVersion': 1})\n"
-        "assert given.protocol_version == 1 and InitializeRequest.__pydantic_complete__\n"
-        "class Own(BaseModel):\n"
-        "    model_config = ConfigDict(use_attribute_docstrings=True)\n"
-        "    field: int = 0\n"
-        "    '''Described.'''\n"
-        "assert Own.__pydantic_complete__\n"
-        "print(__import__('pydantic').VERSION)\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENCE_S)

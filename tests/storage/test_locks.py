@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
+from filelock import lock_descriptor
 
-from opencode_tui.lean_libraries import lock_descriptor
 from opencode_tui.schema.error import LockTimeoutError, StorageError
 from opencode_tui.storage import process_lock
 from opencode_tui.storage.locks import Locks
@@ -197,12 +197,12 @@ def test_a_file_that_was_deleted_before_it_was_locked_locks_nothing(
     """Its holder deletes it between the moments when another one opens and locks it; a third one may make it again."""
     path = tmp_path / "a"
 
-    def lock(descriptor: int) -> bool:
+    def lock(descriptor: int, *, blocking: bool) -> bool:
         monkeypatch.undo()
         path.unlink()
         if is_made:
             assert ProcessLock(str(path)).try_acquire()
-        return lock_descriptor(descriptor)
+        return lock_descriptor(descriptor, blocking=blocking)
 
     monkeypatch.setattr(process_lock, "lock_descriptor", lock)
     assert ProcessLock(str(path)).try_acquire() == (not is_made)

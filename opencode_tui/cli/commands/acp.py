@@ -1,7 +1,6 @@
 """`opencode-tui acp`: an editor uses the engine over standard input and output."""
 
 import asyncio
-import gc
 import os
 import sys
 from functools import partial
@@ -9,8 +8,6 @@ from pathlib import Path
 
 import click
 
-from opencode_tui.acp.library import load_library
-from opencode_tui.acp.serve import reserve_streams, serve
 from opencode_tui.cli.engine_access import end_on_signals, open_here, say_wait, start_acp_log
 from opencode_tui.cli.errors import DONE
 from opencode_tui.cli.main import GlobalOptions
@@ -43,12 +40,8 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
         os.chdir(cwd)
     if sys.stdin.isatty():
         say("waiting for an editor on standard input; ctrl+d ends (see `opencode-tui acp --help`)")
-    gc.disable()  # nothing that is imported is garbage, and the editor waits
+    from opencode_tui.acp.serve import reserve_streams, serve  # 1 s, which the help should not take
 
-    load_library()
-
-    gc.freeze()
-    gc.enable()
     streams = reserve_streams()
 
     async def main() -> None:
@@ -62,6 +55,4 @@ def acp(global_options: GlobalOptions, /, cwd: str | None) -> int:
         pass
     except ValueError as error:
         raise ConfigError("standard input and output must be pipes: an editor starts this command") from error
-    finally:
-        gc.freeze()  # the process ends here: skip Python's last garbage collection, which is slow
     return DONE

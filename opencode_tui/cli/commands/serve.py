@@ -71,13 +71,12 @@ def serve(
 
 
 def read_server_environment(password_file: str | None) -> Environment:
-    """Return the environment of a server with its password; close this process to others of the user, and give it one heap.
+    """Return the environment of a server with its password; close this process to others of the user.
 
     Raises ConfigError for a file that is not good for a password.
     """
     password = own_process.read_password(password_file)
     own_process.hide_memory()
-    own_process.share_heap()
     variables = dict(os.environ)
     if password is not None:
         variables[own_process.PASSWORD_VARIABLE] = password

@@ -2,7 +2,6 @@
 
 import asyncio
 import atexit
-import gc
 import importlib
 import os
 import signal
@@ -131,7 +130,6 @@ def _open(start: StartOptions, log_level: str | None, opening: "Opening") -> int
         is_expected = True
     finally:
         keys.wait_for_quiet(is_expected=is_expected)
-        gc.freeze()  # skip Python's last garbage collection, which is slow
     return 0
 
 
@@ -173,9 +171,9 @@ async def _show_app(
 ) -> "tuple[Client | None, Ending | None]":
     """Return what the app returned, and the client that it used, if any, which `engine` closes.
 
-    Nothing else here refers to the app, so that its memory and its code are free when the engine continues without it.
+    Nothing else here refers to the app, so that its memory is free when the engine continues without it.
     """
-    from opencode_tui.tui.app import OpenCodeApp  # a name of this module would keep the code of the screen
+    from opencode_tui.tui.app import OpenCodeApp  # not for the help
 
     app = OpenCodeApp(options)
     shown = asyncio.create_task(app.run_async())
@@ -220,7 +218,6 @@ async def _attach(
     if shown.done():
         return None
     app.attach(client)
-    gc.freeze()  # keep loaded modules out of garbage collections, which would block for 60 ms
     await asyncio.wait({shown})
     return client
 
@@ -268,7 +265,6 @@ def _load() -> Any:
 
     own_process.erase_keys()
     own_process.hide_memory()
-    own_process.share_heap()
     load_actions()
     return importlib.import_module("opencode_tui.cli.engine_access")
 

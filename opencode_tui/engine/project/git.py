@@ -18,21 +18,23 @@ form. Git runs in its own session without a terminal for prompts, and its childr
 if the thread that waits for it is left behind.
 
 Git is never one that a confined command could have put there (`opencode_tui/programs.py`). GitPython starts the
-processes on the host; the first such command imports it, on its thread.
+processes on the host; the first such command imports it, on its thread, and lets it run that git alone.
 """
 
 import asyncio
 import atexit
+import importlib
 import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,13 +44,12 @@ from opencode_tui.engine.project.git_causes import explain
 from opencode_tui.engine.project.git_entries import find_awaited, find_oversized, is_only_read, look_through
 from opencode_tui.engine.project.git_reach import GitReach, GitStart, find_reach, present_confinement
 from opencode_tui.engine.project.repository import Repository
-from opencode_tui.lean_libraries import git_command
 from opencode_tui.programs import find_program, safe_environ
 from opencode_tui.schema.error import GitMissingError, GitUnavailableError
 from opencode_tui.schema.system_error import cause_of
 
 if TYPE_CHECKING:
-    from git.cmd import Git
+    from git import Git
 
 TIMEOUT_S = 30.0
 """Seconds that a command of git has; then it is killed, and its caller continues without what it would have said."""
@@ -136,6 +137,11 @@ _CLOSE_S = 1.0
 
 _answered: set[str] = set()
 """Paths of git commands that have printed their version in time; a hanging one costs `VERSION_S` instead of `TIMEOUT_S`."""
+
+_GITPYTHON = ("GIT_PYTHON_GIT_EXECUTABLE", "GIT_PYTHON_REFRESH")
+"""Which git GitPython runs, and whether its import fails where that git does not run. Source: git.Git.refresh."""
+
+_loading = threading.Lock()
 
 _running: "set[subprocess.Popen[bytes]]" = set()
 """Processes for whose end a thread waits. The end of this process does not wait for these threads."""
@@ -276,21 +282,24 @@ class SafeGit:
             _refuse_entries(job.folder, reach, is_confined=confined is not None)
             if confined is not None:
                 return _Process(_spawn(confined, job.folder), name=name, trees=trees)
-        library = git_command()
+        _load_gitpython(program, job.folder)
+        import git  # 0.1 s; loaded now
+
         try:
-            started = library.Git(job.folder).execute(
+            started = git.Git(job.folder).execute(
                 [*self._without_inherited(variables), *command],
                 as_process=True,
                 env=variables,
                 start_new_session=True,
                 pass_fds=tuple(job.descriptors),
             )
-        except library.GitCommandNotFound as error:
+        except git.GitCommandNotFound as error:
             raise _missing(job.folder) from error
         except OSError as error:
             raise _cannot_run(job.folder, error) from error
-        assert started.proc is not None  # GitPython has just started it
-        return _Process(started.proc, name=name, holder=started, trees=trees)
+        process = cast("subprocess.Popen[bytes] | None", started.proc)
+        assert process is not None  # GitPython has just started it
+        return _Process(process, name=name, holder=started, trees=trees)
 
     def _hooks_off(self, job: "_Job", stop: threading.Event | None) -> Mapping[str, str]:
         """Return settings by which no hook that the settings define has an event. Blocks.
@@ -465,6 +474,28 @@ class _Reader(threading.Thread):
                 if len(chunk) > room and not self._may_drop:
                     self.is_cut = True
                     return
+
+
+def _load_gitpython(program: str, folder: Path) -> None:
+    """Import GitPython, if it is not yet. It runs `git version` then: this git, not the first one on PATH. Blocks.
+
+    Raises GitUnavailableError where it cannot be imported.
+    """
+    with _loading:
+        if "git" in sys.modules:
+            return
+        before = {name: os.environ.get(name) for name in _GITPYTHON}
+        os.environ.update(zip(_GITPYTHON, (program, "quiet"), strict=True))
+        try:
+            importlib.import_module("git")
+        except ImportError as error:
+            raise GitUnavailableError(f"cannot run git in {folder}: {error}; check {program}") from error
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
 
 def _check_that_it_answers(program: str, variables: Mapping[str, str], stop: threading.Event | None) -> None:

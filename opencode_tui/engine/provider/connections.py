@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.provider import http_core
+    import httpcore
+
     from opencode_tui.network import Route
 
 _KEEPALIVE_S = 60.0
@@ -17,12 +18,13 @@ _IMPLIED = {"http": ":80", "https": ":443"}
 _SAFE = "/%:@!$&'()*+,;=~?-._"
 
 
-def open_pool(url: str, route: "Route") -> "http_core.AsyncConnectionPool":
+def open_pool(url: str, route: "Route") -> "httpcore.AsyncConnectionPool":
     """Return the connections to a server, none of which is open yet.
 
     Blocks: imports httpcore and, for https, loads the certificates (about 0.1 s).
     """
-    from opencode_tui.engine.provider import http_core  # with the first request: it loads httpcore
+    import httpcore  # with the first request: it loads httpcore
+
     from opencode_tui.network import tls_context  # only with the first request
 
     is_plain = route.proxy is None and url.startswith("http://")
@@ -30,10 +32,10 @@ def open_pool(url: str, route: "Route") -> "http_core.AsyncConnectionPool":
     proxy = None
     if route.proxy is not None:
         login = _login(route.proxy)
-        proxy = http_core.Proxy(
+        proxy = httpcore.Proxy(
             _address(route.proxy), auth=login, ssl_context=context if route.proxy.startswith("https:") else None
         )
-    return http_core.AsyncConnectionPool(
+    return httpcore.AsyncConnectionPool(
         ssl_context=context,
         proxy=proxy,
         max_keepalive_connections=8,
@@ -44,9 +46,9 @@ def open_pool(url: str, route: "Route") -> "http_core.AsyncConnectionPool":
 
 def new_request(
     method: str, url: str, headers: Mapping[str, str], body: bytes, extensions: dict[str, Any]
-) -> "http_core.Request":
+) -> "httpcore.Request":
     """Return a request. Raises ValueError for an address that is none."""
-    from opencode_tui.engine.provider import http_core  # already imported
+    import httpcore  # already imported
 
     address = _address(url)
     sent = {
@@ -58,7 +60,7 @@ def new_request(
     if login is not None:
         sent.setdefault("authorization", f"Basic {b64encode(b':'.join(login)).decode('ascii')}")
     given = [(name.encode(), value.encode()) for name, value in sent.items()]
-    return http_core.Request(method, address, headers=given, content=body, extensions=extensions)
+    return httpcore.Request(method, address, headers=given, content=body, extensions=extensions)
 
 
 def _address(url: str) -> str:
@@ -83,12 +85,12 @@ def _login(url: str) -> tuple[bytes, bytes] | None:
 
 def connection_failures() -> tuple[type[Exception], ...]:
     """Return the errors of a connection, and of an address that needs another kind of one."""
-    from opencode_tui.engine.provider import http_core  # already imported
+    import httpcore  # already imported
 
     return (
-        http_core.TimeoutException,
-        http_core.NetworkError,
-        http_core.ProtocolError,
-        http_core.ProxyError,
-        http_core.UnsupportedProtocol,
+        httpcore.TimeoutException,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.ProxyError,
+        httpcore.UnsupportedProtocol,
     )

@@ -32,9 +32,8 @@ from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 
 if TYPE_CHECKING:
+    import httpcore
     from httpcore import AsyncNetworkStream
-
-    from opencode_tui.engine.provider import http_core
 
 
 _CONNECT_TIMEOUT_S = 15.0
@@ -87,7 +86,7 @@ class HttpProvider:
         self._endpoint = endpoint
         self._headers = request_headers(endpoint, credentials)
         self._clock = clock
-        self._client: http_core.AsyncConnectionPool | None = None
+        self._client: httpcore.AsyncConnectionPool | None = None
         self._opening = asyncio.Lock()
         read_s = endpoint.chunk_timeout_ms / 1000
         self._limits = {"connect": _CONNECT_TIMEOUT_S, "read": read_s, "write": _WRITE_TIMEOUT_S, "pool": None}
@@ -153,7 +152,7 @@ class HttpProvider:
     def _provider_id(self) -> str:
         return self._endpoint.provider_id
 
-    async def _open(self) -> "http_core.AsyncConnectionPool":
+    async def _open(self) -> "httpcore.AsyncConnectionPool":
         async with self._opening:
             if self._client is None:
                 try:
@@ -162,13 +161,13 @@ class HttpProvider:
                     raise plain.wrong_network(self._provider_id, str(error)) from None
             return self._client
 
-    def _connect(self) -> "http_core.AsyncConnectionPool":
+    def _connect(self) -> "httpcore.AsyncConnectionPool":
         endpoint = self._endpoint
         return open_pool(endpoint.base_url, plain.route_to(endpoint.base_url, endpoint.provider_id, endpoint.proxy))
 
     async def _received(
         self,
-        client: "http_core.AsyncConnectionPool",
+        client: "httpcore.AsyncConnectionPool",
         url: str,
         body: bytes,
         headers: Mapping[str, str],
@@ -178,7 +177,8 @@ class HttpProvider:
         request: LlmRequest | None = None,
     ) -> AsyncGenerator[bytes]:
         # already imported by `_open`; not at module level, because most commands do not need it
-        from opencode_tui.engine.provider import http_core
+        import httpcore
+
         from opencode_tui.network import is_refused
 
         async def trace(step: str, _: object) -> None:
@@ -210,18 +210,18 @@ class HttpProvider:
                         yield chunk
                     return
             raise plain.invalid_response(self._provider_id, "too many redirects")
-        except http_core.ConnectTimeout as error:
+        except httpcore.ConnectTimeout as error:
             detail = f"no connection within {_CONNECT_TIMEOUT_S:g} s"
             raise plain.no_connection(
                 self._provider_id, url, detail, proxy=self._endpoint.proxy, kind="timeout"
             ) from error
-        except http_core.WriteTimeout as error:
+        except httpcore.WriteTimeout as error:
             detail = f"{plain.host(url)} accepted nothing of the request for {_WRITE_TIMEOUT_S:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
-        except http_core.TimeoutException as error:
+        except httpcore.TimeoutException as error:
             seconds = self._endpoint.chunk_timeout_ms / 1000
             raise plain.timed_out(self._provider_id, f"{plain.host(url)} sent nothing for {seconds:g} s") from error
-        except http_core.UnsupportedProtocol as error:
+        except httpcore.UnsupportedProtocol as error:
             raise plain.invalid_response(self._provider_id, f"invalid URL {url!r} ({error})") from error
         except connection_failures() as error:
             detail = redact_text(str(error), self.secrets) or type(error).__name__
@@ -233,7 +233,7 @@ class HttpProvider:
                 self._provider_id, url, detail, proxy=self._endpoint.proxy, is_refused=is_refused(error)
             ) from error
 
-    def _redirected(self, url: str, response: "http_core.Response") -> str:
+    def _redirected(self, url: str, response: "httpcore.Response") -> str:
         """Return the target of a redirect that keeps the request and the server. Raises ProviderError for all others."""
         location = _header(response, "location") or ""
         with suppress(ValueError):
@@ -243,8 +243,8 @@ class HttpProvider:
         raise plain.redirected(self._provider_id, url, location)
 
     async def _answered(
-        self, client: "http_core.AsyncConnectionPool", request: "http_core.Request"
-    ) -> "http_core.Response":
+        self, client: "httpcore.AsyncConnectionPool", request: "httpcore.Request"
+    ) -> "httpcore.Response":
         """Return the response with its headers. Raises ProviderError where they take too long byte by byte."""
         limit_s = self._endpoint.fruitless_s
         try:
@@ -254,7 +254,7 @@ class HttpProvider:
             detail = f"{plain.host(self._endpoint.base_url)} sent no response within {limit_s:g} s"
             raise plain.timed_out(self._provider_id, detail) from error
 
-    async def _refused(self, response: "http_core.Response", request: LlmRequest | None, sent: bytes) -> Exception:
+    async def _refused(self, response: "httpcore.Response", request: LlmRequest | None, sent: bytes) -> Exception:
         """Return the error for a response with another status than success, by what arrives of its body within some seconds."""
         from opencode_tui.engine.provider import failure  # only for failed calls
         from opencode_tui.engine.provider.error.body import Reported
@@ -280,7 +280,7 @@ class HttpProvider:
         )
         return failure.from_response(reported, now_ms=self._clock())
 
-    async def _decoded(self, response: "http_core.Response") -> AsyncGenerator[bytes]:
+    async def _decoded(self, response: "httpcore.Response") -> AsyncGenerator[bytes]:
         """Yield the decompressed body in slices of limited size, up to a limited total; many small chunks are gathered."""
         encoding = (_header(response, "content-encoding") or "identity").lower()
         if encoding not in ("identity", "", "gzip", "x-gzip", "deflate"):
@@ -308,7 +308,7 @@ class HttpProvider:
             asked = now()
 
 
-def _acknowledge(response: "http_core.Response") -> None:
+def _acknowledge(response: "httpcore.Response") -> None:
     """Acknowledge the headers now: a server with Nagle's algorithm does not send what follows them before that.
 
     The system would wait up to 40 ms, in case there is something to send. Only Linux lets a program change that, and only for a
@@ -321,7 +321,7 @@ def _acknowledge(response: "http_core.Response") -> None:
             connection.setsockopt(socket.IPPROTO_TCP, _ACKNOWLEDGE, 1)
 
 
-def _header(response: "http_core.Response", name: str) -> str | None:
+def _header(response: "httpcore.Response", name: str) -> str | None:
     """Return the value of a header, named in small letters."""
     found = next((value for key, value in response.headers if key.lower() == name.encode()), None)
     return None if found is None else found.decode("latin-1")

@@ -26,7 +26,7 @@ from opencode_tui.schema.model import Limit, Model
 from opencode_tui.schema.record import JsonObject
 
 if TYPE_CHECKING:
-    from opencode_tui.engine.provider.http_core import AsyncConnectionPool
+    from httpcore import AsyncConnectionPool
 
 _PROGRAMS = {known.id: known.local for known in KNOWN if known.local is not None}
 PORTS = {known.id: urlsplit(known.base_url or "").port or 0 for known in KNOWN if known.local is not None}
@@ -213,7 +213,7 @@ class _Api:
 
     async def _send(self, method: str, path: str, body: bytes = b"") -> JsonObject:
         """Return the object that is answered. Raises _NotNow for none in time, _NoServer for anything else."""
-        from opencode_tui.engine.provider import http_core  # already imported
+        import httpcore  # already imported
 
         limits = {"connect": _CONNECT_S, "read": _ANSWER_S, "write": _ANSWER_S, "pool": None}
         try:
@@ -230,9 +230,9 @@ class _Api:
                     if len(data) > _MOST_BYTES:
                         raise _NoServer
             return as_object(load_json(bytes(data)))
-        except http_core.ConnectTimeout as error:  # a busy program here, or another machine that is away
+        except httpcore.ConnectTimeout as error:  # a busy program here, or another machine that is away
             raise _NotNow if _is_here(self._url) else _NoServer from error
-        except (TimeoutError, http_core.TimeoutException) as error:
+        except (TimeoutError, httpcore.TimeoutException) as error:
             raise _NotNow from error
         except (*connection_failures(), ValueError) as error:
             raise _NoServer from error

@@ -4,7 +4,6 @@ It can be killed at any time: each transaction leaves a usable index, and the ne
 when the process that started it has ended.
 """
 
-import gc
 import os
 import sqlite3
 import subprocess
@@ -14,10 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from filelock import FileLock, Timeout
+
 from opencode_tui.engine.search.index import Index, IndexFiles, SessionRow
 from opencode_tui.engine.search.refresh import add_titles, deadline, is_busy, is_damaged, stale_sessions, update
 from opencode_tui.engine.search.store_view import Found, StoreView
-from opencode_tui.lean_libraries import lock_descriptor
 from opencode_tui.programs import python_command, python_environ
 from opencode_tui.storage.files import FILE_MODE, AtomicWriter, FileSystem
 
@@ -43,13 +43,8 @@ _WAIT_MS = 5_000
 _CACHE_KB = 16_384
 """Memory for pages of the database: with the 2 MB of SQLite a store of 100,000 sessions has each page written four times."""
 
-_GARBAGE_THRESHOLD = 200_000
-"""Threshold of the garbage collector. This process creates no cycles, and a collection would visit all sessions of the store."""
-
-_ENTRY = """import os, sys
+_ENTRY = """import sys
 sys.path.append(sys.argv[1])
-from opencode_tui import lean_libraries
-lean_libraries.prepare(os.environ)
 from opencode_tui.engine.search.build import main
 main(*sys.argv[2:])"""
 _PACKAGE_ROOT = Path(__file__).resolve().parents[3]
@@ -71,13 +66,13 @@ def start_build(root: str, cache: Path, lock: Path) -> "subprocess.Popen[bytes]"
 def main(root: str, cache: str, lock: str) -> None:
     """Build the index until it is up to date."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    gc.set_threshold(_GARBAGE_THRESHOLD)
     if hasattr(os, "nice"):
         os.nice(19)
-    # `ProcessLock` on the same file, without asyncio, which costs half of the start. The end of the process unlocks it.
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, FILE_MODE)
-    if lock_descriptor(descriptor):
-        build(StoreView(FileSystem(), root), IndexFiles(Path(cache), root))
+    try:
+        with FileLock(lock, mode=FILE_MODE, fallback_to_soft=False).acquire(blocking=False):
+            build(StoreView(FileSystem(), root), IndexFiles(Path(cache), root))
+    except Timeout:
+        return  # another child builds it
 
 
 def _end_with_parent() -> None:

@@ -1,7 +1,7 @@
 """What `print` writes to while the app runs.
 
-Threads and default arguments of libraries keep it for good. So it keeps neither the app nor, through names of its module,
-Textual: an engine that goes on without its screen would not get rid of either (`cli/detached.py`).
+Threads and default arguments of libraries keep it for good. It holds only a weak reference to the app, so that an engine that
+continues without its screen (`cli/detached.py`) does not keep the conversation in memory twice.
 """
 
 import weakref

@@ -8,7 +8,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from opencode_tui.lean_libraries import lock_descriptor
 from opencode_tui.storage.paths import find_paths
 from tests.support.snapshot.worktree import Fact, World
 
@@ -23,8 +22,6 @@ def world_of(user: str) -> Generator[World]:
     is_dropped = user == "user" and os.geteuid() == 0
     for module in _IMPORTED_LATER:
         importlib.import_module(module)
-    with tempfile.TemporaryFile() as file:
-        lock_descriptor(file.fileno())
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="worktree-", dir=memory) as name:
         base = Path(os.path.realpath(name))

@@ -9,9 +9,9 @@ import os
 import secrets
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from hashlib import sha1
 
 from opencode_tui.engine.snapshot.objects.pack import id_head
-from opencode_tui.engine.snapshot.objects.sums import sha1
 from opencode_tui.schema.error import SnapshotError, SnapshotUnreadableError
 from opencode_tui.storage.files import FileSystem, sync_path
 from opencode_tui.storage.record_file import storage_error
@@ -104,7 +104,7 @@ class KeptFiles:
             descriptor = self._files.open(path, os.O_RDONLY)
             try:
                 size = self._sizes.get(name, 0)
-                hashed = sha1(id_head("blob", size), more=size)
+                hashed = sha1(id_head("blob", size), usedforsecurity=False)
                 while data := self._files.read(descriptor, _CHUNK):
                     hashed.update(data)
                     yield data
@@ -131,7 +131,7 @@ class KeptFiles:
         """Copy the bytes, or share them, and return their id."""
         is_clone = _share(target, source)
         reader = target if is_clone else source
-        hashed, count = sha1(id_head("blob", size), more=size), 0
+        hashed, count = sha1(id_head("blob", size), usedforsecurity=False), 0
         while data := self._files.read(reader, _CHUNK):
             hashed.update(data)
             count += len(data)

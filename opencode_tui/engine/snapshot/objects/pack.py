@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha1
 from typing import Literal
 
-from opencode_tui.engine.snapshot.objects.sums import sha1
 from opencode_tui.storage.files import FileSystem
 
 Kind = Literal["blob", "tree"]
@@ -40,7 +40,7 @@ def id_head(kind: Kind, size: int) -> bytes:
 
 def object_id(kind: Kind, data: bytes) -> bytes:
     """Return the id of an object."""
-    return sha1(id_head(kind, len(data)) + data).digest()
+    return sha1(id_head(kind, len(data)) + data, usedforsecurity=False).digest()
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class PackBuilder:
     def finish(self) -> tuple[str, bytes, bytes]:
         """Return the pack's name, the pack and its index."""
         body = b"".join([_PACK_HEAD.pack(b"PACK", 2, len(self._entries)), *self._pieces])
-        sum_ = sha1(body).digest()
+        sum_ = sha1(body, usedforsecurity=False).digest()
         return sum_.hex(), body + sum_, self._index(sum_)
 
     def _index(self, pack_sum: bytes) -> bytes:
@@ -89,7 +89,7 @@ class PackBuilder:
         content = b"".join(
             [_INDEX_HEAD, _FANOUT.pack(*fanout), *names, table.pack(*sums), table.pack(*offsets), pack_sum]
         )
-        return content + sha1(content).digest()
+        return content + sha1(content, usedforsecurity=False).digest()
 
 
 @lru_cache(maxsize=4096)
@@ -165,7 +165,7 @@ class Pack:
     def check(self) -> None:
         """Read the whole pack and compare it with its checksum."""
         data = self._files.read_whole(self.path)
-        if sha1(data[:-_ID_BYTES]).digest() != data[-_ID_BYTES:]:
+        if sha1(data[:-_ID_BYTES], usedforsecurity=False).digest() != data[-_ID_BYTES:]:
             raise DamagedPackError(f"{self.path} does not have its sum")
 
     def _end_of(self, offset: int) -> int:
@@ -187,7 +187,7 @@ class Pack:
     def _check_index(self, path: str) -> None:
         content, sum_ = self._index[:-_ID_BYTES], self._index[-_ID_BYTES:]
         is_whole = len(content) > _TABLE_START and content.startswith(_INDEX_HEAD)
-        if not is_whole or sha1(content).digest() != sum_:
+        if not is_whole or sha1(content, usedforsecurity=False).digest() != sum_:
             raise DamagedPackError(f"{path} is damaged")
 
     def _check_length(self, path: str) -> None:

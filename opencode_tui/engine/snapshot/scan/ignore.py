@@ -6,9 +6,8 @@ The user's global ignore file is not read: files that only it ignores are record
 import os
 import re
 from dataclasses import dataclass
+from hashlib import sha1
 from pathlib import Path
-
-from opencode_tui.engine.snapshot.objects.sums import sha1
 
 LIMIT_BYTES = 1024 * 1024
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -71,7 +70,7 @@ class Rules:
         groups = _parse(text) if text else ()
         if not groups:
             return self
-        sum_ = sha1(f"{self.key}\0{base}\0{text}".encode("utf-8", "surrogateescape"))
+        sum_ = sha1(f"{self.key}\0{base}\0{text}".encode("utf-8", "surrogateescape"), usedforsecurity=False)
         return Rules(os.fsencode(base).decode("latin-1"), groups, self, sum_.hexdigest())
 
 

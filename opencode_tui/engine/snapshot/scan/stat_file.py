@@ -5,6 +5,7 @@ import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import sha1
 
 from opencode_tui.engine.snapshot.entry import (
     HUGE,
@@ -18,7 +19,6 @@ from opencode_tui.engine.snapshot.entry import (
     special_entry,
 )
 from opencode_tui.engine.snapshot.objects.pack import id_head, object_id
-from opencode_tui.engine.snapshot.objects.sums import sha1
 from opencode_tui.storage.safe_folder import OpenFolder, OpenFolders, split
 
 HUGE_BYTES = 64 * 1024 * 1024
@@ -100,7 +100,7 @@ def _hashed(parent: OpenFolder, name: str) -> Entry:
     descriptor = parent.open_to_read(name)
     try:
         status = os.fstat(descriptor)
-        hashed = sha1(id_head("blob", status.st_size), more=status.st_size)
+        hashed = sha1(id_head("blob", status.st_size), usedforsecurity=False)
         while data := os.read(descriptor, _CHUNK):
             hashed.update(data)
     finally:

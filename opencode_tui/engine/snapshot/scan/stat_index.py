@@ -31,10 +31,10 @@ import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from hashlib import sha1
 from pathlib import Path
 from secrets import token_hex
 
-from opencode_tui.engine.snapshot.objects.sums import sha1
 from opencode_tui.engine.snapshot.scan.stat_cache import MARGIN_NS, KnownFile, Listing
 from opencode_tui.schema.error import GitUnavailableError
 from opencode_tui.storage.safe_folder import OpenFolder
@@ -250,7 +250,7 @@ def _entry(path: bytes, status: os.stat_result, known: KnownFile) -> bytes:
 
 def _encode(entries: Mapping[bytes, bytes]) -> bytes:
     data = _HEAD.pack(b"DIRC", 2, len(entries)) + b"".join(map(entries.__getitem__, sorted(entries)))
-    return data + sha1(data).digest()
+    return data + sha1(data, usedforsecurity=False).digest()
 
 
 def _clock_base() -> int:

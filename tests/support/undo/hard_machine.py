@@ -133,7 +133,7 @@ class HardUndoMachine(UndoMachine):
 
     def _attempt(self, work: Coroutine[object, object, object], fault: Fault) -> None:
         """Do something that fails, let the disk work again, and recover in this engine, or in the next one."""
-        files = self.files
+        files, self.world_fails = self.files, True
         files.log.clear()
         files.calls = 0
         files.error, files.at, files.lasting, dies = fault
@@ -141,6 +141,7 @@ class HardUndoMachine(UndoMachine):
             self._do(_ended(work))
         finally:
             files.heal()
+            self.world_fails = False
         if dies:
             self._begin_anew()
         self._do(self.world.undo.recover(self.session.id))

@@ -85,8 +85,13 @@ Work = Written | Discarding | Callable[[], object]
 """What one call of a step does: a file tool's write, or a command."""
 
 
-async def recorded_step(world: UndoWorld, session: SessionInfo, request: str, *works: Work) -> str:
-    """Store an answer whose step did these works, and what was recorded of it; returns its id."""
+async def recorded_step(
+    world: UndoWorld, session: SessionInfo, request: str, *works: Work, is_covered: bool = True
+) -> str:
+    """Store an answer whose step did these works, and what was recorded of it; returns its id.
+
+    Undo covers all of it, but where `is_covered` is False.
+    """
     core = world.engine.core
     snapshots = Lazy(lambda: world.snapshots)
     retention = SnapshotRetention(snapshots=snapshots, background=Background(), clock=lambda: -1)
@@ -106,7 +111,9 @@ async def recorded_step(world: UndoWorld, session: SessionInfo, request: str, *w
     async with core.store.locked(session.id):  # as the run that records
         changes = recorder.begin(info)
         for work in works:
-            await _do(world.root, work, changes.watch())
+            watch = changes.watch()
+            await _do(world.root, work, watch)
+            assert watch.unprotected is None or not is_covered
         await changes.store_interrupted()
     await world.part(session, message, StepFinishPart, reason="stop", tokens=Tokens())
     return message
@@ -116,12 +123,10 @@ async def _do(root: Path, work: Work, watch: CallChanges) -> None:
     if isinstance(work, Discarding):
         async with watch.commands([LostPath(work.name)]):
             work.act()
-        assert watch.unprotected is None
         return
     if not isinstance(work, Written):
         async with watch.commands():
             work()
-        assert watch.unprotected is None
         return
     path = Path(os.path.realpath(root / work.name))
     bench = Workbench(root)
@@ -130,7 +135,6 @@ async def _do(root: Path, work: Work, watch: CallChanges) -> None:
         await bench.files.apply([change], replace(bench.context, watch=watch))
     except ToolError:  # a folder, or a file where its folder should be: nothing is written
         return
-    assert watch.unprotected is None
 
 
 async def _stamp(files: WorktreeFiles, path: Path):
@@ -185,6 +189,7 @@ class UndoHistory(RuleBasedStateMachine):
         self.edits = FreshEdits()
         self.runner = asyncio.Runner()
         self.files = FaultyFiles()
+        self.world_fails = False
         self.clock = JumpingClock()
         self._closing = asyncio.Event()
         self._holder: asyncio.Task[None] | None = None
@@ -233,7 +238,8 @@ class UndoHistory(RuleBasedStateMachine):
     async def _step(self, request: str, acts: list[Act], *, is_recorded: bool) -> str:
         if not is_recorded:
             return await self.world.step(self.session, request, *[self._command(act) for act in acts])
-        return await recorded_step(self.world, self.session, request, *[self._work(act) for act in acts])
+        works = [self._work(act) for act in acts]
+        return await recorded_step(self.world, self.session, request, *works, is_covered=not self.world_fails)
 
     def _work(self, act: Act) -> Work:
         """Return what a call does: a file tool writes, a command removes what its words name, or changes anything unnamed."""

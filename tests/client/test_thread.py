@@ -177,7 +177,7 @@ async def test_an_engine_that_does_not_respond_is_left_behind(
     await thread.open(environ, tmp_path)
     blocked = asyncio.create_task(thread.coroutine(block)())
     await asyncio.sleep(0)
-    with pytest.raises(OpencodeError, match="the engine did not end"):
+    with pytest.raises(OpencodeError, match="the engine did not stop"):
         await thread.close()
     release.set()
     (await blocked).join(PATIENCE_S)

@@ -15,7 +15,7 @@ from opencode_tui.client.local import LocalClient
 from opencode_tui.engine.engine import Engine, open_engine
 from opencode_tui.engine.permission.policy import AskPerson, AutoApprove
 from opencode_tui.engine.session.records.loading import load_session
-from opencode_tui.engine.session.runs import is_unfinished
+from opencode_tui.engine.session.repair import is_unfinished
 from opencode_tui.schema.api.context import CompactSession
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import OpencodeError

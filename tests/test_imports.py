@@ -27,6 +27,7 @@ HEAVY = (
     "httpx",
     "git",
     "psutil",
+    "yaml",
     "pydantic",
     "filelock",
     "platformdirs",
@@ -249,6 +250,7 @@ UNUSED = (
     "zipfile",
     "git",
     "psutil",
+    "yaml",
     "platformdirs",
 )
 """What a prompt without a tool call has no use for, each imported by something that it does use."""

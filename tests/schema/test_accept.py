@@ -3,8 +3,6 @@
 import importlib
 import json
 import pkgutil
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, ForwardRef, Literal, get_args, get_origin
@@ -243,39 +241,3 @@ def outcome(read: Callable[[], Box]) -> str:
         return repr(described(read()))
     except (ValidationError, PydanticError) as error:
         return f"refused: {[one['type'] for one in error.errors()]}"
-
-
-PROBE = """
-import sys, threading
-from opencode_tui.schema import record
-from opencode_tui.schema.model import ModelRef
-record._BURST_S = {seconds}
-ref = ModelRef(provider_id="a", model_id="first")
-for number in range({made}):
-    ref = ModelRef(provider_id="a", model_id=str(number))
-for number in range({read}):
-    ref = ModelRef.model_validate({{"providerID": "a", "modelID": str(number)}})
-for thread in threading.enumerate():
-    if thread is not threading.main_thread():
-        thread.join()
-print("pydantic" in sys.modules, ModelRef.model_validate({{"providerID": "a", "modelID": "last"}}) == ref.changed(model_id="last"))
-"""
-
-
-@pytest.mark.fast_cases("made")
-@pytest.mark.parametrize(
-    ("made", "read", "seconds", "is_loaded"),
-    [(9_000, 0, 3600, False), (0, 2_499, 3600, False), (0, 2_500, 3600, True), (0, 50_000, 0, False)],
-    ids=["made", "few", "many", "one by one"],
-)
-def test_many_values_that_are_read_at_once_load_pydantic_and_those_that_are_made_or_read_one_by_one_do_not(
-    made: int, read: int, seconds: int, *, is_loaded: bool
-) -> None:
-    """With no seconds for a burst, any reading is too slow for one."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROBE.format(made=made, read=read, seconds=seconds)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == [str(is_loaded), "True"]

@@ -347,7 +347,6 @@ EXCEPTIONS: dict[str, dict[str, str]] = {
     "tui/prompt/history.py": {"append_history": OWN, "_cut": OWN},
     "tui/state/model_selection.py": {"_write": OWN},
     "tui/chat/start.py": {"_is_first": OWN},
-    "tui/state/transcript.py": {"Transcript._rebuild": NO_FILE},
 }
 """Of each module the functions with such calls, and why a command cannot change a part of their paths; `*` is the whole module."""
 

@@ -22,7 +22,6 @@ WORKING_STATE = {
     "SimpleCommand",
     "_Use",
     "_Sum",
-    "_Memory",
 }
 """What one scan of a shell command collects, what messages add up to, or a prompt until it is stored; nothing else changes."""
 

@@ -347,7 +347,7 @@ def test_engines_at_the_same_time_lose_nothing(paths: Paths):
     store(paths, infos)
     with ThreadPoolExecutor(6) as threads:
         found = [*threads.map(lambda _: SessionIndex(Storage(paths)).list("p").sessions, range(12))]
-    assert all(one == newest_first(infos) for one in found)
+    assert found == [newest_first(infos)] * 12
 
 
 # What another program does to a record, and what the next look shows then.

@@ -70,7 +70,8 @@ def test_a_day_by_keys(start: Open, project: Repo, server: ModelServer) -> None:
         assert text_of(project) == AFTER
 
         terminal.press("ctrl+x", "u")
-        assert "restored" in terminal.sees("Undo from here?")
+        terminal.sees("Undo from here?")
+        terminal.sees("restored")
         assert text_of(project) == AFTER
         terminal.answer("y")
         terminal.sees("1 file restored")

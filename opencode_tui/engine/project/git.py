@@ -139,7 +139,7 @@ _answered: set[str] = set()
 """Paths of git commands that have printed their version in time; a hanging one costs `VERSION_S` instead of `TIMEOUT_S`."""
 
 _GITPYTHON = ("GIT_PYTHON_GIT_EXECUTABLE", "GIT_PYTHON_REFRESH")
-"""Which git GitPython runs, and whether its import fails where that git does not run. Source: git.Git.refresh."""
+"""Which git GitPython runs, and whether its import fails where that git does not run."""
 
 _loading = threading.Lock()
 

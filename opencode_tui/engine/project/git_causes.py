@@ -8,53 +8,91 @@ import errno
 import os
 import re
 
-_CAUSES = tuple(
-    (re.compile(pattern, re.IGNORECASE), words)
-    for pattern, words in (
-        (r"detected dubious ownership", "another user owns the repository (git's setting safe.directory allows it)"),
-        (r"bare repository", "git enters no bare repository that is not named"),
-        (r"not a git repository|invalid gitfile format|not a valid repository", "not a git repository"),
-        (r"\.lock': File exists", "another git works there, or one left its lock file"),
-        (r"No space left on device", "no space left on the disk"),
-        (r"Disk quota exceeded", "the disk quota is used up"),
-        (r"Read-only file system", "the file system is read-only"),
-        (r"Too many open files", "too many open files"),
-        (r"Too many levels of symbolic links", "links that lead to each other, or a link where git follows none"),
-        (r"unable to mount|^bwrap: ", "its sandbox could not be made"),
-        (r"index file (?:corrupt|smaller|open failed)|bad (?:index|signature)|invalid index", "the index is damaged"),
-        (r"bad config line|unable to parse .*config|invalid config|bad (?:boolean|numeric) config", "a settings file is invalid"),
-        (r"error occurred while reading the configuration", "a settings file cannot be read"),
-        (r"packed-refs|unterminated line in|unexpected line in", "packed-refs is damaged"),
-        (r"shallow line|shallow file", "the list of shallow commits is damaged"),
-        (r"object .*(?:corrupt|damaged)|corrupt loose|inflate: |missing (?:blob|tree)", "objects are missing or damaged"),
-        (r"unable to read (?:tree|sha1|blob)|bad object|could not parse object|invalid object|not our ref", "an object is missing"),
-        (r"cannot lock ref|unable to (?:create|update|resolve) .*ref|bad ref", "a ref cannot be written or read"),
-        (r"already (?:checked out|used by worktree)", "the branch is checked out elsewhere"),
-        (r"branch named .* already exists|already exists", "it exists already"),
-        (r"contains modified or untracked files", "it has modified or untracked files"),
-        (r"is locked|cannot remove a locked", "the worktree is locked"),
-        (r"submodules cannot be", "the worktree has submodules"),
-        (r"not fully merged", "the branch has commits that no other has"),
-        (r"did not match any file", "no file has one of the names"),
-        (r"unknown revision|ambiguous argument|single revision|not a valid object|not a commit", "there is no such commit"),
-        (r"patch does not apply|patch failed|corrupt patch|does not exist in index|already exists in", "the patch does not apply"),
-        (r"does not match index", "the index has other contents"),
-        (r"auto-detect email|tell me who you are|empty ident", "git knows no name (`git config --global user.name NAME`)"),
-        (r"invalid path", "a file has a name that git refuses"),
-        (r"beyond a symbolic link", "a path leads through a link"),
-        (r"outside repository", "a path is outside the repository"),
-        (r"would be overwritten", "files are in the way"),
-        (r"could not resolve host|name resolution", "the host was not found"),
-        (r"authentication failed|could not read (?:username|password)|permission denied \(", "the server refused the sign-in"),
-        (r"repository .* not found|does not appear to be a git repository", "there is no such repository"),
-        (r"(?:couldn't|could not) find remote ref", "there is no such branch, tag or commit there"),
-        (r"read from remote|unable to access 'http|early EOF|hung up|connection (?:refused|timed out)", "the host was not reached"),
-        (r"transport .* not allowed", "git must not use this kind of address"),
-        (r"Permission denied|Operation not permitted", "permission denied"),
-        (r"No such file or directory|cannot change to", "a file or folder is missing"),
-        (r"out of memory", "not enough memory"),
-    )
-)  # fmt: skip
+_CAUSES = (
+    (
+        re.compile(r"detected dubious ownership", re.I),
+        "another user owns the repository (git's setting safe.directory allows it)",
+    ),
+    (re.compile(r"bare repository", re.I), "git enters no bare repository that is not named"),
+    (re.compile(r"not a git repository|invalid gitfile format|not a valid repository", re.I), "not a git repository"),
+    (re.compile(r"\.lock': File exists", re.I), "another git works there, or one left its lock file"),
+    (re.compile(r"No space left on device", re.I), "no space left on the disk"),
+    (re.compile(r"Disk quota exceeded", re.I), "the disk quota is used up"),
+    (re.compile(r"Read-only file system", re.I), "the file system is read-only"),
+    (re.compile(r"Too many open files", re.I), "too many open files"),
+    (
+        re.compile(r"Too many levels of symbolic links", re.I),
+        "links that lead to each other, or a link where git follows none",
+    ),
+    (re.compile(r"unable to mount|^bwrap: ", re.I), "its sandbox could not be made"),
+    (
+        re.compile(r"index file (?:corrupt|smaller|open failed)|bad (?:index|signature)|invalid index", re.I),
+        "the index is damaged",
+    ),
+    (
+        re.compile(r"bad config line|unable to parse .*config|invalid config|bad (?:boolean|numeric) config", re.I),
+        "a settings file is invalid",
+    ),
+    (re.compile(r"error occurred while reading the configuration", re.I), "a settings file cannot be read"),
+    (re.compile(r"packed-refs|unterminated line in|unexpected line in", re.I), "packed-refs is damaged"),
+    (re.compile(r"shallow line|shallow file", re.I), "the list of shallow commits is damaged"),
+    (
+        re.compile(r"object .*(?:corrupt|damaged)|corrupt loose|inflate: |missing (?:blob|tree)", re.I),
+        "objects are missing or damaged",
+    ),
+    (
+        re.compile(
+            r"unable to read (?:tree|sha1|blob)|bad object|could not parse object|invalid object|not our ref", re.I
+        ),
+        "an object is missing",
+    ),
+    (
+        re.compile(r"cannot lock ref|unable to (?:create|update|resolve) .*ref|bad ref", re.I),
+        "a ref cannot be written or read",
+    ),
+    (re.compile(r"already (?:checked out|used by worktree)", re.I), "the branch is checked out elsewhere"),
+    (re.compile(r"branch named .* already exists|already exists", re.I), "it exists already"),
+    (re.compile(r"contains modified or untracked files", re.I), "it has modified or untracked files"),
+    (re.compile(r"is locked|cannot remove a locked", re.I), "the worktree is locked"),
+    (re.compile(r"submodules cannot be", re.I), "the worktree has submodules"),
+    (re.compile(r"not fully merged", re.I), "the branch has commits that no other has"),
+    (re.compile(r"did not match any file", re.I), "no file has one of the names"),
+    (
+        re.compile(r"unknown revision|ambiguous argument|single revision|not a valid object|not a commit", re.I),
+        "there is no such commit",
+    ),
+    (
+        re.compile(r"patch does not apply|patch failed|corrupt patch|does not exist in index|already exists in", re.I),
+        "the patch does not apply",
+    ),
+    (re.compile(r"does not match index", re.I), "the index has other contents"),
+    (
+        re.compile(r"auto-detect email|tell me who you are|empty ident", re.I),
+        "git knows no name (`git config --global user.name NAME`)",
+    ),
+    (re.compile(r"invalid path", re.I), "a file has a name that git refuses"),
+    (re.compile(r"beyond a symbolic link", re.I), "a path leads through a link"),
+    (re.compile(r"outside repository", re.I), "a path is outside the repository"),
+    (re.compile(r"would be overwritten", re.I), "files are in the way"),
+    (re.compile(r"could not resolve host|name resolution", re.I), "the host was not found"),
+    (
+        re.compile(r"authentication failed|could not read (?:username|password)|permission denied \(", re.I),
+        "the server refused the sign-in",
+    ),
+    (
+        re.compile(r"repository .* not found|does not appear to be a git repository", re.I),
+        "there is no such repository",
+    ),
+    (re.compile(r"(?:couldn't|could not) find remote ref", re.I), "there is no such branch, tag or commit there"),
+    (
+        re.compile(r"read from remote|unable to access 'http|early EOF|hung up|connection (?:refused|timed out)", re.I),
+        "the host was not reached",
+    ),
+    (re.compile(r"transport .* not allowed", re.I), "git must not use this kind of address"),
+    (re.compile(r"Permission denied|Operation not permitted", re.I), "permission denied"),
+    (re.compile(r"No such file or directory|cannot change to", re.I), "a file or folder is missing"),
+    (re.compile(r"out of memory", re.I), "not enough memory"),
+)
 """Words of git's messages, and what is said instead; the first one that is found counts."""
 
 _SYSTEM_ERRORS = frozenset(os.strerror(number).lower() for number in errno.errorcode)

@@ -1,8 +1,6 @@
 import itertools
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -45,22 +43,6 @@ def test_known_id_needs_no_git(tmp_path: Path, paths: Paths, no_git: dict[str, s
     repo.commit("second")
     repo.git("checkout", "-q", "-b", "other")
     assert discover(repo.path, paths=paths, environ=no_git) == expected(repo, root)
-
-
-@pytest.mark.slow
-def test_known_id_imports_no_gitpython(tmp_path: Path, paths: Paths) -> None:
-    repo = make_repo(tmp_path / "r")
-    repo.commit()
-    discover(repo.path, paths=paths, environ=os.environ)
-    code = (
-        "import os, sys, pathlib\n"
-        "from opencode_tui.engine.project.discover import discover\n"
-        "from opencode_tui.storage.paths import find_paths\n"
-        "discover(pathlib.Path(sys.argv[1]), paths=find_paths(os.environ), environ=os.environ)\n"
-        "sys.exit('git' in sys.modules or 'subprocess' in sys.modules)"
-    )
-    environ = {**os.environ, "HOME": str(paths.home)}
-    subprocess.run([sys.executable, "-c", code, str(repo.path)], env=environ, check=True, cwd=Path(__file__).parents[3])
 
 
 def test_linked_worktree_and_sub_folder_share_the_id(tmp_path: Path, paths: Paths) -> None:

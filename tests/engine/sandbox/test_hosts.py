@@ -3,7 +3,6 @@
 import asyncio
 import os
 import subprocess
-import sys
 from collections.abc import AsyncGenerator, Generator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -290,21 +289,6 @@ async def test_the_socket_of_the_proxy_is_the_users_alone_and_ends_with_the_sand
         await world.sandbox.close()
         with pytest.raises(ConnectionRefusedError):
             await asyncio.open_connection("127.0.0.1", proxy)
-
-
-@pytest.mark.slow
-def test_without_hosts_no_proxy_is_loaded(environ: dict[str, str], tmp_path: Path) -> None:
-    code = (
-        "import asyncio, os, sys; from pathlib import Path; from opencode_tui.storage.paths import find_paths\n"
-        "from opencode_tui.engine.project.discover import discover; from opencode_tui.engine.sandbox.environment import Secrets\n"
-        "from opencode_tui.engine.sandbox.sandbox import Sandbox; paths, env = find_paths(os.environ), os.environ\n"
-        "project = discover(Path.cwd(), paths=paths, environ=env)\n"
-        "sandbox = Sandbox(settings=None, project=project, paths=paths, environ=env, secrets=Secrets(env))\n"
-        "asyncio.run(sandbox.confine(['true'], session_id='s', folder=Path.cwd(), environ=env, read_only=False))\n"
-        "print([name for name in ('proxy', 'sockets') if f'opencode_tui.engine.sandbox.{name}' in sys.modules])"
-    )
-    ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True)
-    assert ran.stdout == "[]\n", ran.stderr
 
 
 def test_a_host_list_matches_names_suffixes_addresses_and_ports() -> None:

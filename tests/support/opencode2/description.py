@@ -12,7 +12,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-FILE = Path(__file__).parents[2] / "server" / "opencode2" / "data" / "api.json.gz"
+FILE = Path(__file__).parents[2] / "extras" / "opencode2" / "data" / "api.json.gz"
 
 
 @cache

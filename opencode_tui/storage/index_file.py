@@ -65,7 +65,7 @@ class IndexFile:
         """Return what `work` returns, which gets an open database in autocommit mode.
 
         It is called again with an empty database if this one turns out to be damaged, or cannot be written. Blocks: one thread at a
-        time. Raises only what `work` raises beside errors of the database.
+        time. Raises what `work` raises, except for errors of the database.
         """
         with self._lock:
             if self._memory is None:

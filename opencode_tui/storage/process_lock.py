@@ -129,7 +129,7 @@ class ProcessLock:
             self.release()
 
     def _try_file(self) -> bool:
-        """Lock the file, if it is free; one that was deleted meanwhile locks nothing, and the next one is tried."""
+        """Lock the file, if it is free; a file that was deleted in between locks nothing, and the next one is tried."""
         while True:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, FILE_MODE)
             is_locked = is_there = False

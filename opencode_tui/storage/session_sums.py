@@ -106,7 +106,7 @@ class _Row(Struct, frozen=True):
     uses: bytes
     tools: bytes | None
 
-    def kept(self) -> _Sum | None:
+    def stored_sum(self) -> _Sum | None:
         """Return what was added up; None for a damaged row."""
         try:
             return _Sum(self.messages, _USES.decode(self.uses), _TOOLS.decode(self.tools or b"null"))
@@ -240,7 +240,7 @@ class SessionSums:
             state = states.get(one.id)
             if state is None:
                 yield one, _Sum(tools={})
-            elif one.state != state.text or (has_tools and one.tools is None) or (found := one.kept()) is None:
+            elif one.state != state.text or (has_tools and one.tools is None) or (found := one.stored_sum()) is None:
                 stale.append(one)
             else:
                 yield one, found

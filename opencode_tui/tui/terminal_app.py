@@ -22,8 +22,8 @@ TYPED_S = 1.0
 """Seconds after which the app is shown although not all typed keys were handled."""
 
 DELIVERED_S, FEW_BYTES, ROUNDS = 5.0, 4, 3
-"""Seconds that the first page goes on to show keys while the app draws those before them. Fewer bytes than these, which came
-meanwhile, wait for the change of owners; more are drawn first as well, in so many rounds."""
+"""How long, in seconds, the first page shows keys while the app draws those before them. If fewer than `FEW_BYTES` have arrived by
+then, the app takes the terminal at once; otherwise it draws them first, at most `ROUNDS` times."""
 
 if TYPE_CHECKING:
     from opencode_tui.tui.pictures.forms import Pictures, Terminal
@@ -67,7 +67,7 @@ class TerminalOwner(HasLook, TerminalApp[Ending], inherit_bindings=False):
                 self.set_timer(COMPLETE_S, self.acquire_terminal_soon)
 
     def acquire_terminal_soon(self) -> None:
-        """Own the terminal once what was typed until now is drawn, behind the first page, which goes on to show keys.
+        """Own the terminal once what was typed until now is drawn, behind the first page, which still shows keys.
 
         The first keys cost the app several times more than all others; only those that follow wait for the change of owners.
         """
@@ -76,7 +76,7 @@ class TerminalOwner(HasLook, TerminalApp[Ending], inherit_bindings=False):
             self.acquire_after_typed()
 
     def acquire_after_typed(self) -> None:
-        """Have the app draw what was typed meanwhile, or own the terminal if that is little; a `TypedDelivered` message follows."""
+        """Have the app draw what was typed since, or own the terminal if that is little; a `TypedDelivered` message follows."""
         from opencode_tui.tui.terminal_input import TerminalInput  # it needs termios
 
         self._rounds += 1

@@ -73,7 +73,7 @@ def answer(name: str, words: tuple[str, ...]) -> int:
 def stop(session_ids: tuple[str, ...], is_all: bool, dry_run: bool, yes: bool) -> int:
     """Interrupt sessions in any folder, with their subagents and background commands.
 
-    Nothing is undone: the session stays, and goes on with your next prompt.
+    Nothing is undone: the session stays, and continues with your next prompt.
     """
     if bool(session_ids) == is_all:
         raise click.UsageError("name the sessions, or pass --all; `opencode-tui ps` lists them")

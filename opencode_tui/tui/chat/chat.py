@@ -174,7 +174,7 @@ def action(
     """Return a decorator that makes a function of the chat the action with this ID; a coroutine runs in the background.
 
     `with_words`: its second argument gets the words after the name of its slash command. `in_view`: it needs a
-    conversation. `loads` says what a coroutine loads before it shows a page: keys typed meanwhile are for that page.
+    conversation. `loads` says what a coroutine loads before it shows a page: keys typed until then are for that page.
     Lists leave the action out unless `when` is true; its key says why it does nothing then. Raises KeyError without a row
     in the table of actions.
     """
@@ -939,7 +939,7 @@ class Panels:
         self._answered: set[str] = set()
         """The IDs of questions whose answer is sent, or on its way: none is shown again, unless that fails."""
         self._arranged: Widget | None = None
-        """The panel that was shown last: it goes on accepting keys when something comes behind it."""
+        """The panel that was shown last: it still accepts keys when something comes behind it."""
 
     @property
     def is_open(self) -> bool:
@@ -1043,7 +1043,7 @@ class Panels:
             if self._loading == request.id:
                 self._loading = None
         waiting = self._waiting()
-        if not waiting or waiting[0].id != request.id:  # answered, or one of an earlier call came meanwhile
+        if not waiting or waiting[0].id != request.id:  # answered, or a request of an earlier call came first
             self.sync()
             return
         if self._request_id == request.id:

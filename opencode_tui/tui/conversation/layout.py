@@ -495,7 +495,7 @@ MIN_WIDTH = 20
 
 STEP = 4
 """Lines by which the end moves up at once below a text that grows. To move all rows costs more than the new line, and rows that
-rest are easier to read. Up to three rows at the bottom are free meanwhile, none as long as the text has no more lines than this."""
+rest are easier to read. Up to three rows at the bottom stay free until then, none if the text has no more lines than this."""
 
 
 class Viewport:

@@ -140,7 +140,7 @@ if TYPE_CHECKING:
     from opencode_tui.tui.pictures.forms import Form
 
 PictureForm = Callable[[PictureSource, int, int, Item], "Form | None"]
-"""Return the form of an item's picture in at most so many columns and rows; None while it is read, or where none are shown."""
+"""Return the form of an item's picture within these columns and rows; None while it is read, or where none are shown."""
 
 _DATED_WIDTH = 60
 """Columns of the page from which a time has its day."""
@@ -178,7 +178,7 @@ class ViewState:
     """Kinds of items that are open unless one was folded by itself."""
 
     def time_words(self, moment: int, width: int) -> str:
-        """Return the time of a moment in ms since 1970; where so many columns have room, with its day unless that is today."""
+        """Return the time of a moment in ms since 1970, with its day unless that is today or the columns have no room for it."""
         return when(moment, self.now) if width >= _DATED_WIDTH else clock(moment)
 
     def is_focused(self, item: Item) -> bool:

@@ -56,6 +56,7 @@ from opencode_tui.schema.model import ModelRef, require_model_ref
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import AssistantMessage, UserMessage
+from opencode_tui.schema.session.part import ToolPart
 from opencode_tui.schema.session.session import SessionInfo, is_default_title
 from opencode_tui.schema.session.stored_error import describe_stored
 from opencode_tui.text.model_line import model_line, session_of_line
@@ -191,8 +192,8 @@ TITLE_LENGTH = 50
 _NEWEST = 20
 """Messages among which the last request usually is."""
 
-LAST_WORDS_MS = 500
-"""Milliseconds in which a turn may end whose output has no reader any more."""
+LAST_WORDS_S = 10.0
+"""Seconds that an answer may still take after the reader of the output closed it; a tool call ends them."""
 
 ABORT_GRACE_MS = 2_000
 """Milliseconds that an interrupted turn gets to close its records."""
@@ -263,6 +264,8 @@ class RunScope:
 
     def __init__(self) -> None:
         self._started: set[str] = set()
+        self.is_at_tool = False
+        """Whether the newest part of the run is a tool call."""
 
     def has(self, event: Event) -> bool:
         """Return whether an event concerns a message that started in this run, or no message."""
@@ -272,7 +275,9 @@ class RunScope:
                     self._started.add(event.info.id)
                 return event.info.id in self._started
             case PartUpdated():
-                return event.part.message_id in self._started
+                if is_ours := event.part.message_id in self._started:
+                    self.is_at_tool = isinstance(event.part, ToolPart)
+                return is_ours
             case PartGrowth() | PartProgress():
                 return event.message_id in self._started
             case _:
@@ -470,7 +475,7 @@ async def answer(
             await asyncio.wait({follower, turn}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if _has_closed(follower):  # often with the last words
-                await asyncio.wait({turn}, timeout=LAST_WORDS_MS / 1000)
+                await _wait_for_last_words(events, scope, turn)
             await _end(client, session, follower, turn)
             if _has_closed(follower):
                 drop_closed_output()
@@ -560,6 +565,19 @@ async def _ask(asked: PermissionAsked | QuestionAsked, reporter: "Reporter", pro
     elif not await prompts.decide(asked) and await prompts.permissions.is_open(asked):
         reporter.pause()
         await prompts.permissions.ask(asked)
+
+
+async def _wait_for_last_words(events: "EventReader", scope: RunScope, turn: "asyncio.Task[MessageWithParts]") -> None:
+    """Wait until the turn ends, at most `LAST_WORDS_S`; not while it calls a tool, which would do more than answer."""
+
+    async def reach_tool() -> None:
+        while not scope.is_at_tool:
+            scope.has((await anext(events)).event)
+
+    tool = asyncio.create_task(reach_tool())
+    tool.add_done_callback(consume_error)
+    await asyncio.wait({tool, turn}, timeout=LAST_WORDS_S, return_when=asyncio.FIRST_COMPLETED)
+    tool.cancel()
 
 
 async def _end(

@@ -41,11 +41,12 @@ def split_front_matter(text: str) -> FrontMatter:
     head = match.group(1)
     if len(head) > MAX_CHARACTERS:
         raise FrontMatterError(f"line 2: the front matter is longer than {MAX_CHARACTERS} characters; make it shorter")
-    from opencode_tui.config.sources.front_matter_yaml import (
-        load_head,  # few starts need its library
-    )
+    from opencode_tui.config.sources.front_matter_yaml import load_head  # few starts need its library
 
-    values = load_head(head)
+    try:
+        values = load_head(head)
+    except ValueError as error:
+        raise FrontMatterError(str(error)) from None
     lines: dict[str, int] = {}
     repeated: list[str] = []
     for number, line in enumerate(head.splitlines(), start=2):

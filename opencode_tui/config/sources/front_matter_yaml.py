@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import yaml
 
-from opencode_tui.config.sources.front_matter import FrontMatterError
 from opencode_tui.config.sources.jsonc import MAX_DEPTH
 
 _COLON_VALUE = re.compile(r"^([A-Za-z_][\w.-]*)[ \t]*:[ \t]+([^'\"|>\[{#\s].*:.*)$")
@@ -33,7 +32,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def load_head(head: str) -> dict[str, Any]:
-    """Return the values of the lines between the fences, without those that are null. Raises FrontMatterError."""
+    """Return the values of the lines between the fences, without those that are null. Raises ValueError."""
     try:
         loaded = _parse(head)
     except yaml.YAMLError as error:
@@ -41,11 +40,11 @@ def load_head(head: str) -> dict[str, Any]:
         try:
             loaded = _parse(relaxed)
         except yaml.YAMLError:
-            raise FrontMatterError(_describe(error)) from None
+            raise ValueError(_describe(error)) from None
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
-        raise FrontMatterError("line 2: the front matter is a list of `key: value` lines, correct it")
+        raise ValueError("line 2: the front matter is a list of `key: value` lines, correct it")
     return {key: value for key, value in cast("dict[str, Any]", loaded).items() if value is not None}
 
 

@@ -43,6 +43,13 @@ class _Request(Struct):
     stored: Stored | None
     refuses_ids: bool = False
     made: tuple[UserMessage, Sequence[AnyPart]] | None = None
+    is_stored: bool = False
+
+    def store(self, message_id: str) -> None:
+        """Say that the request is on disk, with this id."""
+        self.is_stored = True
+        if self.stored is not None:
+            self.stored(message_id)
 
 
 class SessionPrompt(Struct, frozen=True):
@@ -78,15 +85,26 @@ class SessionPrompt(Struct, frozen=True):
         does a request sent while an interrupted run is still ending.
         With `no_reply` the stored request is returned. `policy` answers the run's permission requests (else the
         user does); `stored` is called with the request's id when it is on disk. Raises the error of the turn, RunAborted
-        when it was interrupted, BusyError when another process has the session: then the request is not stored.
+        when it was interrupted, BusyError when another process has the session and the request is not stored, SessionError when the
+        request waits there.
 
         A request that is sent again with its id gets the answer to the first one. One whose id, or the id of a part, is in use is
         stored under ids of ours; with `refuses_ids` it raises IdInUseError.
         """
+        given = _Request(request, stored, refuses_ids)
+        try:
+            return await self._prompt(session_id, given, policy)
+        except BusyError as error:
+            if not given.is_stored:
+                raise
+            raise SessionError(f"the request is stored and waits to be sent: {error}") from error
+
+    async def _prompt(self, session_id: str, given: _Request, policy: Policy | None) -> MessageWithParts:
+        """Do as `prompt`, but raise BusyError also for a request that is stored."""
+        request = given.prompt
         await self.store.refresh(session_id)
         target = await self.users.address(session_id, request)
-        given = _Request(request, stored, refuses_ids)
-        if refuses_ids:
+        if given.refuses_ids:
             check_part_ids(request)
         active, is_ending = self.runs.registry.get(session_id), False
         while active is not None:
@@ -272,8 +290,7 @@ class SessionPrompt(Struct, frozen=True):
                 raise error
             other = request.prompt.changed(message_id=None)
             return await self.prompt(session_id, other, policy=policy, stored=request.stored)
-        if request.stored is not None:
-            request.stored(found.info.id)
+        request.store(found.info.id)
         active = self.runs.registry.get(session_id)
         if active is not None and (answered := await self._answer_to(session_id, found.info.id)) is None:
             return await self._follow(session_id, active, found.info, request, policy, is_ending=False)
@@ -363,8 +380,7 @@ class SessionPrompt(Struct, frozen=True):
         message = await writer.add_request(
             message.changed(delivery="queue" if is_waiting else None), parts, given=given
         )
-        if request.stored is not None:
-            request.stored(message.id)
+        request.store(message.id)
         if target.model != DEMO:
             await asyncio.to_thread(self.recent.remember, target.model)
         switches = request.prompt.tools or {}

@@ -453,7 +453,8 @@ class RunRegistry:
             await self._flush(run)
             left = [work for work in (run.cleanup, run.end_changes, run.after_run) if work is not None]
             if left:
-                await self._run_cleanup(slot, run, left)
+                # While this process has the lock, it looks at no file for what others withdraw: it is removed at the end too.
+                await self._run_cleanup(slot, run, [*left, writer.carry_out_left])
             self._store.release_older(run.session_id)
 
     async def _wait_for_earlier(self, slot: SessionSlot, run: Run, report: Report) -> None:

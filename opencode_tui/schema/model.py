@@ -40,11 +40,37 @@ class ModelRef(Record):
         return f"{self.provider_id}/{self.model_id}"
 
 
+PROVIDER_VARIANT = "provider"
+"""The variant of every model that sends no option, so that the provider's own default applies."""
+
+
+def has_variant(model: "Model", name: str) -> bool:
+    """Return whether a request to this model may name the variant: one of its own, or `provider`."""
+    return name in model.variants or name == PROVIDER_VARIANT
+
+
+def shown_variant(model: "Model | None", chosen: str | None) -> str:
+    """Return the variant that the next request has: the chosen one, else the model's default; empty for none."""
+    if chosen is not None:
+        return chosen
+    default = None if model is None else model.default_variant
+    return default if model is not None and default is not None and default in model.variants else ""
+
+
 def describe_variants(model: "Model", wrong: str) -> str:
     """Return what is wrong with the name of a variant that a model does not have, as the rest of a sentence."""
     if not model.variants:
         return "has no variants"
     return f"has no variant {wrong!r}; choose one of {', '.join(model.variants)}"
+
+
+def describe_default_variant(model: "Model") -> str:
+    """Return what is wrong with the variant that the settings name as a model's default; empty when nothing is."""
+    default = model.default_variant
+    if default is None or has_variant(model, default):
+        return ""
+    setting = f"provider.{model.provider_id}.models.{model.model_id}.variant"
+    return f"{model.ref} {describe_variants(model, default)} ({setting})"
 
 
 def describe_unlisted(model: "Model") -> str:
@@ -121,7 +147,8 @@ class Parameters(Record):
     `rejects` the fields of chat completions, of their messages and the types of content parts that its provider rejects.
     `thoughts` is set where each answer in a request needs the field `reasoning_content`: its text for one without a thought.
     `search` says whether its provider searches the web itself. `images` and `tools` are limits of one request; with `parallel`
-    false, only one tool call per step is allowed, with `forced` false, no request may demand one. `sources` are the origins of all
+    false, only one tool call per step is allowed, with `forced` false, no request may demand one. `output` are the tokens that
+    reasoning and answer may take together where the model itself decides how much it reasons. `sources` are the origins of all
     values, including those of the variants.
     """
 
@@ -139,6 +166,7 @@ class Parameters(Record):
     images: int | None = absent()
     tools: int | None = absent()
     search: bool | None = absent()
+    output: int | None = absent()
     sources: list[str] = Field(default_factory=list[str])
 
 
@@ -158,10 +186,11 @@ class Model(Record):
     """A model: its limits, prices, capabilities and adapter.
 
     `options` and `headers` are sent with every call; headers may contain a key and are never shown. `variants` are named sets of
-    options, the least reasoning first; a request may choose one. `usable` is the number of tokens at which a conversation is
-    compacted under the settings of a folder; absent without a folder or when the limit is unknown. `prompt` is absent without a
-    folder. `unlisted` is set for a model that its provider's list does not have: the ID of the listed one whose limits it has, or
-    an empty text. `retires` is the day on which the provider switches it off, as in 2026-01-31.
+    options, the least reasoning first; a request may choose one, and an agent's request without a choice has `default_variant`,
+    which may be `provider`. `usable` is the number of tokens at which a conversation is compacted under the settings of a folder;
+    absent without a folder or when the limit is unknown. `prompt` is absent without a folder. `unlisted` is set for a model that
+    its provider's list does not have: the ID of the listed one whose limits it has, or an empty text. `retires` is the day on which
+    the provider switches it off, as in 2026-01-31.
     """
 
     provider_id: str
@@ -179,6 +208,7 @@ class Model(Record):
     temperature: bool = True
     options: dict[str, Any] = Field(default_factory=dict[str, Any])
     variants: dict[str, dict[str, Any]] = Field(default_factory=dict[str, dict[str, Any]])
+    default_variant: str | None = absent()
     parameters: Parameters = Field(default_factory=Parameters.trusted)
     headers: dict[str, str] = Field(default_factory=dict[str, str], repr=False, exclude=True)
     unlisted: str | None = absent()

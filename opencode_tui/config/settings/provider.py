@@ -105,6 +105,8 @@ class ModelSettings(Section):
     """HTTP headers of each request."""
     variants: dict[str, dict[str, Any]] | None = None
     """Named sets of options."""
+    variant: Annotated[Line | None, HARMLESS] = None
+    """The variant of requests for which none is chosen; `provider` sends no option, so that the provider's own default applies."""
     provider: Annotated[ModelProviderSettings | None, Trust(SENDS)] = None
     """Connection of this model, if it differs from that of its provider."""
 

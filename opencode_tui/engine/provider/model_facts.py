@@ -1,13 +1,17 @@
 """What is known of models beyond litellm's table: variants, sampling, limits and rules of their requests, each with its source.
 
 The facts are `model_facts.json`: rules in order. All that match apply, later ones over earlier ones. A rule has patterns
-(`model_pattern`), the adapters for which it counts (all without any), what it sets, and the source. `reasoning:true` matches a
-model that the settings declare as reasoning. A group has the patterns of models for which code does something else.
+(`model_pattern`), the adapters and the hosts for which it counts (all without any), what it sets, and the source. `reasoning:true`
+matches a model that the settings declare as reasoning, the host `local` a server of the settings on this machine or in its network.
+A group has the patterns of models for which code does something else.
+
+`default` is the variant of an agent's request for which the user chose none; a model without that variant gets no default.
 
 The options of a variant have OpenCode's names, so that its settings work; encoders translate them.
 """
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -16,13 +20,17 @@ from msgspec import UNSET, Struct, UnsetType, field, to_builtins
 from msgspec.json import decode
 
 from opencode_tui.engine.provider.model_pattern import matches_name, name_of, short_name
+from opencode_tui.schema.json_text import as_object
 from opencode_tui.schema.model import Model, Parameters
 from opencode_tui.schema.provider_formats import COMPATIBLE, row_of
 from opencode_tui.schema.record import JsonObject
 
+LOCAL_HOST = "local"
+"""The host of rules for servers that only the settings know, on this machine or in its network."""
+
 _DECLARED = "reasoning:true"
 _GENERIC_EFFORTS = ("low", "medium", "high")
-"""What OpenAI-compatible servers and OpenRouter accept for a model whose own format differs."""
+"""What OpenAI-compatible servers accept for a model whose own format differs, and OpenRouter for one with a budget."""
 
 _LEAST = ("none", "minimal", "low")
 """Variants with the least reasoning, least first."""
@@ -38,6 +46,7 @@ class _Facts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     summarized: bool | UnsetType = UNSET
     levels: bool | UnsetType = UNSET
     variants: dict[str, JsonObject] | UnsetType = UNSET
+    default: str | UnsetType = UNSET
     options: JsonObject | UnsetType = UNSET
     headers: dict[str, str] | UnsetType = UNSET
     temperature: float | UnsetType = UNSET
@@ -54,6 +63,7 @@ class _Facts(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     images: int | UnsetType = UNSET
     tools: int | UnsetType = UNSET
     search: bool | UnsetType = UNSET
+    output: int | UnsetType = UNSET
 
 
 class _Rule(Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,6 +71,7 @@ class _Rule(Struct, frozen=True, forbid_unknown_fields=True):
     set: _Facts
     source: str
     adapters: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
 
 
 class _Group(Struct, frozen=True, forbid_unknown_fields=True):
@@ -110,25 +121,28 @@ class _Reasoning(Struct, frozen=True):
     variants: dict[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
 
-def with_facts(model: Model, *, is_declared: bool = False) -> Model:
-    """Return the model with its variants, parameters, default options and headers.
+def with_facts(model: Model, *, is_declared: bool = False, host: str = "") -> Model:
+    """Return the model with its variants, the default one, parameters, default options and headers.
 
-    `is_declared` when the settings say that it reasons. What the model has already stays, except for `temperature`.
+    `is_declared` when the settings say that it reasons, `host` is that of its provider's address, or `LOCAL_HOST`. What the model
+    has already stays, except for `temperature`.
     """
     found: JsonObject = {}
     sources: list[str] = []
-    for rule in _rules(model, is_declared=is_declared):
+    for rule in _rules(model, is_declared=is_declared, host=host):
         found |= to_builtins(rule.set)
         sources.append(rule.source)
     if not sources:
         return model
-    options, headers = found.pop("options", {}), found.pop("headers", {})
+    options, headers, default = found.pop("options", {}), found.pop("headers", {}), found.pop("default", "")
     reasoning = _Reasoning(**{name: found.pop(name) for name in _Reasoning.__struct_fields__ if name in found})
     rejects = found.get("sampling") is False
     if rejects:
         found = {name: value for name, value in found.items() if name not in ("temperature", "top_p")}
+    variants = {**_variants(reasoning, model.provider_id, model.adapter), **model.variants}
     return model.changed(
-        variants={**_variants(reasoning, model.provider_id, model.adapter), **model.variants},
+        variants=variants,
+        default_variant=default if default in variants else None,
         parameters=Parameters(**found, sources=list(dict.fromkeys(sources))),
         options={**options, **model.options},
         headers={**headers, **model.headers},
@@ -148,10 +162,59 @@ def least_variant(model: Model) -> JsonObject:
     return {key: value for key, value in options.items() if key != "thinking" or "effort" not in options}
 
 
-def _rules(model: Model, *, is_declared: bool) -> Iterator[_Rule]:
+_REASONING = frozenset(
+    {
+        "reasoning",
+        "reasoningeffort",
+        "effort",
+        "thinking",
+        "thinkingconfig",
+        "enablethinking",
+        "outputconfig",
+        "chattemplatekwargs",
+    }
+)
+"""Names of options that say how much a model reasons, without `_` and capitals."""
+
+
+def plain_name(option: str) -> str:
+    """Return the name of an option without `_` and capitals: settings may spell it in OpenCode's way or in the provider's."""
+    return option.replace("_", "").lower()
+
+
+def sets_reasoning(options: JsonObject) -> bool:
+    """Return whether options say how much a model reasons, also with null, so that no default does."""
+    return any(plain_name(name) in _REASONING for name in options)
+
+
+def effort_of(options: JsonObject) -> str:
+    """Return how much the options of a request ask a model to reason, as in `high`, `16000 tokens` or `off`; empty for nothing."""
+    found = {plain_name(name): value for name, value in options.items()}
+    thinking, google = as_object(found.get("thinking")), as_object(found.get("thinkingconfig"))
+    levels = {plain_name(name): value for name, value in {**google, **thinking}.items()}
+    named = (
+        found.get("effort"),
+        found.get("reasoningeffort"),
+        as_object(found.get("reasoning")).get("effort"),
+        levels.get("thinkinglevel"),
+    )
+    if (effort := next(filter(None, named), None)) is not None:
+        return str(effort)
+    budget = levels.get("budgettokens") or levels.get("thinkingbudget")
+    if budget:
+        return f"{budget} tokens"
+    is_on = found.get(
+        "enablethinking", {"disabled": False, "enabled": True, "adaptive": True}.get(levels.get("type", ""))
+    )
+    return "" if is_on is None else "on" if is_on else "off"
+
+
+def _rules(model: Model, *, is_declared: bool, host: str) -> Iterator[_Rule]:
     name = name_of(model)
     for rule in _table().rules:
         if rule.adapters and model.adapter not in rule.adapters:
+            continue
+        if rule.hosts and not any(fnmatchcase(host, pattern) for pattern in rule.hosts):
             continue
         if any((pattern == _DECLARED and is_declared) or name.matches(pattern) for pattern in rule.match):
             yield rule
@@ -160,7 +223,7 @@ def _rules(model: Model, *, is_declared: bool) -> Iterator[_Rule]:
 def _variants(reasoning: _Reasoning, provider_id: str, adapter: str) -> dict[str, JsonObject]:
     """Return the variants in the options of an adapter."""
     if provider_id == "openrouter" and adapter == COMPATIBLE:
-        names = [*reasoning.variants, *reasoning.efforts] if not _needs_translation(reasoning) else _GENERIC_EFFORTS
+        names = _GENERIC_EFFORTS if reasoning.budgets else [*reasoning.variants, *reasoning.efforts]
         return {name: {"reasoning": {"effort": name}} for name in names if name != "thinking"}
     if adapter == "litellm":
         return {**reasoning.variants, **_litellm(reasoning)}

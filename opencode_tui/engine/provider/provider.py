@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import SplitResult, urlsplit
 
@@ -18,7 +19,13 @@ from opencode_tui.engine.provider.error.plain import (
     unsendable_key,
 )
 from opencode_tui.engine.provider.known_provider import KnownProvider, find_package
-from opencode_tui.engine.provider.model_facts import default_models, is_of_group, with_facts
+from opencode_tui.engine.provider.model_facts import (
+    LOCAL_HOST,
+    default_models,
+    is_of_group,
+    sets_reasoning,
+    with_facts,
+)
 from opencode_tui.engine.provider.model_pattern import short_name
 from opencode_tui.engine.provider.model_table import ListedModel, ModelTable
 from opencode_tui.engine.provider.nearest import version_of
@@ -334,11 +341,17 @@ class Provider:
             model = listed.model(self.id, model_id, adapter=adapter, api_id=sent)
         else:
             model = self._unlisted(model_id, api_id, adapter, sent, own)
-        model = self._with_own_betas(with_facts(model, is_declared=own.get("reasoning") is True))
+        facts = with_facts(model, is_declared=own.get("reasoning") is True, host=self._host())
+        model = self._with_own_betas(facts)
         has_key = self._options.get("setCacheKey")
         if has_key is True or (has_key is False and model.parameters.cache == "key"):
             return model.changed(parameters=model.parameters.changed(cache="key" if has_key else None))
         return model
+
+    def _host(self) -> str:
+        """Return the host of its address for the rules of models."""
+        host = (urlsplit(self.base_url or "").hostname or "").strip("[]")
+        return LOCAL_HOST if self._known is None and _is_near(host) else host
 
     def _unlisted(self, model_id: str, api_id: str, adapter: Adapter, sent: str, own: JsonObject) -> Model:
         """Return a model that no list has; images are sent to it until its provider rejects them.
@@ -412,6 +425,8 @@ class Provider:
         return "openai/" if self.base_url else f"{self._cloud() or self.id}/"
 
     def _with_settings(self, model: Model, own: JsonObject) -> Model:
+        if not own:
+            return model
         fields: dict[str, object] = {
             name: own[name]
             for name in ("name", "tool_call", "reasoning", "attachment", "temperature", "options", "headers")
@@ -427,7 +442,15 @@ class Provider:
         built_in = {} if own.get("reasoning") is False else model.variants
         if built_in is not model.variants or own.get("variants"):
             fields["variants"] = _merged_variants(built_in, as_object(own.get("variants")))
-        return model.changed(**fields) if fields else model
+        fields["default_variant"] = self._default_variant(model.changed(**fields), own)
+        return model.changed(**fields)
+
+    def _default_variant(self, model: Model, own: JsonObject) -> str | None:
+        """Return the variant of requests without one: that of the settings, else the built-in one unless they replace it."""
+        if chosen := as_text(own.get("variant")):
+            return chosen
+        default = model.default_variant
+        return None if default not in model.variants or sets_reasoning(as_object(own.get("options"))) else default
 
 
 def _best(model_ids: Sequence[str]) -> str | None:
@@ -437,6 +460,15 @@ def _best(model_ids: Sequence[str]) -> str | None:
         if family:
             return max(family, key=lambda name: (version_of(name), -len(name)))
     return None
+
+
+def _is_near(host: str) -> bool:
+    """Return whether a host is this machine or has a private address or name."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host == "localhost" or host.endswith((".local", ".lan", ".internal"))
+    return address.is_private
 
 
 def _has_responses(address: SplitResult) -> bool:

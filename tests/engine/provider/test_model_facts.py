@@ -9,14 +9,17 @@ import pytest
 
 from opencode_tui.client.local import open_client
 from opencode_tui.engine.agent.families import ModelPrompts
+from opencode_tui.engine.provider import model_facts
 from opencode_tui.engine.provider.catalog import Catalog, CatalogSettings
-from opencode_tui.engine.provider.model_facts import least_variant, with_facts
+from opencode_tui.engine.provider.model_facts import effort_of, least_variant, with_facts
 from opencode_tui.engine.provider.model_table import ModelTable, find_table
 from opencode_tui.schema.api.request import CreateSession, PromptInput, TextInput
 from opencode_tui.schema.error import ConfigError
 from opencode_tui.schema.model import Adapter, Model, ModelRef, parse_model_ref
+from tests.support.provider import reasoning_efforts
 from tests.support.provider.model_script import Answer
 from tests.support.provider.model_server import ModelServer, provider_config
+from tests.support.provider.reasoning_efforts import Accepted, accepted
 from tests.support.rows import each
 from tests.support.world.engine import opened
 
@@ -58,11 +61,74 @@ def test_a_model_has_its_family_its_variants_and_its_parameters(row: dict[str, A
         "adapter": model.adapter,
         "family": ModelPrompts().of(model).source.family,
         "variants": " ".join(model.variants),
+        "default": model.default_variant or "",
         "temperature": model.temperature,
         "parameters": parameters,
         "source": row["source"],
     }
     assert found == row
+
+
+def test_a_rule_names_a_default_that_one_of_its_models_has() -> None:
+    """A misspelled default would be left out without a word."""
+    table = json.loads((Path(model_facts.__file__).parent / "model_facts.json").read_bytes())
+    named = {rule["set"]["default"] for rule in table["rules"] if rule["set"].get("default")}
+    assert named == {row["default"] for row in KNOWN if row["default"]}
+    assert all(row["default"] in row["variants"].split() for row in KNOWN if row["default"])
+
+
+ADAPTERS: dict[str, Adapter] = {"openai": "responses", "anthropic": "anthropic", "google": "gemini"}
+
+
+@each("row", accepted(), ids=lambda row: f"{row.provider}/{row.model}")
+def test_no_model_rejects_what_an_agent_and_a_title_send(row: Accepted) -> None:
+    model = with_facts(
+        Model(provider_id=row.provider, model_id=row.model, adapter=ADAPTERS.get(row.provider, "openai"))
+    )
+    for options in (model.variants.get(model.default_variant or "", {}), least_variant(model)):
+        effort = effort_of(options)
+        off = {"off", "on", ""}
+        assert effort in off or reasoning_efforts.violations(row.model, effort, row.provider) == []
+
+
+LOCAL = ["gpt-oss-120b", "qwen3.5-27b", "deepseek-v4-flash", "glm-5.3", "mistral-medium-3.5", "minimax-m3.1-flash"]
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_open_weights_on_a_server_nearby_get_no_default(name: str) -> None:
+    addresses = {
+        "near": "http://127.0.0.1:9/v1",
+        "house": "http://192.168.0.7/v1",
+        "lab": "https://llm.lab.internal/v1",
+    }
+    given: dict[str, Any] = {one: {"options": {"baseURL": url}} for one, url in addresses.items()}
+    for provider in (*addresses, "ollama", "lmstudio", "llamacpp", "vllm"):
+        made = Catalog(
+            settings=CatalogSettings(provider=given), table=ModelTable(), keys=lambda _: "k", environment={}
+        ).resolve(ModelRef(provider_id=provider, model_id=name))
+        assert made.default_variant is None
+
+
+CLAUDE_4 = {
+    "claude-sonnet-4-5": "interleaved-thinking-2025-05-14",
+    "claude-sonnet-4-20250514": "interleaved-thinking-2025-05-14",
+    "claude-opus-4-1": "interleaved-thinking-2025-05-14",
+    "claude-haiku-4-5-20251001": "interleaved-thinking-2025-05-14",
+    "claude-opus-4-5": "effort-2025-11-24,interleaved-thinking-2025-05-14",
+    "claude-opus-4-6": None,
+    "claude-sonnet-5-5": None,
+    "claude-3-7-sonnet-latest": None,
+}
+
+
+@pytest.mark.parametrize("name", CLAUDE_4)
+def test_claude_4_thinks_between_calls_at_anthropics_own_host_only(name: str) -> None:
+    def beta(host: str) -> str | None:
+        model = with_facts(Model(provider_id="anthropic", model_id=name, adapter="anthropic"), host=host)
+        return model.headers.get("anthropic-beta")
+
+    assert beta("api.anthropic.com") == CLAUDE_4[name]
+    assert "interleaved" not in (beta("gateway.example") or "")
 
 
 PACKAGES: dict[str, tuple[str, Adapter]] = {
@@ -89,7 +155,7 @@ LEFT_OUT = {
     "grok-code-fast-1": {"low", "medium", "high"}, "mistral-large": {"low", "medium", "high"},
     "x-ai/grok-4": {"low", "medium", "high"},
     # Google documents low and high only.
-    "gemini-3-pro-preview": {"medium"},
+    "gemini-3-pro-preview": {"medium"}, "google/gemini-3-pro-preview": {"medium"},
 }  # fmt: skip
 
 
@@ -122,6 +188,7 @@ DIFFERENT = {
     "gpt-5.2-pro": "OpenAI documents medium, high, xhigh", "gpt-5.2-pro-2025-12-11": "as gpt-5.2-pro",
     "gpt-5-chat": "it does not reason", "gpt-5-search-api": "OpenAI documents no effort for it",
     "gpt-5.3-codex": "OpenAI documents low to xhigh for Codex models",
+    "mistral-large-4": "Mistral documents low, medium, high", "mistral-large-4-0": "as mistral-large-4",
 }  # fmt: skip
 
 
@@ -191,7 +258,7 @@ def test_the_settings_change_and_remove_variants_and_switch_the_cache_key() -> N
     assert own.resolve(ModelRef(provider_id="openai", model_id="o3")).variants == {}
     assert own.resolve(ModelRef(provider_id="xai", model_id="grok-4.3")).parameters.cache == "key"
     opus = own.resolve(ModelRef(provider_id="anthropic", model_id="claude-opus-4-5"))
-    assert opus.headers["anthropic-beta"] == "context-1m-2025-08-07,effort-2025-11-24"
+    assert opus.headers["anthropic-beta"] == "context-1m-2025-08-07,effort-2025-11-24,interleaved-thinking-2025-05-14"
 
 
 @pytest.mark.parametrize(
@@ -205,6 +272,13 @@ def test_the_settings_change_and_remove_variants_and_switch_the_cache_key() -> N
         ("amazon-bedrock/us.anthropic.claude-opus-4-6-v1", "litellm", {}),
         ("deepseek/deepseek-v4-flash", "openai", {"thinking": {"type": "disabled"}}),
         ("openrouter/openai/gpt-oss-20b", "openai", {"reasoning": {"effort": "low"}}),
+        ("openai/gpt-6.2-sol", "responses", {"reasoningEffort": "low"}),
+        ("openai/gpt-5.6-cyber", "responses", {"reasoningEffort": "low"}),
+        ("openai/gpt-6.1-terra", "responses", {"reasoningEffort": "none"}),
+        ("moonshotai/kimi-k2.7-code", "openai", {}),
+        ("minimax/MiniMax-M3.1-Flash", "litellm", {"reasoningEffort": "low"}),
+        ("mistral/mistral-large-latest", "openai", {"reasoningEffort": "low"}),
+        ("zai/glm-5.3", "openai", {"reasoningEffort": "low", "thinking": {"type": "enabled", "clear_thinking": False}}),
         ("google/gemini-3-flash-preview", "gemini", {"thinkingConfig": {"includeThoughts": True, "thinkingLevel": "minimal"}}),
     ],
 )  # fmt: skip

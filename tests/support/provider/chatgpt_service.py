@@ -69,7 +69,7 @@ MODELS = [
     {
         "slug": "gpt-6.1-sol", "display_name": "GPT-6.1 Sol", "visibility": "list", "context_window": 400_000,
         "supported_reasoning_levels": [{"effort": one} for one in ("low", "medium", "high", "xhigh")],
-        "input_modalities": ["text", "image"],
+        "default_reasoning_level": "low", "input_modalities": ["text", "image"],
     },
     {
         "slug": "gpt-6-luna", "display_name": "GPT-6 Luna", "visibility": "list", "context_window": 272_000,

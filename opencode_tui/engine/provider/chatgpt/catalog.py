@@ -1,6 +1,7 @@
 """The models that an account may use: the answer of `GET /v1/models`, which is not OpenAI's usual list.
 
-    {"models": [{slug, display_name, visibility, context_window, supported_reasoning_levels: [{effort}], input_modalities}]}
+    {"models": [{slug, display_name, visibility, context_window, supported_reasoning_levels: [{effort}], default_reasoning_level,
+                 input_modalities}]}
 
 Source: developers.openai.com/siwc/token-sharing-open-source/models-and-inference.
 Models of another visibility than `list` are left out;
@@ -21,7 +22,14 @@ NAME = "ChatGPT plan"
 MAX_AGE_S = 86_400
 """Seconds after which the list is read again."""
 
-_FIELDS = ("slug", "display_name", "context_window", "supported_reasoning_levels", "input_modalities")
+_FIELDS = (
+    "slug",
+    "display_name",
+    "context_window",
+    "supported_reasoning_levels",
+    "default_reasoning_level",
+    "input_modalities",
+)
 
 
 def read_models(accounts: Accounts, account: Account) -> bool:
@@ -71,6 +79,7 @@ class ChatGptProvider(Provider):
         if found is None or not self._is_allowed(model_id):
             return None
         levels = [as_text(as_object(one).get("effort")) for one in as_list(found.get("supported_reasoning_levels"))]
+        default = as_text(found.get("default_reasoning_level"))
         model = Model(
             provider_id=self.id,
             model_id=model_id,
@@ -83,6 +92,7 @@ class ChatGptProvider(Provider):
             attachment="image" in as_list(found.get("input_modalities")),
             temperature=False,
             variants={level: {"reasoningEffort": level} for level in levels if level},
+            default_variant=default if default and default in levels else None,
         )
         return self._with_settings(model, self._own_models.get(model_id) or {})
 

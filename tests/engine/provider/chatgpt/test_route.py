@@ -68,6 +68,7 @@ def test_the_catalog_is_that_of_the_account_in_its_order_with_its_efforts(catalo
         ("gpt-6.1-sol", "GPT-6.1 Sol", 400_000),
         ("gpt-6-luna", "GPT-6 Luna", 272_000),
     ]
+    assert [model.default_variant for model in models] == ["low", None]
     assert [list(model.variants) for model in models] == [["low", "medium", "high", "xhigh"], ["none", "low", "medium"]]
     assert [model.attachment for model in models] == [True, False]
     assert all(model.cost.is_known and model.cost.input == 0 for model in models)

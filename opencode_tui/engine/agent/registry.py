@@ -21,7 +21,7 @@ from opencode_tui.engine.permission.defaults import (
 from opencode_tui.engine.permission.ruleset import evaluate, from_config, merge
 from opencode_tui.engine.provider.catalog import Catalog
 from opencode_tui.schema.error import ConfigError, ModelNotFoundError
-from opencode_tui.schema.model import Model, describe_variants, parse_model_ref, require_model_ref
+from opencode_tui.schema.model import Model, describe_variants, has_variant, parse_model_ref, require_model_ref
 from opencode_tui.schema.permission import Rule
 from opencode_tui.schema.record import JsonObject, ValidationError, json_name
 from opencode_tui.schema.tools import row_of
@@ -246,5 +246,5 @@ def useless_settings(
 def _why_useless(key: str, value: object, model: Model) -> str:
     """Return why a model does not follow a setting, as the rest of a sentence; empty when it does."""
     if key == "variant":
-        return "" if value in model.variants else describe_variants(model, str(value))
+        return "" if has_variant(model, str(value)) else describe_variants(model, str(value))
     return "" if model.temperature else f"accepts no {key}, so it is not sent; remove it"

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from opencode_tui.engine.agent.agents import AgentInfo
 from opencode_tui.engine.agent.families import ModelPrompts
@@ -20,6 +20,7 @@ from opencode_tui.engine.agent.registry import AgentRegistry
 from opencode_tui.engine.permission.ruleset import BuiltInRule, disabled, evaluate_layers
 from opencode_tui.engine.plugin.hooks import Hooks
 from opencode_tui.engine.provider.llm import WEB_SEARCH, LlmRequest
+from opencode_tui.engine.provider.model_facts import plain_name, sets_reasoning
 from opencode_tui.engine.session.plugin_hooks import change_history, change_request, change_tools
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.instruction import FETCH_S, Instructions, RemoteInstructions
@@ -59,7 +60,7 @@ its answer, a plugin.
 """
 
 OUTPUT_TOKEN_MAX = 32_000
-"""Maximum tokens of an answer, unless the model's own limit is lower."""
+"""Maximum tokens of an answer, unless the model's own limit is lower; a model that itself decides how much it reasons gets more."""
 
 
 _FIRST_KINDS = ("provider", "family", "agent")
@@ -208,7 +209,7 @@ class RequestBuilder(Struct, frozen=True):
         Raises ConfigError when more tools are on than the model's provider accepts.
         """
         user, agent, model = request_of(task.messages), task.agent, task.model
-        limit, hooks = self.output_token_max, self.hooks
+        hooks = self.hooks
         prefix = await self._prefix(user, task)
         messages = wrap_late(prefix.messages)
         if task.is_last:
@@ -223,10 +224,15 @@ class RequestBuilder(Struct, frozen=True):
                 f"{model.ref} accepts {model.parameters.tools} tools in a request, and {len(tools)} are on; "
                 'switch some off, as in "permission": {"mytool_*": "deny"}'
             )
-        options = {**_fixed_options(user, model, has_tools=bool(tools)), **agent.options}
-        options |= model.variants.get(user.variant or "", {})
+        chosen = _variant(user, task)
+        options = {
+            **_fixed_options(user, model, has_tools=bool(tools)),
+            **chosen.default,
+            **agent.options,
+            **chosen.asked,
+        }
         budget = _thinking_budget(options)
-        most = limit + budget
+        most = self._output_limit(model, options) + budget
         # A budget of reasoning rules out sampling parameters. Source: Anthropic's documentation of extended thinking.
         advice = model.parameters if model.temperature and not budget else None
         layers = [*map(_sent_layer, prefix.layers), *_own_layers(user, task.form)]
@@ -251,6 +257,12 @@ class RequestBuilder(Struct, frozen=True):
             frozen_at=None if prefix.frozen is None else prefix.frozen.time,
         )
 
+    def _output_limit(self, model: Model, options: JsonObject) -> int:
+        """Return the most tokens of an answer, with the reasoning that a model itself decides about."""
+        is_adaptive = as_object(options.get("thinking")).get("type") == "adaptive"
+        room = model.parameters.output if is_adaptive and self.output_token_max == OUTPUT_TOKEN_MAX else None
+        return room or self.output_token_max
+
     def _searches(self, task: RequestTask, user: UserMessage) -> bool:
         """Return whether the provider searches itself: it can, the message has the tool on, and no rule asks about searches.
 
@@ -262,7 +274,8 @@ class RequestBuilder(Struct, frozen=True):
         row = row_of(model.adapter)
         if row is None or not self.searches_at_provider or not (model.parameters.search or row.searches):
             return False
-        effort = {**task.agent.options, **model.variants.get(user.variant or "", {})}.get("reasoningEffort")
+        chosen = _variant(user, task)
+        effort = {**chosen.default, **task.agent.options, **chosen.asked}.get("reasoningEffort")
         if effort and effort == row.no_search_with:
             return False
         rules = [rule for layer in task.rules for rule in layer if rule.permission == WEB_SEARCH]
@@ -344,6 +357,32 @@ def _first(own: float | None, advised: float | None) -> float | None:
     return advised if own is None else own
 
 
+class _Variant(Struct, frozen=True):
+    """The options of a request's variant: those that were `asked` for win over the agent's options, those of a `default` do not."""
+
+    asked: JsonObject = field(default_factory=dict[str, Any])
+    default: JsonObject = field(default_factory=dict[str, Any])
+
+
+def _variant(user: UserMessage, task: RequestTask) -> _Variant:
+    """Return the options of the variant that the user or the agent chose, else of the model's default; `provider` has none.
+
+    Where options of the agent say how much to reason, there is no default; one that the model's options set or remove is not sent.
+    Nor is there one where Claude would reject it: with sampling parameters of the agent, or a demand for a tool.
+    """
+    agent, model = task.agent, task.model
+    if user.variant is not None:
+        return _Variant(asked=model.variants.get(user.variant, {}))
+    samples = model.temperature and not (agent.temperature is None and agent.top_p is None)
+    is_unfit = model.adapter == "anthropic" and (samples or _tool_choice(task) == "required")
+    if is_unfit or sets_reasoning(agent.options):
+        return _Variant()
+    given = {plain_name(name) for name in model.options}
+    default = model.variants.get(model.default_variant or "", {})
+    kept = {name: one for name, one in default.items() if sets_reasoning({name: one}) or plain_name(name) not in given}
+    return _Variant(default=kept)
+
+
 def _fixed_options(user: UserMessage, model: Model, *, has_tools: bool) -> JsonObject:
     """Return the options that a model's parameters ask for, which those of an agent override; none that the settings remove."""
     options: JsonObject = {}
@@ -351,7 +390,7 @@ def _fixed_options(user: UserMessage, model: Model, *, has_tools: bool) -> JsonO
         options["promptCacheKey"] = user.session_id
     if has_tools and model.parameters.parallel is False:
         options["parallelToolCalls"] = False
-    removed = {name.replace("_", "").lower() for name, value in model.options.items() if value is None}
+    removed = {plain_name(name) for name, value in model.options.items() if value is None}
     return {name: value for name, value in options.items() if name.lower() not in removed}
 
 

@@ -19,7 +19,14 @@ from opencode_tui.engine.session.request.reminder import as_reminder
 from opencode_tui.schema.api.request import AgentInput, FileInput, PromptInput, PromptPart, SubtaskInput, TextInput
 from opencode_tui.schema.error import ConfigError, IdInUseError, SessionError
 from opencode_tui.schema.ids import Clock, Identifier, is_identifier
-from opencode_tui.schema.model import COPILOT_WARNING, ModelRef, describe_unlisted, describe_variants
+from opencode_tui.schema.model import (
+    COPILOT_WARNING,
+    ModelRef,
+    describe_default_variant,
+    describe_unlisted,
+    describe_variants,
+    has_variant,
+)
 from opencode_tui.schema.record import Record
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import MessageTime, UserMessage
@@ -69,7 +76,7 @@ class UserMessages(Struct, frozen=True):
         agent = self._agent(prompt.agent)
         self._check_named(prompt)
         model = self.catalog.resolve(prompt.model or agent.model or self.catalog.default_model())
-        if prompt.variant is not None and prompt.variant not in model.variants:
+        if prompt.variant is not None and not has_variant(model, prompt.variant):
             raise ConfigError(f"{model.ref} {describe_variants(model, prompt.variant)}")
 
     async def address(self, session_id: str, prompt: PromptInput) -> Target:
@@ -89,6 +96,7 @@ class UserMessages(Struct, frozen=True):
             model = await self._instead_of(session_id, model, last)
         found = self.catalog.resolve(model)
         self._say_once(session_id, describe_unlisted(found))
+        self._say_once(session_id, describe_default_variant(found))
         self._say_once(session_id, self.catalog.describe_small_context(model))
         if found.adapter == "litellm" and found.api_id.startswith(_VS_CODE):
             self._say_once(session_id, COPILOT_WARNING)
@@ -189,7 +197,7 @@ class UserMessages(Struct, frozen=True):
         own = target.agent.variant
         if prompt.variant or own is None:
             return prompt.variant
-        return own if own in self.catalog.resolve(target.model).variants else None
+        return own if has_variant(self.catalog.resolve(target.model), own) else None
 
 
 def _invitation(name: str, target: AgentInfo) -> str:

@@ -63,6 +63,8 @@ class Endpoint(Struct, frozen=True):
     """The setting that the key is from, which overrides a stored key; empty for a key from elsewhere."""
     cloud: dict[str, str] = field(default_factory=dict[str, str])
     """The arguments of litellm that name a region, a project or a resource of a cloud (`cloud.py`)."""
+    may_lack_responses: bool = False
+    """Whether it is an address of the settings that was not said to have OpenAI's Responses."""
 
     @property
     def silence_s(self) -> float | None:
@@ -83,6 +85,7 @@ _FOREIGN_PACKAGES = ("google", "bedrock", "azure", "vertex", "cohere")
 
 _OF_SETTINGS = "settings:"
 """Before the names in the table of providers that only the settings know."""
+_OPENAI = ("openai", "azure")
 _CLOUDS = ("amazon-bedrock", "azure")
 """Providers with several formats, by the address."""
 
@@ -236,6 +239,7 @@ class Provider:
             proxy=self._proxy(),
             cloud=cloud_arguments(self._cloud(), self._options, self._environment, has_key=key is not None),
             key_setting=key_setting,
+            may_lack_responses=self._may_lack_responses(),
         )
 
     @property
@@ -386,7 +390,7 @@ class Provider:
             return only.adapter
         is_foreign = any(part in package for part in _FOREIGN_PACKAGES)
         if asked == "direct" or (self._own_address() and not is_foreign):
-            return self._direct_adapter(package, listed)
+            return self._direct_adapter(api_id, package, listed)
         if listed is not None and listed.needs_responses and self.id != "openai":
             return "litellm"
         if package and not is_foreign and self.base_url is not None:
@@ -395,18 +399,19 @@ class Provider:
             return COMPATIBLE
         return self._known.adapter if self._known and not package else "litellm"
 
-    def _direct_adapter(self, package: str, listed: ListedModel | None) -> Adapter:
+    def _direct_adapter(self, api_id: str, package: str, listed: ListedModel | None) -> Adapter:
         """Return the adapter for an address of the settings, or for a provider that is not to go through litellm."""
+        needs_responses = is_of_group(api_id, "responses with tools") or (listed is not None and listed.needs_responses)
         format_ = self._known.adapter if self._known and not package else COMPATIBLE
         own = urlsplit(self._own_address())
         match format_:
             case "responses" if own.netloc and not (own.hostname or "").endswith("openai.com"):
-                # Gateways have chat completions, few of them Responses too.
-                return "responses" if listed is not None and listed.needs_responses else COMPATIBLE
+                # Gateways have chat completions, not all of them Responses too: `responses_or_chat.py`.
+                return "responses" if needs_responses else COMPATIBLE
             case "gemini" if "/openai" in own.path:
                 return COMPATIBLE  # Google's own translation of chat completions
             case "litellm" if self._known is not None and self._known.id in _CLOUDS:
-                if _has_responses(own):
+                if _has_responses(own) or (self._known.id == "azure" and own.netloc and needs_responses):
                     return "responses"
                 # Bedrock's own format, but for the chat completions that it has too, at the path openai/v1.
                 is_chat = self._known.id == "azure" or own.path.rstrip("/").endswith("/openai/v1")
@@ -415,6 +420,13 @@ class Provider:
                 return COMPATIBLE
             case _:
                 return format_
+
+    def _may_lack_responses(self) -> bool:
+        """Return whether it is OpenAI or Azure at an address of the settings, in a format that they do not name."""
+        own = urlsplit(self._own_address())
+        is_named = as_text(self._options.get("adapter")) not in ("", "direct") or as_text(self._given.get("npm"))
+        is_openai = self._known is not None and self._known.id in _OPENAI
+        return bool(own.netloc) and is_openai and not is_named and not (own.hostname or "").endswith("openai.com")
 
     def _litellm_prefix(self, adapter: Adapter) -> str:
         """Return litellm's provider prefix for the model; empty for the direct formats."""

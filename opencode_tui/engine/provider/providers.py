@@ -11,9 +11,14 @@ from opencode_tui.engine.provider.spending import Spending
 from opencode_tui.schema.error import ModelNotFoundError, ProviderError
 from opencode_tui.schema.ids import Clock, system_clock
 from opencode_tui.schema.model import Adapter, Model
+from opencode_tui.schema.provider_formats import COMPATIBLE
 
 if TYPE_CHECKING:
     from opencode_tui.engine.provider.litellm_worker import LitellmWorker
+
+
+def _ignore(_line: str) -> None:
+    """Say nothing."""
 
 
 class Providers:
@@ -27,9 +32,16 @@ class Providers:
         clock: Clock = system_clock,
         spending: Spending | None = None,
         plan: Callable[[Endpoint], Llm] | None = None,
+        say: Callable[[str], None] = _ignore,
     ) -> None:
-        """The cost of all calls is recorded in `spending`. `plan` makes the adapter of a ChatGPT plan."""
+        """The cost of all calls is recorded in `spending`. `plan` makes the adapter of a ChatGPT plan.
+
+        `say` shows the user a line about the address of a provider.
+        """
         self._plan = plan
+        self._say = say
+        self._without_responses: set[str] = set()
+        """The addresses that have no Responses."""
         self._catalog = catalog
         self._on_usage = ignore_usage if spending is None else spending.record
         self._log = log
@@ -98,4 +110,12 @@ class Providers:
         from opencode_tui.engine.provider.formats import find_format
         from opencode_tui.engine.provider.http import DirectLlm
 
-        return DirectLlm(endpoint, find_format(adapter), clock=self._clock, on_usage=self._on_usage)
+        def direct(adapter: Adapter) -> DirectLlm:
+            return DirectLlm(endpoint, find_format(adapter), clock=self._clock, on_usage=self._on_usage)
+
+        if adapter == "responses" and endpoint.may_lack_responses:
+            from opencode_tui.engine.provider.responses_or_chat import Addresses, ResponsesOrChat
+
+            addresses = Addresses(self._without_responses, self._say)
+            return ResponsesOrChat(endpoint.base_url, direct(adapter), direct(COMPATIBLE), addresses)
+        return direct(adapter)

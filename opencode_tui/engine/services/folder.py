@@ -206,8 +206,8 @@ class FolderServices:
         """Show the user a line about the model that answers in a session, wherever the session is shown."""
         self.say(session_id, line, title=MODEL_TITLE)
 
-    def say(self, session_id: str, line: str, *, title: str | None = None) -> None:
-        """Show the user a line in a session, wherever it is shown."""
+    def say(self, session_id: str | None, line: str, *, title: str | None = None) -> None:
+        """Show the user a line in a session, wherever it is shown; without a session wherever the folder is."""
         from opencode_tui.schema.event.screen_event import ScreenToastShown  # only for such a line
 
         toast = ScreenToastShown(title=title, message=line, variant="warning", session_id=session_id)
@@ -256,6 +256,7 @@ class FolderServices:
             clock=core.clock,
             spending=self.spending,
             plan=self._make_plan,
+            say=lambda line: self.say(None, line, title=MODEL_TITLE),
         )
 
     def _make_plan(self, endpoint: "Endpoint") -> "Llm":

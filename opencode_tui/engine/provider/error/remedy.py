@@ -132,10 +132,16 @@ ADVICE: dict[str, Advice] = {
     "no_tools": Advice(
         "the model calls no tools", "switch to a model that calls tools (/models, or -m; `opencode-tui models {p}`)"
     ),
+    "needs_responses": Advice(
+        "the model calls tools through the Responses API only",
+        "set provider.{p}.options.adapter: responses; where the address has no Responses, provider.{p}.models.{m}.options."
+        "reasoning_effort: none calls tools without reasoning",
+    ),
     "parameter": Advice(
         "an option of the request was rejected",
         "remove the option from provider.{p}.models.{m}.options and agent.NAME.options (null there removes a field that is always"
-        " sent), or choose another variant (ctrl+t);"
+        " sent), or choose another variant (ctrl+t;"
+        " --variant provider, or provider.{p}.models.{m}.variant: provider, sends none);"
         " provider.{p}.models.{m}.temperature: false stops sending a temperature",
     ),
     "model": Advice("the model is not available", f"{_OTHER_MODEL}; `opencode-tui models {{p}}` lists the known ones"),

@@ -65,11 +65,15 @@ class PrefixBreak(Record):
 
 
 class SentRequest(Record):
-    """The newest request in short: `units` are digests and sizes of its pieces in order, as base64."""
+    """The newest request in short: `units` are digests and sizes of its pieces in order, as base64.
+
+    `effort` is how much reasoning it asked for, empty for the provider's default; requests of older versions are without it.
+    """
 
     agent: str
     model: str
     units: str
+    effort: str | None = absent()
 
 
 class SessionPrefix(Record):

@@ -3,8 +3,11 @@
 import re
 from typing import Any
 
+from tests.support.provider import reasoning_efforts
+
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 MAX_CACHE_MARKS = 4
+MIN_BUDGET = 1_024
 
 
 def violations(body: dict[str, Any]) -> list[str]:
@@ -36,6 +39,28 @@ def violations(body: dict[str, Any]) -> list[str]:
             continue
         if not NAME.match(tool.get("name", "")) or tool.get("input_schema", {}).get("type") != "object":
             found.append(f"tool {tool.get('name')!r}")
+    return found + _thinking(body)
+
+
+def _thinking(body: dict[str, Any]) -> list[str]:
+    """Return what is wrong with the thinking: platform.claude.com, extended-thinking, adaptive-thinking and effort."""
+    thinking = body.get("thinking", {})
+    kind, budget, effort = (
+        thinking.get("type"),
+        thinking.get("budget_tokens"),
+        body.get("output_config", {}).get("effort"),
+    )
+    found: list[str] = (
+        [] if effort is None else reasoning_efforts.violations(body.get("model", ""), effort, "anthropic")
+    )
+    if kind not in (None, "enabled", "adaptive", "disabled") or (kind == "enabled") != (budget is not None):
+        found.append(f"thinking {thinking}")
+    if budget is not None and not MIN_BUDGET <= budget < body.get("max_tokens", 0):
+        found.append(f"a budget of {budget} for max_tokens {body.get('max_tokens')}")
+    if kind in ("enabled", "adaptive") and (
+        {"temperature", "top_k"} & body.keys() or body.get("tool_choice", {}).get("type") == "any"
+    ):
+        found.append("thinking with a temperature or a forced tool")
     return found
 
 

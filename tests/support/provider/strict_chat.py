@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.provider import strict_openai
+from tests.support.provider import reasoning_efforts, strict_openai
 
 _COMMON = frozenset(
     {
@@ -55,7 +55,7 @@ RULES: Mapping[str, Rules] = {
     "mistral": _rules(
         *("random_seed", "metadata", "response_format", "presence_penalty", "frequency_penalty", "n", "prediction"),
         *("reasoning_effort", "prompt_mode", "prompt_cache_key", "service_tier", "safe_prompt"),
-        efforts={"none", "high"},
+        efforts={"none", "low", "medium", "high"},
     ),
     # PyPI groq 1.7.0: types/chat/completion_create_params.py, chat_completion_assistant_message_param.py,
     # chat_completion_content_part_param.py.
@@ -118,7 +118,7 @@ RULES: Mapping[str, Rules] = {
         ),
         *("deferred", "logprobs", "top_logprobs", "n", "presence_penalty", "frequency_penalty"),
         thoughts={"reasoning_content"},
-        efforts={"none", "low", "medium", "high"},
+        efforts={"none", "low", "medium", "high", "xhigh"},
     ),
     # https://api-docs.deepseek.com/api/create-chat-completion and /guides/thinking_mode: content is text.
     "deepseek": _rules(
@@ -160,15 +160,26 @@ RULES: Mapping[str, Rules] = {
 def violations(provider: str, body: dict[str, Any]) -> list[str]:
     """Return what this provider rejects of a request."""
     rules = RULES[provider]
+    found = [*_efforts(body), *_fields(body, rules)]
+    for tool in body.get("tools", []):
+        found += [f"tools.{name}: not permitted" for name in tool.keys() - {"type", "function"}]
+        found += [f"tools.function.{name}: not permitted" for name in tool.get("function", {}).keys() - _TOOL]
+    return [*found, *strict_openai.violations(body)]
+
+
+def _fields(body: dict[str, Any], rules: Rules) -> list[str]:
     found = [f"body.{name}: not permitted" for name in body if name not in rules.fields]
     if rules.efforts and (effort := body.get("reasoning_effort")) is not None and effort not in rules.efforts:
         found.append(f"body.reasoning_effort: {effort!r}")
     for index, message in enumerate(body.get("messages", [])):
         found += [f"messages[{index}].{problem}" for problem in _message(message, rules)]
-    for tool in body.get("tools", []):
-        found += [f"tools.{name}: not permitted" for name in tool.keys() - {"type", "function"}]
-        found += [f"tools.function.{name}: not permitted" for name in tool.get("function", {}).keys() - _TOOL]
-    return [*found, *strict_openai.violations(body)]
+    return found
+
+
+def _efforts(body: dict[str, Any]) -> list[str]:
+    """Return what the body asks for in reasoning that its model does not have: npm @earendil-works/pi-ai 1.6.0, `data/*.json`."""
+    asked = body.get("reasoning_effort") or body.get("reasoning", {}).get("effort")
+    return [] if asked is None else reasoning_efforts.violations(body["model"], asked)
 
 
 def _message(message: dict[str, Any], rules: Rules) -> list[str]:

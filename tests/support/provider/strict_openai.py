@@ -6,6 +6,8 @@ from typing import Any
 
 ROLES = {"system", "developer", "user", "assistant", "tool"}
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+NEEDS_RESPONSES = re.compile(r"^gpt-(?:5\.[6-9]|[6-9])")
+"""Models whose tools chat completions reject with an effort: onyx-dot-app/onyx#15008, langflow-ai/langflow#14361."""
 
 
 def violations(body: dict[str, Any]) -> list[str]:
@@ -24,6 +26,8 @@ def violations(body: dict[str, Any]) -> list[str]:
             found.append(f"tool {tool}: no valid function")
         if function.get("parameters", {}).get("type") != "object":
             found.append(f"tool {function.get('name')}: parameters are no object schema")
+    if body.get("tools") and body.get("reasoning_effort", "none") != "none" and NEEDS_RESPONSES.search(body["model"]):
+        found.append("Function tools with reasoning_effort are not supported in /v1/chat/completions")
     if "tools" in body and not body["tools"]:
         found.append("tools is empty")
     if body.get("tool_choice") not in (None, "auto") and not body.get("tools"):

@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from tests.support.provider import reasoning_efforts
+
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 FIELDS = {
     *("model", "input", "instructions", "stream", "store", "include", "tools", "tool_choice", "reasoning", "text"),
@@ -21,6 +23,8 @@ def violations(body: dict[str, Any]) -> list[str]:
         found.append("the response would be stored")
     if body.get("max_output_tokens", LEAST_OUTPUT) < LEAST_OUTPUT:
         found.append(f"max_output_tokens {body['max_output_tokens']}")
+    if (effort := body.get("reasoning", {}).get("effort")) is not None:
+        found += reasoning_efforts.violations(body["model"], effort)
     if "instructions" in body and not body["instructions"].strip():
         found.append("instructions are empty")
     items = body.get("input")

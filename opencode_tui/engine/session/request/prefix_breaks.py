@@ -16,7 +16,9 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from opencode_tui.engine.provider.cost import extra_cost
+from opencode_tui.engine.provider.decode.request_option import given_options
 from opencode_tui.engine.provider.llm import LlmRequest, MediaBlock, ResultBlock, TextBlock, ToolEntry, UserEntry
+from opencode_tui.engine.provider.model_facts import effort_of, is_of_group
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.request.media import LEFT_OUT
 from opencode_tui.engine.session.request.model_message import KEPT_HEAD, PRUNED_OUTPUT, SO_FAR
@@ -32,6 +34,12 @@ _BYTES_PER_TOKEN = 4
 
 _UNIT = Layout("<8sI")
 """A piece as it is stored: its digest, and its size in bytes."""
+
+
+_MESSAGE = "message "
+"""What the places of pieces of messages start with."""
+
+_EFFORT_IN_PROMPT = "effort in the prompt"
 
 
 class _Piece(NamedTuple):
@@ -57,6 +65,7 @@ class PrefixMonitor(Struct, frozen=True):
             agent=message.agent or message.mode,
             model=str(request.model.ref),
             units=b64encode(b"".join(_UNIT.pack(*unit) for unit in units)).decode(),
+            effort=effort_of(given_options(request)),
         )
         found = None if stored.last is None else self._compare(stored.last, last, pieces, units, message, request)
         changed = stored.changed(last=last, requests=stored.requests + 1)
@@ -81,11 +90,17 @@ class PrefixMonitor(Struct, frozen=True):
         message: AssistantMessage,
         request: LlmRequest,
     ) -> PrefixBreak | None:
-        """Return the break between two requests, None when the later one starts with the whole earlier one."""
+        """Return the break between two requests, None when the later one starts with the whole earlier one.
+
+        Another effort is a break too where the provider keeps a prompt for one effort: of the messages, not of what is before them.
+        """
         earlier: list[tuple[bytes, int]] = list(_UNIT.iter_unpack(b64decode(before.units)))
         same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(earlier, units, strict=False)))
-        if same == len(earlier):
-            return None
+        has_new_effort = same == len(earlier)
+        if has_new_effort:
+            if not _has_new_effort(before, now, message, request):
+                return None
+            same = sum(1 for piece in pieces[:same] if not piece.place.startswith(_MESSAGE))
         kept, lost = (sum(size for _, size in part) for part in (earlier[:same], earlier[same:]))
         at = pieces[same] if same < len(pieces) else None
         sent = sum(size for _, size in units)
@@ -95,7 +110,7 @@ class PrefixMonitor(Struct, frozen=True):
             message_id=message.id,
             time=self.clock(),
             model=now.model,
-            cause=_cause(before, now, at),
+            cause=_effort_cause(before, now) if has_new_effort else _cause(before, now, at),
             place=at.place if at is not None else "the end of the messages",
             kept=kept,
             lost=lost,
@@ -126,17 +141,30 @@ def _pieces(request: LlmRequest) -> Iterator[_Piece]:
             fields: list[object] = [role, *(getattr(block, name) for name in names)]
             if isinstance(block, ResultBlock):
                 fields += [media.data for media in block.media]
-            yield _Piece(f"message {number} ({role})", _bytes(fields), block)
+            yield _Piece(f"{_MESSAGE}{number} ({role})", _bytes(fields), block)
 
 
 def _bytes(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
 
 
+def _has_new_effort(before: SentRequest, now: SentRequest, message: AssistantMessage, request: LlmRequest) -> bool:
+    """Return whether a request to the same model asks for another effort, and its provider did not read it from the cache."""
+    if before.model != now.model or before.effort is None or before.effort == now.effort:
+        return False
+    is_cached = 2 * message.tokens.cache.read >= message.tokens.prompt > 0
+    return not is_cached and is_of_group(request.model.api_id or request.model.model_id, _EFFORT_IN_PROMPT)
+
+
+def _effort_cause(before: SentRequest, now: SentRequest) -> str:
+    old, new = (one or "the provider's default" for one in (before.effort, now.effort))
+    return f"the effort changed from {old} to {new}"
+
+
 def _cause(before: SentRequest, now: SentRequest, at: _Piece | None) -> str:
     if before.model != now.model:
         return f"the model changed from {before.model} to {now.model}"
-    is_start = at is not None and not at.place.startswith("message ")
+    is_start = at is not None and not at.place.startswith(_MESSAGE)
     if is_start and before.agent != now.agent:
         return f"the agent changed from {before.agent} to {now.agent}"
     block = None if at is None else at.block

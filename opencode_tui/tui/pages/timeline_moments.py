@@ -207,7 +207,7 @@ def _outlined_request(message: OutlinedMessage) -> Moment | None:
 def _tokens(info: AnyMessage) -> int:
     if not isinstance(info, AssistantMessage):
         return 0
-    return info.tokens.input + info.tokens.output + info.tokens.reasoning + info.tokens.cache.write
+    return info.tokens.input + info.tokens.output + info.tokens.cache.write  # the output includes the reasoning
 
 
 def _request(message: MessageWithParts, following: Seen | None) -> Moment | None:

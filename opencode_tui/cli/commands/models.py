@@ -170,6 +170,7 @@ def _details(model: Model) -> list[str]:
         ("header", (prompt.header or "") if prompt else ""),
         ("format", model.adapter),
         *((f"variant {name}", json.dumps(options)) for name, options in model.variants.items()),
+        ("default variant", model.default_variant or ""),
         ("options", json.dumps(model.options) if model.options else ""),
         *((_PARAMETER_WORDS.get(name, name), _shown(value)) for name, value in facts.items()),
         *(("source", source) for source in sources),
@@ -191,6 +192,7 @@ _PARAMETER_WORDS = {
     "thoughts": "without thoughts",
     "images": "images per request",
     "tools": "tools per request",
+    "output": "output with reasoning",
 }
 
 

@@ -48,6 +48,7 @@ from opencode_tui.text.cost import plan_text
 from opencode_tui.text.notices import placed_warnings
 from opencode_tui.text.quantity import age, amount, money, plural
 from opencode_tui.text.safe_text import make_safe
+from opencode_tui.text.variant import choosable_variants, default_words
 
 if TYPE_CHECKING:
     from opencode_tui.client.client import Client
@@ -362,8 +363,11 @@ class PlainChat:
         if known is None or not known.variants:
             self._print(make_safe(f"{model} has no variants"))
             return
-        for name in ("default", *known.variants):
-            self._print(make_safe(f"{'* ' if name == (self._variant or 'default') else '  '}{name}"))
+        default = default_words(known)
+        choosable = choosable_variants(known)
+        chosen = self._variant if self._variant in choosable else None
+        for name in choosable:
+            self._print(make_safe(f"{'* ' if name == chosen else '  '}{name or default}"))
 
     async def _choose_agent(self, rest: str) -> None:
         agents = [one for one in await self._client.catalog.agents() if one.mode != "subagent" and not one.hidden]

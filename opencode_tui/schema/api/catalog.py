@@ -8,7 +8,7 @@ from opencode_tui.schema.record import JsonObject, Record, absent
 
 
 class AgentSummary(Record):
-    """An agent in a list."""
+    """An agent in a list; `variant` is that of its requests, where the model has it and the user chose none."""
 
     name: str
     description: str | None = absent()
@@ -16,6 +16,7 @@ class AgentSummary(Record):
     native: bool = False
     hidden: bool = False
     model: ModelRef | None = absent()
+    variant: str | None = absent()
     steps: int | None = absent()
 
 

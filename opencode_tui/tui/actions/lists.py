@@ -14,6 +14,7 @@ from opencode_tui.text.cost import plan_words
 from opencode_tui.text.permission import approvals_words
 from opencode_tui.text.quantity import amount
 from opencode_tui.text.safe_text import screen_line
+from opencode_tui.text.variant import choosable_variants, default_words, reread_words, variant_words
 from opencode_tui.tui.chat.chat import Chat, action, is_useful
 from opencode_tui.tui.dialogs.overlay import Choice, ListContent
 from opencode_tui.tui.keys.keyed import KeyedScreen
@@ -112,7 +113,8 @@ def model_choices(choice: Chosen) -> list[Choice]:
         known = names[name]
         limit = f"{amount(known.limit.context)} tokens" if known.limit.context else "context unknown"
         title = screen_line(known.name or known.model_id)
-        price, variants = prices(known), variant_words(known, choice.variant if name == current else None)
+        price = prices(known)
+        variants = screen_line(variant_words(known, choice.variant if name == current else None))
         note = f"{price} · {variants}" if variants else price
         return Choice(name, title, note, limit, group, name == current, brief=price, is_folded=is_folded)
 
@@ -123,15 +125,6 @@ def model_choices(choice: Chosen) -> list[Choice]:
         *(made(name, "Recent") for name in recent if name in names),
         *(made(name, screen_line(names[name].provider_id), is_folded=_is_dated_double(name, names)) for name in rest),
     ]
-
-
-def variant_words(model: Model, chosen: str | None = None) -> str:
-    """Return `low to max`, with the chosen variant before it; empty for a model without variants."""
-    names = [*model.variants]
-    if not names:
-        return ""
-    span = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-    return screen_line(f"{chosen}, of {span}" if chosen else span)
 
 
 _DATE = re.compile(r"-(?:\d{8}|\d{4}-\d\d-\d\d)\Z")
@@ -426,11 +419,14 @@ def cycle_variant(chat: Chat) -> None:
         chat.show_note("note", "The models are being read", "the variant changes then")
         chat.do(_cycle_variant_later(chat))
         return
-    names = [*choice.details.variants] if choice.details else []
+    known = choice.details
     chosen = choice.cycle_variant()
-    if names:
-        words = " · ".join(screen_line(name) for name in ("default", *names))
-        chat.show_note("note", f"Variant: {screen_line(chosen or 'default')}", words)
+    if known is not None and known.variants:
+        default = default_words(known)
+        names = " · ".join(screen_line(name or default) for name in choosable_variants(known))
+        facts = chat.control.facts
+        cost = reread_words(facts.context if facts is not None else 0, known)
+        chat.show_note("note", f"Variant: {screen_line(chosen or default)}", f"{cost}; {names}" if cost else names)
         chat.do(choice.store_variant())
     else:
         chat.show_note("note", "This model has no variants")

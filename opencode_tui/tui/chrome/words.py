@@ -146,8 +146,8 @@ def status_of(
     """Return the status line with these hints. Fields that the user chose are shown next to a sidebar too."""
     facts = control.facts
     agent = screen_line(control.agent or "")
-    variant = f" {control.choice.variant}" if control.choice.variant and control.choice.model else ""
-    model = screen_line(f"{control.choice.name}{variant}")
+    variant = control.choice.shown_variant if control.choice.model else ""
+    model = screen_line(f"{control.choice.name} {variant}".rstrip())
     share, cost = "", ""
     is_full = is_folded or bool(settings.status_fields)
     if is_full:

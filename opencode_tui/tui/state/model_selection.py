@@ -11,10 +11,11 @@ from opencode_tui.client.client import Client
 from opencode_tui.schema.api.catalog import AgentSummary
 from opencode_tui.schema.api.request import PromptInput
 from opencode_tui.schema.error import ConfigError, OpencodeError
-from opencode_tui.schema.model import Model, ModelRef, require_model_ref
+from opencode_tui.schema.model import Model, ModelRef, has_variant, require_model_ref, shown_variant
 from opencode_tui.schema.session.history import MessageWithParts
 from opencode_tui.schema.session.message import UserMessage
 from opencode_tui.schema.system_error import cause_of
+from opencode_tui.text.variant import choosable_variants
 
 
 class ModelSelection:
@@ -151,9 +152,8 @@ class ModelSelection:
         return self.model
 
     def cycle_variant(self) -> str | None:
-        """Select the next variant of the model, after the last one none; return its name."""
-        known = self.details
-        names: list[str | None] = [None, *(known.variants if known else ())]
+        """Select the next variant of the model, after the last one the default; return its name, None for the default."""
+        names = choosable_variants(self.details)
         at = names.index(self.variant) if self.variant in names else 0
         self.variant = names[(at + 1) % len(names)]
         if self.variant is None:
@@ -164,12 +164,21 @@ class ModelSelection:
 
     def _last_variant(self) -> str | None:
         chosen = self._variants.get(str(self.model))
-        return chosen if self.details is not None and chosen in self.details.variants else None
+        known = self.details
+        return chosen if chosen is not None and known is not None and has_variant(known, chosen) else None
 
     @property
     def details(self) -> Model | None:
         """The model's limits and abilities, once the models are read."""
         return next((one for one in self.models if self.model is not None and one.ref == self.model), None)
+
+    @property
+    def shown_variant(self) -> str:
+        """The variant that the next request has: the chosen one, else the agent's, else the model's default; empty for none."""
+        known = self.details
+        own = next((one.variant for one in self.agents if one.name == self.agent), None)
+        is_there = own is not None and known is not None and has_variant(known, own)
+        return shown_variant(known, self.variant or (own if is_there else None))
 
     @property
     def name(self) -> str:

@@ -390,9 +390,11 @@ def many_models() -> Script:
     cost = Cost(input=Decimal("1.25"), output=Decimal(10))
     efforts = {name: {"reasoningEffort": name} for name in ("minimal", "low", "medium", "high")}
     script.models = [
-        SONNET.changed(variants={name: {"effort": name} for name in ("high", "max")}),
+        SONNET.changed(variants={name: {"effort": name} for name in ("low", "high", "max")}, default_variant="high"),
         SONNET.changed(model_id="claude-haiku-4", name="Claude Haiku 4"),
-        SONNET.changed(provider_id="openai", model_id="gpt-5", name="GPT-5", cost=cost, variants=efforts),
+        SONNET.changed(
+            provider_id="openai", model_id="gpt-5", name="GPT-5", cost=cost, variants=efforts, default_variant="medium"
+        ),
     ]
     return script
 

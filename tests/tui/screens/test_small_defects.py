@@ -14,6 +14,7 @@ from opencode_tui.schema.api.request import CreateSession
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.permission import PermissionRequest
 from opencode_tui.storage.paths import Paths
+from opencode_tui.text.variant import variant_words
 from opencode_tui.tui.actions.remote import do_request
 from opencode_tui.tui.dialogs.permission import PermissionPanel
 from opencode_tui.tui.dialogs.permission_case import PermissionCase, load_case
@@ -310,6 +311,47 @@ async def test_a_key_cycles_the_variants_and_the_chosen_one_is_sent(environ: dic
         await page.sees("Well.")
         efforts = [request.body.get("reasoning_effort") for request in page.world.server.requests]
         assert efforts == [None, "medium", None]
+
+
+def write_gpt(environ: dict[str, str]) -> None:
+    """Write settings with a model that has a default variant."""
+    cost = {"input": 2, "output": 10, "cache_read": 0.2}
+    known = {"limit": {"context": 400_000, "output": 32_000}, "cost": cost}
+    file = Path(environ["XDG_CONFIG_HOME"]) / "opencode-tui" / "opencode.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps({"provider": {"fake": {"models": {"gpt-5.2": known}}}}))
+
+
+async def test_the_status_line_the_key_and_the_list_show_the_default_variant(
+    environ: dict[str, str], folder: Path
+) -> None:
+    write_gpt(environ)
+    used = Answer(text="Yes.", usage=(40_000, 100, 0))
+    async with screen(environ, folder, used, Answer(text="No."), settings={"model": "fake/gpt-5.2"}) as page:
+        await page.sees("gpt-5.2 medium")
+        await page.press("ctrl+t")
+        await page.sees("default (medium) · none · low · high · xhigh · provider")
+        await page.sees("gpt-5.2 none")
+        await page.press(*["ctrl+t"] * 4)
+        await page.sees("gpt-5.2 provider")
+        await page.send("one")
+        await page.sees("Yes.")
+        await page.press("ctrl+t")
+        await page.sees("Variant: default (medium)")
+        await page.sees("may read 40.1 k tokens again, +$0.07")
+        await page.send("two")
+        await page.sees("No.")
+        efforts = [request.body.get("reasoning_effort") for request in page.world.server.requests]
+        assert efforts == [None, "medium"]
+        words = [variant_words(model) for model in page.app.chat.opened.control.choice.models]
+        assert "none to xhigh, default medium" in words
+
+
+async def test_the_status_line_shows_the_variant_of_the_agent(environ: dict[str, str], folder: Path) -> None:
+    write_gpt(environ)
+    given = {"model": "fake/gpt-5.2", "agent": {"build": {"variant": "high"}}}
+    async with screen(environ, folder, settings=given) as page:
+        await page.sees("gpt-5.2 high")
 
 
 async def test_the_variant_of_a_model_is_selected_again_at_the_next_start(

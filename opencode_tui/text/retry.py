@@ -18,6 +18,8 @@ def past_reason(provider: str, attempt: RetryPart) -> str:
         return f"{name} rejected reasoning of earlier answers; it is left out"
     if metadata.get("kind") == "unthought":
         return f"{name} does not let the model think in the middle of this turn; it answers without"
+    if metadata.get("kind") == "parameter":
+        return f"{name} rejected the default reasoning of the model; it is left out"
     if metadata.get("kind") == "bad_call":
         return f"{name} rejected a tool call of the model"
     if _is_limit(status, text):

@@ -272,6 +272,8 @@ class LlmRequest(Struct, frozen=True):
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     searches: bool = False
     """Whether the provider searches the web itself, in the place of the tool for it."""
+    unasked: tuple[str, ...] = ()
+    """The names of options that are a default of ours, not of the user."""
 
 
 def has_media(request: LlmRequest) -> bool:

@@ -38,6 +38,9 @@ THOUGHTS = "thoughts"
 UNTHOUGHT = "unthought"
 """The error code of a request to think in the middle of a turn that begins without a thought; it is sent once more without that."""
 
+PARAMETER = "parameter"
+"""The error code of a request with an option that the provider rejects; it is sent once more without those of a default."""
+
 _KIND = "kind"
 
 
@@ -111,7 +114,7 @@ def store_cause(error: ProviderError, limit: MediaLimit | None = None) -> Stored
         stored = StoredApiError.model_validate(
             {"data": {key: value for key, value in data.items() if value is not None}}
         )
-    if (kind := error.failure.kind) in (BAD_CALL, THOUGHTS, UNTHOUGHT):
+    if (kind := error.failure.kind) in (BAD_CALL, THOUGHTS, UNTHOUGHT, PARAMETER):
         return stored.changed(data=stored.data.changed(metadata={**(stored.data.metadata or {}), _KIND: kind}))
     if error.failure.kind != MEDIA and limit is None:
         return stored
@@ -132,6 +135,11 @@ def refused_media(part: AnyPart) -> MediaLimit | None:
 def refused_thoughts(part: AnyPart) -> bool:
     """Return whether the provider could not read the reasoning before this part, so that it is not sent again."""
     return isinstance(part, RetryPart) and (part.error.data.metadata or {}).get(_KIND) == THOUGHTS
+
+
+def refused_default(part: AnyPart) -> bool:
+    """Return whether the provider rejected the default reasoning of its model, so that it is not sent again."""
+    return isinstance(part, RetryPart) and (part.error.data.metadata or {}).get(_KIND) == PARAMETER
 
 
 def backoff(attempt: int) -> int:

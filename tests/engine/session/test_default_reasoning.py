@@ -12,7 +12,9 @@ from opencode_tui.schema.error import ConfigError, ProviderError
 from opencode_tui.schema.event.screen_event import ScreenToastShown
 from opencode_tui.schema.model import ModelRef
 from opencode_tui.schema.session.message import OutputFormat
+from opencode_tui.schema.session.part import RetryPart
 from opencode_tui.storage.paths import Paths
+from opencode_tui.text.retry import past_reason
 from tests.support.provider import strict_anthropic, strict_chat, strict_gemini, strict_openai, strict_responses
 from tests.support.provider.model_script import Answer, Call, failure
 from tests.support.provider.model_server import ModelServer, provider_config
@@ -264,6 +266,35 @@ async def test_a_structured_answer_is_demanded_of_claude_without_thinking_which_
         await ask(world, "fake-anthropic", "claude-opus-4-7", format=form)
         body = world.server.bodies[0]
         assert body["tool_choice"] == {"type": "any"} and reasoning_of(body) == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Unrecognized request argument supplied: reasoning_effort",
+        "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
+        "UnsupportedParamsError: openai does not support parameters: ['reasoning_effort']",
+    ],
+)
+async def test_a_gateway_that_rejects_the_default_gets_the_request_without_it_and_is_not_asked_again(
+    environ: dict[str, str], tmp_path: Path, words: str
+) -> None:
+    answers = failure(400, words), Answer(text="yes"), Answer(text="again")
+    async with opened(environ, tmp_path, *answers, models={"fake": GPT}) as world:
+        session = await ask(world, "fake", "gpt-5.2")
+        assert await world.answer(session) == "yes"
+        (retry,) = [part for part in await world.parts(session) if isinstance(part, RetryPart)]
+        assert past_reason("fake", retry) == "fake rejected the default reasoning of the model; it is left out"
+        await world.prompt("go on", session=session, model=ModelRef(provider_id="fake", model_id="gpt-5.2"))
+        assert [reasoning_of(body) for body in world.server.bodies] == [{"reasoning_effort": "medium"}, {}, {}]
+
+
+async def test_a_variant_that_the_user_chose_is_not_left_out(environ: dict[str, str], tmp_path: Path) -> None:
+    words = "Unrecognized request argument supplied: reasoning_effort"
+    async with opened(environ, tmp_path, failure(400, words), models={"fake": GPT}) as world:
+        with pytest.raises(ProviderError, match="--variant provider"):
+            await ask(world, "fake", "gpt-5.2", variant="high")
+        assert len(world.server.bodies) == 1
 
 
 SOL = {"gpt-5.6-sol": {"tool_call": True, "reasoning": True, "limit": LIMIT}}

@@ -35,6 +35,7 @@ from opencode_tui.engine.session.request.reminder import (
     wrap_late,
 )
 from opencode_tui.engine.session.request.structured import INSTRUCTION, StructuredAnswer
+from opencode_tui.engine.session.retry import refused_default
 from opencode_tui.engine.session.subagent import parent_layers
 from opencode_tui.engine.tool.registry import ToolRegistry
 from opencode_tui.engine.waits import waiting
@@ -46,7 +47,7 @@ from opencode_tui.schema.permission import Ruleset
 from opencode_tui.schema.provider_formats import row_of
 from opencode_tui.schema.record import JsonObject
 from opencode_tui.schema.session.history import MessageWithParts
-from opencode_tui.schema.session.message import UserMessage
+from opencode_tui.schema.session.message import AssistantMessage, UserMessage
 from opencode_tui.schema.session.prefix import FrozenLayer
 from opencode_tui.schema.session.session import SessionInfo
 from opencode_tui.schema.tools import EditForm
@@ -247,6 +248,7 @@ class RequestBuilder(Struct, frozen=True):
             top_p=None if advice is None else _first(agent.top_p, advice.top_p),
             options=options,
             searches=searches,
+            unasked=tuple(name for name in chosen.default if options[name] == chosen.default[name]),
         )
         return BuiltRequest(
             await change_request(hooks, request, user, agent.name),
@@ -368,19 +370,30 @@ def _variant(user: UserMessage, task: RequestTask) -> _Variant:
     """Return the options of the variant that the user or the agent chose, else of the model's default; `provider` has none.
 
     Where options of the agent say how much to reason, there is no default; one that the model's options set or remove is not sent.
-    Nor is there one where Claude would reject it: with sampling parameters of the agent, or a demand for a tool.
+    Nor is there one where Claude would reject it, with sampling parameters of the agent or a demand for a tool, or where the
+    provider has rejected it in this session.
     """
     agent, model = task.agent, task.model
     if user.variant is not None:
         return _Variant(asked=model.variants.get(user.variant, {}))
     samples = model.temperature and not (agent.temperature is None and agent.top_p is None)
     is_unfit = model.adapter == "anthropic" and (samples or _tool_choice(task) == "required")
-    if is_unfit or sets_reasoning(agent.options):
+    if is_unfit or sets_reasoning(agent.options) or _has_refused_default(task):
         return _Variant()
     given = {plain_name(name) for name in model.options}
     default = model.variants.get(model.default_variant or "", {})
     kept = {name: one for name, one in default.items() if sets_reasoning({name: one}) or plain_name(name) not in given}
     return _Variant(default=kept)
+
+
+def _has_refused_default(task: RequestTask) -> bool:
+    """Return whether the provider of the model has rejected its default reasoning."""
+    return any(
+        isinstance(one.info, AssistantMessage)
+        and (one.info.provider_id, one.info.model_id) == (task.model.provider_id, task.model.model_id)
+        and any(map(refused_default, one.parts))
+        for one in task.messages
+    )
 
 
 def _fixed_options(user: UserMessage, model: Model, *, has_tools: bool) -> JsonObject:

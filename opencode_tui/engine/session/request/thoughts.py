@@ -24,6 +24,9 @@ from opencode_tui.schema.record import JsonObject
 _SIGNATURES = frozenset({"thoughtSignature", "extra_content"})
 """What the metadata of a text or a call has of the reasoning before it, by Gemini and by its API in the form of OpenAI's."""
 
+_WORDS = ("reason", "think", "effort")
+"""Parts of the words by which providers name what they reject of the default reasoning."""
+
 _ASKING = ("thinking", "reasoningEffort")
 """The options that ask for reasoning; None removes one of the settings too."""
 
@@ -37,6 +40,15 @@ def without_refused(request: LlmRequest, kind: str) -> LlmRequest | None:
     else:
         return None
     return None if found == request else found
+
+
+def without_default(request: LlmRequest, message: str) -> LlmRequest | None:
+    """Return a request without the default reasoning of its model, if a provider's message is about that; None for any other."""
+    words = message.lower()
+    if not request.unasked or not any(word in words for word in _WORDS):
+        return None
+    options = {name: value for name, value in request.options.items() if name not in request.unasked}
+    return replace(request, options=options, unasked=())
 
 
 def without_thoughts(entries: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:

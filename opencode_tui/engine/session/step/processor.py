@@ -24,10 +24,11 @@ from opencode_tui.engine.session.plugin_hooks import change_text
 from opencode_tui.engine.session.records.store import SessionStore
 from opencode_tui.engine.session.records.writer import SessionWriter
 from opencode_tui.engine.session.request.media import find_limit, media_of, within_limit, without_media
-from opencode_tui.engine.session.request.thoughts import without_refused
+from opencode_tui.engine.session.request.thoughts import without_default, without_refused
 from opencode_tui.engine.session.retry import (
     BAD_CALL,
     MEDIA,
+    PARAMETER,
     THOUGHTS,
     UNTHOUGHT,
     GiveUp,
@@ -66,6 +67,7 @@ _LEFT_OUT = {
     MEDIA: "the images and documents so far are",
     THOUGHTS: "the reasoning so far is",
     UNTHOUGHT: "reasoning is",
+    PARAMETER: "the default of its reasoning is",
 }
 
 Outcome = Literal["continue", "stop"]
@@ -359,6 +361,8 @@ def _without_refused(request: LlmRequest, error: ProviderError) -> tuple[LlmRequ
     """
     if (unthought := without_refused(request, error.failure.kind)) is not None:
         return unthought, None
+    if error.failure.kind == PARAMETER and (plain := without_default(request, str(error))) is not None:
+        return plain, None
     is_size_of_request = error.failure.kind == "overflow" and error.failure.status == _TOO_LARGE
     if error.failure.kind != MEDIA and not is_size_of_request:
         return None

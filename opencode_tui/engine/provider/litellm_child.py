@@ -277,10 +277,23 @@ def _described(error: Exception) -> Command:
     return {
         "class": " ".join(cls.__name__ for cls in type(origin).__mro__[:-3]),
         "status": _whole(getattr(origin, "status_code", None)),
-        "message": str(getattr(origin, "message", None) or origin),
+        "message": _message(origin),
         "code": str(getattr(origin, "code", None) or ""),
         "headers": {name.lower(): str(headers[name]) for name in headers},
     }
+
+
+def _message(error: Exception) -> str:
+    """Return the text of an exception, followed by that of a failed transfer that newer versions of OpenAI's library leave out."""
+    import httpx  # litellm has imported it
+
+    text = str(getattr(error, "message", None) or error)
+    cause = error.__cause__ or error.__context__
+    while cause is not None:
+        if isinstance(cause, httpx.TransportError) and str(cause) and str(cause) not in text:
+            text = f"{text}: {cause}"
+        cause = cause.__cause__ or cause.__context__
+    return text
 
 
 def _whole(status: object) -> int:

@@ -244,7 +244,7 @@ def test_a_wrong_name_brings_the_nearest_ones(asked: str, message: str) -> None:
     [
         ("openai/gpt-6.2-sol", "gpt-6.1-sol"),
         ("openai/gpt-6.2-astra", "gpt-6-astra"),
-        ("openai/gpt-6.1-terra", "gpt-6.1-sol"),
+        ("openai/gpt-6.9-terra", None),
         ("anthropic/claude-fable-5-2", "claude-fable-5-1"),
         ("anthropic/claude-mythos-5-2", "claude-mythos-5-1"),
         ("anthropic/claude-3-5-haiku-20241022", "claude-haiku-4-5"),

@@ -189,6 +189,9 @@ DIFFERENT = {
     "gpt-5-chat": "it does not reason", "gpt-5-search-api": "OpenAI documents no effort for it",
     "gpt-5.3-codex": "OpenAI documents low to xhigh for Codex models",
     "mistral-large-4": "Mistral documents low, medium, high", "mistral-large-4-0": "as mistral-large-4",
+    "devstral-latest": "Mistral documents no effort for Devstral", "devstral-small-latest": "as devstral-latest",
+    "devstral-medium-latest": "as devstral-latest", "mistral-code-agent-latest": "as devstral-latest",
+    "mistral-small": "a name of several models, of which the older ones don't reason",
 }  # fmt: skip
 
 

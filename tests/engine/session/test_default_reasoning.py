@@ -125,7 +125,7 @@ async def test_each_model_gets_its_default_in_its_format_and_no_strict_provider_
         assert len(server.requests) == len(SENT)
     asked = [body.get("reasoning_effort") or body.get("reasoning", {}).get("effort") for body in titles]
     assert {one for one in asked if one} <= {"none", "minimal", "low"}, "titles get the least"
-    assert all(body.get("thinking", {}).get("type") in (None, "disabled", "enabled") for body in titles)
+    assert titles and all(body.get("thinking", {}).get("type") in (None, "disabled", "enabled") for body in titles)
     assert not any("budget_tokens" in body.get("thinking", {}) for body in titles)
 
 

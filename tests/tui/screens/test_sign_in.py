@@ -248,7 +248,7 @@ async def test_a_plan_is_shown_in_the_place_of_money_and_its_end_says_where_it_i
         await page.press("ctrl+x", "m")
         await page.type("gpt-6.1")
         await page.press("enter")
-        await page.sees("gpt-6.1-sol  your ChatGPT plan")
+        await page.sees("gpt-6.1-sol low  your ChatGPT plan")
         await page.send("hello")
         await page.sees("Hello.")
         await page.send("/cost")

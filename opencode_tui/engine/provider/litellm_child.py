@@ -288,11 +288,13 @@ def _message(error: Exception) -> str:
     import httpx  # litellm has imported it
 
     text = str(getattr(error, "message", None) or error)
-    cause = error.__cause__ or error.__context__
-    while cause is not None:
-        if isinstance(cause, httpx.TransportError) and str(cause) and str(cause) not in text:
-            text = f"{text}: {cause}"
-        cause = cause.__cause__ or cause.__context__
+    seen: set[int] = set()
+    below: BaseException | None = error
+    while below is not None and id(below) not in seen:  # an exception may be its own cause
+        seen.add(id(below))
+        if isinstance(below, httpx.TransportError) and str(below) not in text:
+            text = f"{text}: {below}"
+        below = below.__cause__ or (None if below.__suppress_context__ else below.__context__)
     return text
 
 
